@@ -1,0 +1,56 @@
+# Each target first sees to .venv; with everything up to date that costs nothing.
+# `make demo` serves on PORT; `make prove` takes its counts: make prove KILLS=100 THREADS=100
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+export OMP_NUM_THREADS ?= 2
+
+PORT ?= 8000
+KILLS ?= 100
+THREADS ?= 100
+FUZZ ?= 2000
+ARGS ?=
+
+PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
+	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example
+
+.PHONY: setup demo test check bench prove fmt lock
+
+setup: $(READY)
+
+$(READY): requirements/dev.txt
+	@command -v uv >/dev/null 2>&1 \
+	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --python .venv -r requirements/dev.txt; } \
+	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet -r requirements/dev.txt; }
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python manage.py migrate --verbosity 0
+	@$(BIN)/python manage.py demo --port $(PORT)
+
+test: $(READY)
+	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/bench.py $(ARGS)
+
+prove: $(READY)
+	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) $(ARGS)
+
+fmt: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(READY)
+	cd requirements && for name in base dev; do \
+	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
+	done

@@ -1,0 +1,240 @@
+"""The environment, typed: every variable that memoryhub reads, and what is wrong with it.
+
+Invariant: reading never fails. A bad value becomes a `Problem` that `memoryhub.checks` reports by the variable's name,
+and the field keeps its default; the value itself is never repeated, for it may be a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+MIN_SECRET_KEY_CHARACTERS = 50
+SQLITE = "django.db.backends.sqlite3"
+POSTGRESQL = "django.db.backends.postgresql"
+DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
+
+
+class Mode(StrEnum):
+    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class Drain(StrEnum):
+    """Who carries the outbox to the search plane: a thread of the web process, or nobody but the command."""
+
+    THREAD = "thread"
+    OFF = "off"
+
+
+class Recording(StrEnum):
+    """When a recall writes its trace and use counts: behind the answer, or before it returns."""
+
+    BACKGROUND = "background"
+    INLINE = "inline"
+
+
+class Search(StrEnum):
+    """Which search plane finds candidates."""
+
+    EMBEDDED = "embedded"
+
+
+def variable(name: str, default: Any, description: str) -> Any:
+    """A setting read from the environment variable `name`."""
+    return Field(default=default, alias=name, description=description)
+
+
+class Env(BaseModel):
+    """Every variable with its default; the descriptions are those of docs/configuration.md."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mode: Mode = variable(
+        "MEMORYHUB_ENV",
+        Mode.DEVELOPMENT,
+        "`development` (plain HTTP on this machine) or `production` (behind TLS, every cookie and header strict).",
+    )
+    debug: bool = variable(
+        "MEMORYHUB_DEBUG",
+        False,
+        "`true`: error pages with source and settings, in development only.",
+    )
+    secret_key: SecretStr = variable(
+        "MEMORYHUB_SECRET_KEY",
+        SecretStr(""),
+        "Signs sessions and forms; 50 characters or more. Required in production; in development one is made once"
+        " and kept in the data folder.",
+    )
+    allowed_hosts: tuple[str, ...] = variable(
+        "MEMORYHUB_ALLOWED_HOSTS",
+        (),
+        "Host names that are served, separated by commas. Required in production.",
+    )
+    csrf_trusted_origins: tuple[str, ...] = variable(
+        "MEMORYHUB_CSRF_TRUSTED_ORIGINS",
+        (),
+        "Origins (`https://host`) that may post forms when a proxy changes the host name, separated by commas.",
+    )
+    trust_proxy: bool = variable(
+        "MEMORYHUB_TRUST_PROXY",
+        False,
+        "`true`: a proxy in front ends TLS and sets `X-Forwarded-Proto` itself on every request.",
+    )
+    database_url: SecretStr = variable(
+        "DATABASE_URL",
+        SecretStr(""),
+        "`postgres://user:password@host/name` or `sqlite:///path`. Default: SQLite in the data folder.",
+    )
+    data_dir: Path = variable(
+        "MEMORYHUB_DATA_DIR",
+        BASE_DIR / "var",
+        "Folder for the SQLite database, the search index and the development key. Default: `var` in the project.",
+    )
+    index_dir: Path | None = variable(
+        "MEMORYHUB_INDEX_DIR",
+        None,
+        "Folder of the embedded search plane: a cache that can be rebuilt. Default: `index` in the data folder.",
+    )
+    search: Search = variable("MEMORYHUB_SEARCH", Search.EMBEDDED, "The search plane: `embedded`.")
+    drain: Drain = variable(
+        "MEMORYHUB_DRAIN",
+        Drain.THREAD,
+        "`thread`: the web process carries the outbox to the search plane; `off`: only `manage.py index drain` does.",
+    )
+    recording: Recording = variable(
+        "MEMORYHUB_RECORDING",
+        Recording.BACKGROUND,
+        "When a recall writes its trace and use counts: `background` (behind the answer) or `inline` (before it).",
+    )
+    model: str = variable(
+        "MEMORYHUB_MODEL",
+        "",
+        "Name of the language model at `OPENAI_BASE_URL`. Empty: the offline responder answers, and says so.",
+    )
+    openai_base_url: str = variable(
+        "OPENAI_BASE_URL",
+        "",
+        "Address of any OpenAI-compatible endpoint, such as `https://host/v1`. Empty: the provider's own.",
+    )
+    openai_api_key: SecretStr = variable("OPENAI_API_KEY", SecretStr(""), "Key for that endpoint.")
+
+    @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _names_only(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if any("/" in host or "*" in host for host in hosts):
+            raise ValueError("give host names such as memory.example.org, without https:// and without a wildcard")
+        return hosts
+
+    @field_validator("csrf_trusted_origins")
+    @classmethod
+    def _origins_only(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(_is_http_url(origin) and not urlsplit(origin).path for origin in origins):
+            raise ValueError("give origins such as https://memory.example.org, without a path")
+        return origins
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _http_only(cls, url: str) -> str:
+        if url and not _is_http_url(url):
+            raise ValueError("give an http:// or https:// address such as https://host/v1")
+        return url
+
+    @field_validator("data_dir", "index_dir")
+    @classmethod
+    def _absolute(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser().absolute()
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, url: SecretStr) -> SecretStr:
+        try:
+            engine = dj_database_url.parse(url.get_secret_value()).get("ENGINE") if url else ""
+        except ValueError:
+            engine = None
+        if engine not in {"", *DATABASE_ENGINES}:
+            raise ValueError("give postgres://user:password@host/name or sqlite:///path")
+        return url
+
+    @property
+    def production(self) -> bool:
+        """Whether this process stands behind TLS and must be strict."""
+        return self.mode is Mode.PRODUCTION
+
+    @property
+    def database(self) -> dj_database_url.DBConfig:
+        """Django's connection settings, without options."""
+        url = self.database_url.get_secret_value() or f"sqlite:///{self.data_dir / 'memoryhub.sqlite3'}"
+        return dj_database_url.parse(url)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A variable that is missing or has a value that cannot be used, and what to do about it."""
+
+    variable: str
+    hint: str
+
+
+def name_of(field: str) -> str:
+    """The environment variable of a field of Env."""
+    return str(Env.model_fields[field].alias)
+
+
+def read(environ: Mapping[str, str]) -> tuple[Env, tuple[Problem, ...]]:
+    """The settings in `environ`, and the problems with them; fields with a problem keep their defaults."""
+    values = {name: value for name in map(name_of, Env.model_fields) if (value := environ.get(name))}
+    problems: list[Problem] = []
+    try:
+        env = Env.model_validate(values)
+    except ValidationError as error:
+        bad = {str(detail["loc"][0]): detail for detail in error.errors(include_input=False, include_url=False)}
+        problems = [Problem(name, _hint(detail)) for name, detail in sorted(bad.items())]
+        env = Env.model_validate({name: value for name, value in values.items() if name not in bad})
+    return env, (*problems, *_missing(env, {problem.variable for problem in problems}))
+
+
+def _missing(env: Env, bad: set[str]) -> list[Problem]:
+    if not env.production:
+        return []
+    problems = []
+    if "MEMORYHUB_SECRET_KEY" not in bad and len(env.secret_key.get_secret_value()) < MIN_SECRET_KEY_CHARACTERS:
+        problems.append(
+            Problem(
+                "MEMORYHUB_SECRET_KEY",
+                f"production needs a random value of {MIN_SECRET_KEY_CHARACTERS} characters or more, such as"
+                ' python -c "import secrets; print(secrets.token_urlsafe(64))" prints',
+            )
+        )
+    if "MEMORYHUB_ALLOWED_HOSTS" not in bad and not env.allowed_hosts:
+        problems.append(Problem("MEMORYHUB_ALLOWED_HOSTS", "production needs the host names it serves"))
+    if env.debug:
+        problems.append(Problem("MEMORYHUB_DEBUG", "production never shows source and settings; remove it"))
+    return problems
+
+
+def _hint(detail: Mapping[str, Any]) -> str:
+    return str(detail["msg"]).removeprefix("Value error, ")
+
+
+def _is_http_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

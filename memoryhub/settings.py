@@ -1,0 +1,214 @@
+"""Django settings, flat: what the environment decides comes typed from `memoryhub.env`.
+
+Invariant: importing this never fails for a bad variable; `memoryhub.checks` reports it, and nothing serves until then.
+"""
+
+import os
+import secrets
+from typing import Any
+
+import django_stubs_ext
+
+from memoryhub import env as environment
+from memoryhub.development_key import development_key
+from memoryhub.env import BASE_DIR, Problem
+
+django_stubs_ext.monkeypatch()
+
+ENV, ENVIRONMENT_PROBLEMS = environment.read(os.environ)
+PRODUCTION = ENV.production
+DEBUG = ENV.debug and not PRODUCTION
+
+# Folders
+
+MEMORYHUB_DATA_DIR = ENV.data_dir
+MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
+
+# Memory
+
+MEMORYHUB_SEARCH = ENV.search.value
+MEMORYHUB_DRAIN = ENV.drain.value
+MEMORYHUB_RECORDING = ENV.recording.value
+MEMORYHUB_MODEL = ENV.model
+OPENAI_BASE_URL = ENV.openai_base_url
+OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
+
+# Application
+
+INSTALLED_APPS = [
+    "memories",
+    "tenants",
+    "memoryhub",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memoryhub.headers.ResponseHeadersMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "tenants.middleware.RequestIdMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "tenants.middleware.TenantMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "memoryhub.urls"
+WSGI_APPLICATION = "memoryhub.wsgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# Database: services own their transactions.
+
+DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
+DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
+if DATABASES["default"]["ENGINE"] == environment.SQLITE:
+    # A writer takes its lock when the transaction begins, so it waits its turn and never fails halfway for a stale
+    # read; FULL makes every commit durable before it is acknowledged.
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 30,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": (
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
+            " PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;"
+        ),
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# People
+
+AUTH_USER_MODEL = "tenants.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+# Security
+
+try:
+    SECRET_KEY = ENV.secret_key.get_secret_value() or ("" if PRODUCTION else development_key(ENV.data_dir))
+except OSError as error:
+    SECRET_KEY = ""
+    ENVIRONMENT_PROBLEMS += (Problem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
+# Without a usable key nothing starts to serve (see ENVIRONMENT_PROBLEMS), but commands can still say what is wrong.
+SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
+
+ALLOWED_HOSTS = [*ENV.allowed_hosts] if PRODUCTION else [*ENV.allowed_hosts, "localhost", "127.0.0.1", "[::1]"]
+CSRF_TRUSTED_ORIGINS = [*ENV.csrf_trusted_origins]
+
+SECURE_SSL_REDIRECT = PRODUCTION
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # asked by the machine next to this process, over plain HTTP
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENV.trust_proxy else None
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
+SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# With the prefix a browser takes the cookie only from this very host, over TLS.
+_COOKIE_PREFIX = "__Host-" if PRODUCTION else ""
+SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}memoryhub_session"
+SESSION_COOKIE_SECURE = PRODUCTION
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}memoryhub_csrf"
+CSRF_COOKIE_SECURE = PRODUCTION
+CSRF_COOKIE_HTTPONLY = True  # scripts read the token from the form they submit
+CSRF_COOKIE_SAMESITE = "Lax"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    },
+}
+
+# Language and time
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+# Static files: hashed and compressed names in production, straight from the source folders in development.
+
+STATIC_URL = "static/"
+STATIC_ROOT = MEMORYHUB_DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage",
+    },
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# API
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "memoryhub",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# Logs go to standard error; messages hold ids, never a memory's text.
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {name: {"level": "INFO"} for name in ("memoryhub", "tenants", "memories")}
+    | {"django": {"handlers": [], "propagate": True, "level": "INFO"}},
+}

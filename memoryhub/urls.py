@@ -1,0 +1,15 @@
+"""Addresses: the chat at the root, the memory page, the API, the admin, and two probes."""
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from memoryhub.health import livez, readyz
+
+urlpatterns = [
+    path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+    path("livez", livez, name="livez"),
+    path("readyz", readyz, name="readyz"),
+]

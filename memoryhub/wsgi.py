@@ -1,0 +1,13 @@
+"""The WSGI entry point. It refuses to serve with a bad environment, and says which variable to mend."""
+
+import os
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+
+from memoryhub.checks import refuse
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+
+application = get_wsgi_application()
+refuse(settings.ENVIRONMENT_PROBLEMS)

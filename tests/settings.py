@@ -1,0 +1,31 @@
+"""The settings of the tests: the project's own, read from an empty environment and a folder of their own.
+
+`DATABASE_URL` passes through, so the same tests run on PostgreSQL.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+from memoryhub import env as environment
+
+for _variable in map(environment.name_of, environment.Env.model_fields):
+    if _variable != "DATABASE_URL":
+        os.environ.pop(_variable, None)
+
+_folder = tempfile.mkdtemp(prefix="memoryhub-tests-")
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+os.environ["MEMORYHUB_DATA_DIR"] = _folder
+os.environ["MEMORYHUB_RECORDING"] = "inline"
+os.environ["MEMORYHUB_DRAIN"] = "off"
+
+from memoryhub.settings import *  # noqa: E402, F403 - after the environment is in place
+from memoryhub.settings import DATABASES  # noqa: E402
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; nothing here is secret
+
+if DATABASES["default"]["ENGINE"] == environment.SQLITE:
+    # A file, for threads share it as they do in production; durability is for the proofs, which start real servers.
+    DATABASES["default"]["TEST"] = {"NAME": os.path.join(_folder, "test.sqlite3")}  # noqa: PTH118 - Django's type
+    DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
