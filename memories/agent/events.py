@@ -1,0 +1,121 @@
+"""What happens while a turn is answered, as values: the loop yields them, the chat page and the API send them on.
+
+Invariant: a turn begins with one TurnStarted and ends with exactly one TurnFinished or TurnFailed, unless it was closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from memories.models import MessageState
+from memories.types import Kind, Recall, WriteOutcome
+
+
+class Doing(StrEnum):
+    """What the agent is busy with, named while the user waits."""
+
+    RECALLING = "recalling"
+    THINKING = "thinking"
+    WRITING = "writing"
+
+
+class NoticeKind(StrEnum):
+    """What the user should know about how this answer is made."""
+
+    OFFLINE = "offline"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """What the user said is stored. `episode_id` is None once that episode was forgotten."""
+
+    session_id: UUID
+    turn: int
+    message_id: UUID
+    episode_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The agent begins to do something."""
+
+    doing: Doing
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence about this answer: no model is configured, or search does not answer."""
+
+    kind: NoticeKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesRecalled:
+    """Memories went into the prompt: by themselves (`automatic`) or because the agent asked."""
+
+    recall: Recall
+    automatic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWritten:
+    """The agent wrote a memory (or was refused: see `outcome.result`); `superseded` are the (id, text) it replaced."""
+
+    outcome: WriteOutcome
+    text: str
+    key: str = ""
+    superseded: tuple[tuple[UUID, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryForgotten:
+    """The agent erased memories for good: the one it was asked to (`text`, shown once more), and what went with it."""
+
+    kind: Kind
+    memory_id: UUID
+    text: str
+    erased: tuple[tuple[Kind, UUID], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced."""
+
+    message_id: UUID
+    state: MessageState
+    took_ms: float
+    used: int
+    wrote: int
+    replaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """No whole answer: why, in a sentence for the user. What was said and what was streamed is stored."""
+
+    message: str
+    retryable: bool
+
+
+Event = (
+    TurnStarted
+    | Stage
+    | Notice
+    | MemoriesRecalled
+    | TextDelta
+    | MemoryWritten
+    | MemoryForgotten
+    | TurnFinished
+    | TurnFailed
+)
