@@ -1,0 +1,1 @@
+"""The glue: settings, environment, addresses, health. No models."""

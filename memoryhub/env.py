@@ -50,7 +50,7 @@ class Search(StrEnum):
     EMBEDDED = "embedded"
 
 
-def variable(name: str, default: Any, description: str) -> Any:
+def variable(name: str, description: str, *, default: Any) -> Any:
     """A setting read from the environment variable `name`."""
     return Field(default=default, alias=name, description=description)
 
@@ -62,72 +62,72 @@ class Env(BaseModel):
 
     mode: Mode = variable(
         "MEMORYHUB_ENV",
-        Mode.DEVELOPMENT,
         "`development` (plain HTTP on this machine) or `production` (behind TLS, every cookie and header strict).",
+        default=Mode.DEVELOPMENT,
     )
     debug: bool = variable(
         "MEMORYHUB_DEBUG",
-        False,
         "`true`: error pages with source and settings, in development only.",
+        default=False,
     )
     secret_key: SecretStr = variable(
         "MEMORYHUB_SECRET_KEY",
-        SecretStr(""),
-        "Signs sessions and forms; 50 characters or more. Required in production; in development one is made once"
-        " and kept in the data folder.",
+        "Signs sessions and forms; 50 characters or more. Required in production; in development one is made once and"
+        " kept in the data folder.",
+        default=SecretStr(""),
     )
     allowed_hosts: tuple[str, ...] = variable(
         "MEMORYHUB_ALLOWED_HOSTS",
-        (),
         "Host names that are served, separated by commas. Required in production.",
+        default=(),
     )
     csrf_trusted_origins: tuple[str, ...] = variable(
         "MEMORYHUB_CSRF_TRUSTED_ORIGINS",
-        (),
         "Origins (`https://host`) that may post forms when a proxy changes the host name, separated by commas.",
+        default=(),
     )
     trust_proxy: bool = variable(
         "MEMORYHUB_TRUST_PROXY",
-        False,
         "`true`: a proxy in front ends TLS and sets `X-Forwarded-Proto` itself on every request.",
+        default=False,
     )
     database_url: SecretStr = variable(
         "DATABASE_URL",
-        SecretStr(""),
         "`postgres://user:password@host/name` or `sqlite:///path`. Default: SQLite in the data folder.",
+        default=SecretStr(""),
     )
     data_dir: Path = variable(
         "MEMORYHUB_DATA_DIR",
-        BASE_DIR / "var",
-        "Folder for the SQLite database, the search index and the development key. Default: `var` in the project.",
+        "Folder of the SQLite database, the index and the development key. Default: `var` in the project.",
+        default=BASE_DIR / "var",
     )
     index_dir: Path | None = variable(
         "MEMORYHUB_INDEX_DIR",
-        None,
         "Folder of the embedded search plane: a cache that can be rebuilt. Default: `index` in the data folder.",
+        default=None,
     )
-    search: Search = variable("MEMORYHUB_SEARCH", Search.EMBEDDED, "The search plane: `embedded`.")
+    search: Search = variable("MEMORYHUB_SEARCH", "The search plane: `embedded`.", default=Search.EMBEDDED)
     drain: Drain = variable(
         "MEMORYHUB_DRAIN",
-        Drain.THREAD,
-        "`thread`: the web process carries the outbox to the search plane; `off`: only `manage.py index drain` does.",
+        "`thread`: the web process carries the outbox to the search plane; `off`: `manage.py index drain` does.",
+        default=Drain.THREAD,
     )
     recording: Recording = variable(
         "MEMORYHUB_RECORDING",
-        Recording.BACKGROUND,
         "When a recall writes its trace and use counts: `background` (behind the answer) or `inline` (before it).",
+        default=Recording.BACKGROUND,
     )
     model: str = variable(
         "MEMORYHUB_MODEL",
-        "",
         "Name of the language model at `OPENAI_BASE_URL`. Empty: the offline responder answers, and says so.",
+        default="",
     )
     openai_base_url: str = variable(
         "OPENAI_BASE_URL",
-        "",
         "Address of any OpenAI-compatible endpoint, such as `https://host/v1`. Empty: the provider's own.",
+        default="",
     )
-    openai_api_key: SecretStr = variable("OPENAI_API_KEY", SecretStr(""), "Key for that endpoint.")
+    openai_api_key: SecretStr = variable("OPENAI_API_KEY", "Key for that endpoint.", default=SecretStr(""))
 
     @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")
     @classmethod

@@ -1,0 +1,84 @@
+"""The environment: typed values, and problems that name the variable and never its value."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryhub import env as environment
+from memoryhub.env import MIN_SECRET_KEY_CHARACTERS, POSTGRESQL, SQLITE, Mode
+
+KEY = "k" * MIN_SECRET_KEY_CHARACTERS
+PRODUCTION = {
+    "MEMORYHUB_ENV": "production",
+    "MEMORYHUB_SECRET_KEY": KEY,
+    "MEMORYHUB_ALLOWED_HOSTS": "a.example, b.example",
+}
+
+
+def test_an_empty_environment_is_development_on_sqlite_without_a_problem() -> None:
+    env, problems = environment.read({})
+    assert problems == ()
+    assert env.mode is Mode.DEVELOPMENT
+    assert env.database["ENGINE"] == SQLITE
+
+
+def test_values_are_read_and_typed() -> None:
+    env, problems = environment.read({**PRODUCTION, "DATABASE_URL": "postgres://me:pw@db.example:5433/memories"})
+    assert problems == ()
+    assert env.production
+    assert env.allowed_hosts == ("a.example", "b.example")
+    assert env.database["ENGINE"] == POSTGRESQL
+    assert env.database["PORT"] == 5433
+
+
+def test_an_empty_value_counts_as_not_set() -> None:
+    env, problems = environment.read({"MEMORYHUB_ENV": "", "MEMORYHUB_DATA_DIR": ""})
+    assert problems == ()
+    assert env.data_dir.name == "var"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        pytest.param("MEMORYHUB_ENV", "staging-s3cret", id="an unknown mode"),
+        pytest.param("MEMORYHUB_DEBUG", "s3cret", id="no boolean"),
+        pytest.param("MEMORYHUB_ALLOWED_HOSTS", "https://s3cret", id="an address for a host name"),
+        pytest.param("MEMORYHUB_ALLOWED_HOSTS", "*", id="a wildcard host"),
+        pytest.param("MEMORYHUB_CSRF_TRUSTED_ORIGINS", "s3cret", id="a host name for an origin"),
+        pytest.param("DATABASE_URL", "mysql://me:s3cret@db/x", id="an unsupported database"),
+        pytest.param("DATABASE_URL", "postgres://me:s3cret@db:port/x", id="a port that is no number"),
+        pytest.param("DATABASE_URL", "s3cret", id="no database address"),
+        pytest.param("OPENAI_BASE_URL", "s3cret", id="no address"),
+        pytest.param("OPENAI_BASE_URL", "http://[s3cret", id="a broken address"),
+        pytest.param("MEMORYHUB_SEARCH", "s3cret", id="an unknown search plane"),
+        pytest.param("MEMORYHUB_DRAIN", "s3cret", id="an unknown drain"),
+        pytest.param("MEMORYHUB_RECORDING", "s3cret", id="an unknown recording"),
+    ],
+)
+def test_a_bad_value_is_a_problem_that_names_the_variable_only(variable: str, value: str) -> None:
+    env, (problem,) = environment.read({variable: value})
+    assert problem.variable == variable
+    assert problem.hint
+    assert "s3cret" not in f"{problem} {env}"
+
+
+@pytest.mark.parametrize("variable", ["MEMORYHUB_SECRET_KEY", "MEMORYHUB_ALLOWED_HOSTS"])
+def test_production_needs(variable: str) -> None:
+    _, (problem,) = environment.read({name: value for name, value in PRODUCTION.items() if name != variable})
+    assert problem.variable == variable
+
+
+def test_production_refuses_a_short_key() -> None:
+    _, (problem,) = environment.read({**PRODUCTION, "MEMORYHUB_SECRET_KEY": "k" * (MIN_SECRET_KEY_CHARACTERS - 1)})
+    assert problem.variable == "MEMORYHUB_SECRET_KEY"
+
+
+def test_production_refuses_debug() -> None:
+    _, (problem,) = environment.read({**PRODUCTION, "MEMORYHUB_DEBUG": "true"})
+    assert problem.variable == "MEMORYHUB_DEBUG"
+
+
+def test_secrets_do_not_show_when_printed() -> None:
+    env, _ = environment.read({**PRODUCTION, "OPENAI_API_KEY": "sk-s3cret", "DATABASE_URL": "postgres://u:s3cret@h/d"})
+    assert "s3cret" not in repr(env)
+    assert KEY not in repr(env)

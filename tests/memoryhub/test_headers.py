@@ -1,0 +1,47 @@
+"""What a security review looks for on every page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("X-Frame-Options", "DENY"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "same-origin"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+    ],
+)
+def test_a_page_carries(client: Client, header: str, value: str) -> None:
+    assert client.get("/login/").headers[header] == value
+
+
+def test_scripts_and_styles_come_from_here_and_never_inline(client: Client) -> None:
+    policy = client.get("/login/").headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+def test_the_login_page_holds_no_inline_script_or_style(client: Client) -> None:
+    page = client.get("/login/").content.decode()
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", page)
+
+
+def test_no_page_may_be_kept_by_a_cache_or_use_a_device(client: Client) -> None:
+    answer = client.get("/livez")
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert "camera=()" in answer.headers["Permissions-Policy"]
+
+
+def test_pages_need_a_login_unless_they_say_otherwise(client: Client) -> None:
+    answer = client.get("/")
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/login/")

@@ -1,0 +1,52 @@
+"""Starting with a bad environment: a sentence that names the variable, never a traceback, never a value."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = {
+    "MEMORYHUB_ENV": "production",
+    "MEMORYHUB_SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "MEMORYHUB_ALLOWED_HOSTS": "memory.example",
+}
+
+
+def run(*arguments: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    clean = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, *arguments], cwd=ROOT, env={**clean, **environ}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(("manage.py", "check"), id="a command"), pytest.param(("-c", "import memoryhub.wsgi"), id="wsgi")],
+)
+def test_a_bad_variable_is_named_without_its_value(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments, environ={"DATABASE_URL": "mysql://u:s3cret@h/d", "MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert done.returncode != 0
+    assert "DATABASE_URL" in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("manage.py", "check", environ={"MEMORYHUB_DATA_DIR": str(tmp_path / "file" / "var")})
+    assert done.returncode != 0
+    assert "MEMORYHUB_DATA_DIR" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:
+    done = run(
+        *("manage.py", "check", "--deploy", "--fail-level", "WARNING"),
+        environ={**GOOD, "MEMORYHUB_DATA_DIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
