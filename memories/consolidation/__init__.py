@@ -1,0 +1,1 @@
+"""Consolidation: from episodes to facts and playbooks."""

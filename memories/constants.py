@@ -1,0 +1,52 @@
+"""Constants of behaviour, each once, with unit and source. The recall recipe's weights live in `recall/weights.py`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+# Vectors of the bundled encoder (models/minilm-l6-memory-int8-onnx/README.md); int8 means x 127.
+EMBEDDING_DIMENSIONS = 384
+VECTOR_SCALE = 127.0
+
+# Text limits, in characters. A message of a few pages is fine; a megabyte is a mistake or an attack.
+MAX_MESSAGE_CHARACTERS = 32_000
+MAX_MEMORY_CHARACTERS = 8_000
+MAX_QUERY_CHARACTERS = 32_000
+MAX_TITLE_CHARACTERS = 200
+MAX_KEY_CHARACTERS = 100
+MAX_STEPS = 50
+
+# Recall (design: N = 80 a leg; 40 costs .005 recall@10, 160 gains nothing).
+CANDIDATES_PER_LEG = 80
+MAX_RECALL_LIMIT = 100
+DEFAULT_RECALL_LIMIT = 10
+# The automatic recall of a chat turn: items and tokens that go into the prompt.
+AUTOMATIC_RECALL_ITEMS = 5
+AUTOMATIC_RECALL_TOKENS = 2_000
+# Just-written memories of one owner that are scored beside the candidates before the search plane has them.
+TAIL_LIMIT = 256
+
+# The agent loop: model calls in a turn, history kept in the prompt (turns), how long a stream may stall (seconds).
+MAX_AGENT_STEPS = 6
+HISTORY_TURNS = 20
+MODEL_TIMEOUT_SECONDS = 60.0
+
+# L1 session memory lives this long after its last turn.
+SESSION_LIFETIME = timedelta(hours=24)
+
+# The outbox: how long a drainer may hold entries before another takes them, and how many it takes at once.
+OUTBOX_LEASE = timedelta(seconds=60)
+OUTBOX_BATCH = 256
+
+# The agent. Pinned facts move up in the prompt every so many turns, so that a long conversation does not bury them.
+PINNED_REFRESH_TURNS = 5
+# History kept in the prompt is also bounded in characters (about 12,000 tokens), newest turns first.
+HISTORY_CHARACTERS = 48_000
+# An answer may not be longer (characters), nor take longer (seconds for a model call), nor call more tools at once.
+MAX_ANSWER_CHARACTERS = 32_000
+MODEL_ANSWER_SECONDS = 300.0
+MAX_TOOL_CALLS_AT_ONCE = 8
+# Before the first word a failed call is tried again so often; a server asking for a longer pause (s) is not waited for.
+MODEL_RETRIES = 2
+MODEL_RETRY_SECONDS = 0.5
+MAX_RETRY_AFTER_SECONDS = 5.0

@@ -1,0 +1,36 @@
+"""The errors of memories: one base; a message says what was wrong and what to do, never another owner's text."""
+
+from __future__ import annotations
+
+
+class MemoriesError(Exception):
+    """Base of all errors that the services and the recall pipeline raise on purpose."""
+
+
+class InvalidInput(MemoriesError):
+    """A value that cannot be stored or asked; `field` names it, `reason` says what to do. Nothing was stored."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class NotFound(MemoriesError):
+    """No such memory, session or message *for this principal*: unknown ids and ids of others look the same."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"No such {what}.")
+        self.what = what
+
+
+class Conflict(MemoriesError):
+    """The memory is no longer in the state that the request assumed (already superseded, already forgotten)."""
+
+
+class SearchUnavailable(MemoriesError):
+    """The search plane did not answer; callers degrade to what the database can serve."""
+
+
+class ModelUnavailable(MemoriesError):
+    """The language model did not give a usable answer; what the user said is already stored."""

@@ -1,0 +1,1 @@
+"""Hygiene: finding what should not be stored as it is; services act on it."""

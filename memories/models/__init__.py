@@ -1,0 +1,41 @@
+"""The models of memories, a file each."""
+
+from memories.models.catalog_entry import CatalogEntry
+from memories.models.consolidation_run import ConsolidationRun, RunState
+from memories.models.episode import Episode
+from memories.models.fact import Fact
+from memories.models.mention import Mention, Relation
+from memories.models.outbox_entry import Operation, OutboxEntry
+from memories.models.playbook import Playbook
+from memories.models.recall_trace import RecallTrace
+from memories.models.review_item import ReviewDecision, ReviewItem
+from memories.models.session import Message, MessageRole, MessageState, Session
+from memories.types import Kind
+
+MEMORY_MODELS = {
+    Kind.EPISODIC: Episode,
+    Kind.SEMANTIC: Fact,
+    Kind.PROCEDURAL: Playbook,
+    Kind.CATALOG: CatalogEntry,
+}
+
+__all__ = [
+    "MEMORY_MODELS",
+    "CatalogEntry",
+    "ConsolidationRun",
+    "Episode",
+    "Fact",
+    "Mention",
+    "Message",
+    "MessageRole",
+    "MessageState",
+    "Operation",
+    "OutboxEntry",
+    "Playbook",
+    "RecallTrace",
+    "Relation",
+    "ReviewDecision",
+    "ReviewItem",
+    "RunState",
+    "Session",
+]

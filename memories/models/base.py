@@ -1,0 +1,120 @@
+"""What every memory row has, and the constraints that tie scope to owner.
+
+Invariant: a row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
+neither; `task` is set in task scope only. Rows are reached through `of(principal)` or `visible_to(principal)`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.types import CURRENT, Owner, Scope, Status
+from tenants.principal import Principal
+
+
+def choices(kind: type[StrEnum]) -> list[tuple[str, str]]:
+    """Django choices of an enumeration of `memories.types`."""
+    return [(member.value, member.name.replace("_", " ").lower()) for member in kind]
+
+
+class OwnedQuerySet(models.QuerySet[Any]):
+    """Rows by whose they are. Edges use `of` and `visible_to`; nothing else names an owner."""
+
+    def of(self, principal: Principal) -> Self:
+        """The principal's own rows (user and task scope)."""
+        return self.filter(tenant_id=principal.tenant_id, user_id=principal.user_id)
+
+    def visible_to(self, principal: Principal, task: str = "") -> Self:
+        """The principal's own rows (those of `task` among them), their tenant's shared ones and the global ones."""
+        own = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
+        visible = (
+            (own & Q(scope=Scope.USER)) | Q(scope=Scope.TENANT, tenant_id=principal.tenant_id) | Q(scope=Scope.GLOBAL)
+        )
+        if task:
+            visible |= own & Q(scope=Scope.TASK, task=task)
+        return self.filter(visible)
+
+    def current(self) -> Self:
+        """Rows that a recall may return: neither superseded nor evicted."""
+        return self.filter(status__in=CURRENT)
+
+
+class MemoryRow(models.Model):
+    """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    scope = models.CharField(max_length=8, choices=choices(Scope), default=Scope.USER)
+    task = models.CharField(max_length=64, null=True, blank=True)
+    text = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    embedding = models.BinaryField(null=True, editable=False)
+    embedding_model = models.CharField(max_length=80, blank=True, default="")
+    token_ids = models.BinaryField(null=True, editable=False)
+    version = models.PositiveBigIntegerField(default=1)
+    status = models.CharField(max_length=12, choices=choices(Status), default=Status.ACTIVE)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    @property
+    def owner(self) -> Owner:
+        """Whose memory this is."""
+        return Owner(self.tenant_id, self.user_id)
+
+    @property
+    def searchable_text(self) -> str:
+        """What the search plane matches and the encoder reads."""
+        return self.text
+
+
+def scope_constraint(table: str) -> models.CheckConstraint:
+    """Scope decides which of tenant, user and task are set."""
+    tenant, user, task = (Q(**{f"{column}__isnull": False}) for column in ("tenant", "user", "task"))
+    return models.CheckConstraint(
+        name=f"{table}_scope_matches_owner",
+        condition=(
+            (Q(scope=Scope.GLOBAL) & ~tenant & ~user & ~task)
+            | (Q(scope=Scope.TENANT) & tenant & ~user & ~task)
+            | (Q(scope=Scope.USER) & tenant & user & ~task)
+            | (Q(scope=Scope.TASK) & tenant & user & task)
+        ),
+    )
+
+
+# Which columns name an owner, by scope: NULLs are distinct in a unique index, so each scope has one of its own.
+_OWNER_COLUMNS: dict[Scope, tuple[str, ...]] = {
+    Scope.GLOBAL: (),
+    Scope.TENANT: ("tenant",),
+    Scope.USER: ("tenant", "user"),
+    Scope.TASK: ("tenant", "user", "task"),
+}
+
+
+def unique_while_current(
+    table: str, column: str, scopes: Iterable[Scope] = tuple(Scope)
+) -> list[models.UniqueConstraint]:
+    """`column`, where not empty, is unique among the current rows of an owner, scope and task."""
+    return [
+        models.UniqueConstraint(
+            name=f"{table}_{column}_per_{scope.value}",
+            fields=[*_OWNER_COLUMNS[scope], column],
+            condition=Q(scope=scope, status__in=[s.value for s in CURRENT]) & ~Q(**{column: ""}),
+        )
+        for scope in scopes
+    ]

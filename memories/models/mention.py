@@ -1,0 +1,45 @@
+"""Mention: which memory a message was given, wrote, replaced or erased: ids only, it leads both ways, holds no text."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from django.conf import settings
+from django.db import models
+
+from memories.models.base import OwnedQuerySet, choices
+from memories.models.session import Message
+from memories.types import Kind
+
+
+class Relation(StrEnum):
+    """What the message did with the memory."""
+
+    RECALLED = "recalled"
+    WROTE = "wrote"
+    CONFIRMED = "confirmed"
+    REPLACED = "replaced"
+    FORGOT = "forgot"
+
+
+class Mention(models.Model):
+    """One memory in one message. `position` keeps the order; `reasons` say in words why a recalled one came up."""
+
+    id = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="mentions")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    relation = models.CharField(max_length=9, choices=choices(Relation))
+    kind = models.CharField(max_length=10, choices=choices(Kind))
+    memory_id = models.UUIDField()
+    position = models.PositiveIntegerField(default=0)
+    reasons: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["message", "position"]
+        indexes = [models.Index(fields=["memory_id", "relation"], name="mention_of_memory")]
+
+    def __str__(self) -> str:
+        return f"{self.relation} {self.kind} {self.memory_id}"

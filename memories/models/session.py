@@ -1,0 +1,95 @@
+"""Session and Message: L1, the transcript of a conversation. Agent replies live here and nowhere else."""
+
+from __future__ import annotations
+
+import uuid
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from memories.models.base import OwnedQuerySet, choices
+
+
+class MessageRole(StrEnum):
+    """Who a message is from, in the words of the chat protocol."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageState(StrEnum):
+    """How a message ended: whole, cut off while streaming, failed before an answer, or redacted by an erasure."""
+
+    COMPLETE = "complete"
+    CUT_OFF = "cut_off"
+    FAILED = "failed"
+    REDACTED = "redacted"
+
+
+class Session(models.Model):
+    """One conversation of one owner; `working_memory` holds the L0 slots."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    title = models.CharField(max_length=200, blank=True, default="")
+    working_memory: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_turn_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-last_turn_at", "id"]
+        indexes = [models.Index(fields=["tenant", "user", "-last_turn_at"], name="session_owner_recent")]
+
+    def __str__(self) -> str:
+        return self.title or f"Session of {self.created_at:%d %b %Y}"
+
+
+class Message(models.Model):
+    """One message of a session. A turn is a user message (step 0), tool calls and results, and the final answer.
+
+    What a tool message was given or wrote is listed in its `Mention` rows: texts of memories are looked up when shown,
+    never copied, so that what is forgotten disappears here too. `recall` is the trace of a recall; it is recorded off
+    the path of the answer, so the row may follow later (no constraint in the database).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    turn = models.PositiveIntegerField()
+    step = models.PositiveIntegerField(default=0)
+    role = models.CharField(max_length=10, choices=choices(MessageRole))
+    state = models.CharField(max_length=10, choices=choices(MessageState), default=MessageState.COMPLETE)
+    speaker = models.CharField(max_length=100, blank=True, default="")
+    text = models.TextField(blank=True, default="")
+    tool_calls: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
+    tool_call_id = models.CharField(max_length=100, blank=True, default="")
+    recall = models.ForeignKey(
+        "memories.RecallTrace",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="messages",
+        db_constraint=False,
+    )
+    degraded = models.BooleanField(default=False)
+    error = models.CharField(max_length=300, blank=True, default="")
+    took_ms = models.FloatField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["turn", "step"]
+        constraints = [models.UniqueConstraint(fields=["session", "turn", "step"], name="message_place_in_session")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.turn}.{self.step}"

@@ -1,0 +1,50 @@
+"""What facts and playbooks share: they are superseded, never overwritten, and the chain of links stays.
+
+Invariant: `superseded_by` is set only on a superseded row; `superseded_at` is set exactly on superseded rows.
+A superseded row without a successor was retired: it stopped being true and nothing took its place.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.models.base import MemoryRow, choices
+from memories.types import Contradiction, Status
+
+
+class Supersedable(MemoryRow):
+    """`learned_at` to `superseded_at` is when it was believed, whatever the world was like then."""
+
+    learned_at = models.DateTimeField(default=timezone.now)
+    superseded_by = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="supersedes"
+    )
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    contradiction = models.CharField(max_length=8, choices=choices(Contradiction), blank=True, default="")
+    retracted = models.BooleanField(default=False)
+
+    class Meta(MemoryRow.Meta):
+        abstract = True
+
+
+def supersession_constraints(table: str) -> list[models.CheckConstraint]:
+    """Status, time and link of a supersession agree."""
+    superseded = Q(status=Status.SUPERSEDED)
+    return [
+        models.CheckConstraint(
+            name=f"{table}_superseded_has_time",
+            condition=(superseded & Q(superseded_at__isnull=False))
+            | (~superseded & Q(superseded_at__isnull=True))
+            | Q(status=Status.EVICTED),
+        ),
+        models.CheckConstraint(
+            name=f"{table}_link_means_superseded",
+            condition=Q(superseded_by__isnull=True) | Q(status__in=[Status.SUPERSEDED, Status.EVICTED]),
+        ),
+        models.CheckConstraint(
+            name=f"{table}_not_its_own_successor",
+            condition=Q(superseded_by__isnull=True) | ~Q(superseded_by=models.F("id")),
+        ),
+    ]

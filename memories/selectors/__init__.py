@@ -1,0 +1,1 @@
+"""Selectors: the readers of memories, always for a principal."""

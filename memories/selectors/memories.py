@@ -1,0 +1,205 @@
+"""Reading memories: one, many, the chain of one, and what happened to it; the principal's own, or shared ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from memories.errors import InvalidInput, NotFound
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
+from memories.models.base import MemoryRow
+from memories.types import Contradiction, Kind, Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+Memory = Episode | Fact | Playbook | CatalogEntry
+
+_SEARCHED: Mapping[Kind, tuple[str, ...]] = {
+    Kind.EPISODIC: ("text", "context", "speaker"),
+    Kind.SEMANTIC: ("text", "key", "category"),
+    Kind.PROCEDURAL: ("title", "trigger", "text", "steps"),
+    Kind.CATALOG: ("title", "text"),
+}
+_ORDER: Mapping[Kind, tuple[str, ...]] = {
+    Kind.EPISODIC: ("-happened_at", "-sequence", "id"),
+    Kind.SEMANTIC: ("-learned_at", "id"),
+    Kind.PROCEDURAL: ("title", "id"),
+    Kind.CATALOG: ("title", "id"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """One state of a fact or playbook: what was believed from `since` to `until`, and what replaced it."""
+
+    id: UUID
+    kind: Kind
+    text: str
+    status: Status
+    since: datetime
+    until: datetime | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    contradiction: Contradiction | None
+    retracted: bool
+    confidence: float | None
+    superseded_by: UUID | None
+
+
+def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
+    """One memory that the principal may see, whatever its status. Raises NotFound for unknown and foreign ids alike."""
+    principal.require(Right.READ)
+    row: Memory | None = _visible(principal, kind).filter(pk=memory_id).first()
+    if row is None:
+        raise NotFound("memory")
+    return row
+
+
+def find_memory(principal: Principal, memory_id: UUID) -> Memory:
+    """One memory by its id alone. Raises NotFound."""
+    for kind in Kind:
+        try:
+            return get_memory(principal, kind, memory_id)
+        except NotFound:
+            continue
+    raise NotFound("memory")
+
+
+def list_memories(
+    principal: Principal,
+    kind: Kind,
+    *,
+    query: str = "",
+    status: Iterable[Status] | None = None,
+    category: str = "",
+    key: str = "",
+    session_id: UUID | None = None,
+    shared: bool = False,
+) -> QuerySet[Memory]:
+    """The principal's memories of one kind, newest first (playbooks and catalog by title).
+
+    `query` matches every word somewhere in the text; `status` defaults to the current ones; `shared` adds those of the
+    tenant and the global ones (the catalog is always shared).
+    """
+    principal.require(Right.READ)
+    rows = _visible(principal, kind) if shared or kind is Kind.CATALOG else MEMORY_MODELS[kind].objects.of(principal)
+    rows = rows.current() if status is None else rows.filter(status__in=list(status))
+    for word in query.split():
+        rows = rows.filter(_any_column(kind, word))
+    rows = _narrowed(rows, kind, category=category, key=key, session_id=session_id)
+    return rows.order_by(*_ORDER[kind])
+
+
+def count_memories(principal: Principal) -> dict[Kind, int]:
+    """How many current memories of each kind the principal owns (for the catalog: sees)."""
+    return {kind: list_memories(principal, kind).count() for kind in Kind}
+
+
+def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> dict[UUID, Memory]:
+    """The visible ones among `ids`, in one query a kind. What was forgotten is simply not there."""
+    found: dict[UUID, Memory] = {}
+    for kind, wanted in ids.items():
+        if distinct := set(wanted):
+            found |= {row.pk: row for row in _visible(principal, kind).filter(pk__in=distinct)}
+    return found
+
+
+def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLink, ...]:
+    """Every state linked to this one by supersession, oldest first: what it replaced, and what replaced it.
+
+    A merge has several predecessors; all are in it. Raises NotFound.
+    """
+    start = get_memory(principal, kind, memory_id)
+    if not isinstance(start, Fact | Playbook):
+        return ()
+    rows: dict[UUID, Fact | Playbook] = {start.pk: start}
+    frontier: set[UUID] = {start.pk}
+    while frontier:
+        ahead = {row.superseded_by_id for row in rows.values() if row.superseded_by_id}
+        linked = _visible(principal, kind).filter(Q(superseded_by__in=frontier) | Q(pk__in=ahead - rows.keys()))
+        fresh = {row.pk: row for row in linked if row.pk not in rows}
+        rows |= fresh
+        frontier = set(fresh)
+    return tuple(_link(row) for row in sorted(rows.values(), key=lambda row: (row.learned_at, row.created_at, row.pk)))
+
+
+def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[AuditEvent]:
+    """The audit events on these memories of the principal's own, oldest first."""
+    principal.require(Right.READ)
+    return (
+        AuditEvent.objects.filter(
+            tenant_id=principal.tenant_id, owner_id=principal.user_id, target_id__in=list(memory_ids)
+        )
+        .select_related("payload")
+        .order_by("sequence")
+    )
+
+
+def messages_using(principal: Principal, memory_id: UUID) -> QuerySet[Message]:
+    """The messages that recalled a memory, newest first: from a memory to every answer that used it."""
+    principal.require(Right.READ)
+    return (
+        Message.objects.of(principal)
+        .filter(mentions__memory_id=memory_id, mentions__relation=Relation.RECALLED)
+        .select_related("session")
+        .distinct()
+        .order_by("-created_at")
+    )
+
+
+def _visible(principal: Principal, kind: Kind) -> QuerySet[Memory]:
+    rows: QuerySet[Memory] = MEMORY_MODELS[kind].objects.of(principal) | MEMORY_MODELS[kind].objects.visible_to(
+        principal
+    )
+    return rows
+
+
+def _any_column(kind: Kind, word: str) -> Q:
+    match = Q()
+    for column in _SEARCHED[kind]:
+        match |= Q(**{f"{column}__icontains": word})
+    return match
+
+
+def _narrowed(
+    rows: QuerySet[Memory], kind: Kind, *, category: str, key: str, session_id: UUID | None
+) -> QuerySet[Memory]:
+    if category:
+        if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
+            raise InvalidInput("category", "only facts and playbooks have a category.")
+        rows = rows.filter(category=category)
+    if key:
+        if kind is not Kind.SEMANTIC:
+            raise InvalidInput("key", "only facts have a key.")
+        rows = rows.filter(key=key)
+    if session_id:
+        if kind is not Kind.EPISODIC:
+            raise InvalidInput("session", "only episodes belong to a session.")
+        rows = rows.filter(session_id=session_id)
+    return rows
+
+
+def _link(row: Fact | Playbook) -> ChainLink:
+    return ChainLink(
+        id=row.pk,
+        kind=row.kind,
+        text=row.text if isinstance(row, Fact) else row.searchable_text,
+        status=Status(row.status),
+        since=row.learned_at,
+        until=row.superseded_at,
+        valid_from=row.valid_from if isinstance(row, Fact) else None,
+        valid_to=row.valid_to if isinstance(row, Fact) else None,
+        contradiction=Contradiction(row.contradiction) if row.contradiction else None,
+        retracted=row.retracted,
+        confidence=row.confidence if isinstance(row, Fact) else None,
+        superseded_by=row.superseded_by_id,
+    )
+
+
+def is_shared(row: MemoryRow) -> bool:
+    """Whether a memory belongs to the tenant or to all, so that members can read and not change it."""
+    return row.user_id is None

@@ -1,0 +1,166 @@
+"""Reading sessions: the list, and the transcript of one as turns, with the memories of each answer looked up live."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from memories.errors import NotFound
+from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
+from memories.selectors.memories import Memory, memories_by_id
+from memories.types import Kind
+from tenants.principal import Principal, Right
+
+
+@dataclass(frozen=True, slots=True)
+class MentionView:
+    """A memory in a turn. `memory` is None once it was forgotten: a tombstone."""
+
+    relation: Relation
+    kind: Kind
+    memory_id: UUID
+    memory: Memory | None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One message after the user's: a call of tools, a tool's result, or text."""
+
+    id: UUID
+    role: MessageRole
+    text: str
+    state: MessageState
+    tool_calls: tuple[dict[str, Any], ...]
+    tool_call_id: str
+    mentions: tuple[MentionView, ...]
+    recall_id: UUID | None
+    degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn: what was said, what the agent did, what it answered. `answer_state` is None while it has no answer."""
+
+    session_id: UUID
+    turn: int
+    message_id: UUID
+    episode_id: UUID | None
+    speaker: str
+    text: str
+    state: MessageState
+    said_at: datetime
+    steps: tuple[StepView, ...]
+    answer_id: UUID | None
+    answer: str
+    answer_state: MessageState | None
+    error: str
+    took_ms: float | None
+
+    @property
+    def mentions(self) -> tuple[MentionView, ...]:
+        """All memories of the turn, in the order in which they came up."""
+        return tuple(mention for step in self.steps for mention in step.mentions)
+
+    def having(self, *relations: Relation) -> tuple[MentionView, ...]:
+        """The distinct memories of the turn with one of `relations`."""
+        chosen = {m.memory_id: m for m in reversed(self.mentions) if m.relation in relations}
+        return tuple(reversed(chosen.values()))
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a recall of this turn had to do without the search plane."""
+        return any(step.degraded for step in self.steps)
+
+
+def list_sessions(principal: Principal) -> QuerySet[Session]:
+    """The principal's sessions, latest first."""
+    principal.require(Right.READ)
+    return Session.objects.of(principal).order_by("-last_turn_at", "id")
+
+
+def get_session(principal: Principal, session_id: UUID) -> Session:
+    """One session. Raises NotFound for unknown and foreign ids alike."""
+    session = list_sessions(principal).filter(pk=session_id).first()
+    if session is None:
+        raise NotFound("session")
+    return session
+
+
+def transcript(principal: Principal, session_id: UUID, *, last: int | None = None) -> tuple[TurnView, ...]:
+    """The turns of a session in order (the `last` ones). Five queries, whatever the length. Raises NotFound."""
+    session = get_session(principal, session_id)
+    messages = Message.objects.of(principal).filter(session=session)
+    if last is not None:
+        newest = messages.order_by("-turn").values_list("turn", flat=True).first() or 0
+        messages = messages.filter(turn__gt=newest - last)
+    rows = list(messages.order_by("turn", "step").select_related("episode"))
+    mentions = list(
+        Mention.objects.of(principal).filter(message__in=[row.pk for row in rows]).order_by("position", "id")
+    )
+    memories = _memories(principal, mentions)
+    by_message: dict[UUID, list[MentionView]] = defaultdict(list)
+    for mention in mentions:
+        by_message[mention.message_id].append(
+            MentionView(
+                Relation(mention.relation),
+                Kind(mention.kind),
+                mention.memory_id,
+                memories.get(mention.memory_id),
+                tuple(mention.reasons),
+            )
+        )
+    turns: dict[int, list[Message]] = defaultdict(list)
+    for row in rows:
+        turns[row.turn].append(row)
+    return tuple(_turn(group, by_message) for group in turns.values() if group[0].step == 0)
+
+
+def _memories(principal: Principal, mentions: Iterable[Mention]) -> dict[UUID, Memory]:
+    ids: dict[Kind, set[UUID]] = defaultdict(set)
+    for mention in mentions:
+        ids[Kind(mention.kind)].add(mention.memory_id)
+    return memories_by_id(principal, ids)
+
+
+def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) -> TurnView:
+    said, *rest = messages
+    answer = rest[-1] if rest and rest[-1].role == MessageRole.ASSISTANT and not rest[-1].tool_calls else None
+    steps = rest[:-1] if answer else rest
+    episode = getattr(said, "episode", None)
+    return TurnView(
+        session_id=said.session_id,
+        turn=said.turn,
+        message_id=said.pk,
+        episode_id=episode.pk if episode else None,
+        speaker=said.speaker,
+        text=said.text,
+        state=MessageState(said.state),
+        said_at=said.created_at,
+        steps=tuple(_step(message, mentions) for message in steps),
+        answer_id=answer.pk if answer else None,
+        answer=answer.text if answer else "",
+        answer_state=MessageState(answer.state) if answer else None,
+        error=answer.error if answer else "",
+        took_ms=answer.took_ms if answer else None,
+    )
+
+
+def _step(message: Message, mentions: dict[UUID, list[MentionView]]) -> StepView:
+    return StepView(
+        id=message.pk,
+        role=MessageRole(message.role),
+        text=message.text,
+        state=MessageState(message.state),
+        tool_calls=tuple(message.tool_calls),
+        tool_call_id=message.tool_call_id,
+        mentions=tuple(mentions.get(message.pk, ())),
+        recall_id=message.recall_id,
+        degraded=message.degraded,
+    )

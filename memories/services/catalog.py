@@ -1,0 +1,73 @@
+"""The catalog: shared knowledge of a tenant, or global. Members read it; administrators and commands write it."""
+
+from __future__ import annotations
+
+import uuid
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+
+from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
+from memories.errors import InvalidInput
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import CatalogEntry
+from memories.search.outbox import enqueue
+from memories.services.ownership import owner_columns, owner_lock
+from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+
+def remember_catalog_entry(
+    principal: Principal,
+    *,
+    title: str,
+    text: str,
+    source_url: str = "",
+    scope: Scope = Scope.TENANT,
+    entry_id: UUID | None = None,
+) -> WriteOutcome:
+    """Store a catalog entry of the principal's tenant (or global, for the system). An equal one is left as it is.
+
+    Raises InvalidInput, and Forbidden unless the principal is an administrator or the system.
+    """
+    clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
+    clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
+    _check_url(source_url)
+    if scope not in (Scope.TENANT, Scope.GLOBAL):
+        raise InvalidInput("scope", "a catalog entry is shared: its scope is tenant or global.")
+    with owner_lock(principal, scope):
+        columns = owner_columns(principal, scope, "")
+        digest = content_hash(title, text)
+        same = CatalogEntry.objects.filter(**columns)
+        equal = same.filter(pk=entry_id).first() or same.current().filter(content_hash=digest).first()
+        if equal is not None:
+            return WriteOutcome(WriteResult.MERGED, Kind.CATALOG, equal.pk, reason="It is stored already.")
+        entry = CatalogEntry(
+            pk=entry_id or uuid.uuid4(),
+            title=title,
+            text=text,
+            source_url=source_url,
+            content_hash=digest,
+            **columns,
+        )
+        entry.save(force_insert=True)
+        record_event(
+            principal,
+            action="catalog.created",
+            target_kind=Kind.CATALOG.value,
+            target_id=entry.pk,
+            after={"title": title, "text": text},
+        )
+        enqueue(entry)
+        return WriteOutcome(WriteResult.CREATED, Kind.CATALOG, entry.pk)
+
+
+def _check_url(url: str) -> None:
+    if not url:
+        return
+    try:
+        URLValidator(schemes=["http", "https"])(url)
+    except ValidationError as error:
+        raise InvalidInput("source_url", "must be a full http or https address.") from error

@@ -1,0 +1,250 @@
+"""Facts: store what is true. The gates (key, then hash) decide whether it is new, known, or replaces something.
+
+Invariant: after a write the owner has one current fact for each key and for each wording; what it replaced is still
+there, superseded, with a link and an audit event.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import Episode, Fact
+from memories.search.outbox import enqueue
+from memories.services.ownership import owner_columns, owner_lock
+from memories.services.succession import close, current_rows, link, snapshot
+from memories.types import (
+    CONFIDENCE_OF_SOURCE,
+    Contradiction,
+    Kind,
+    Scope,
+    Source,
+    Status,
+    WriteOutcome,
+    WriteResult,
+)
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class FactDraft:
+    """A fact to store, checked. `learned_at` is when it came to be believed, `valid_from` when it became true."""
+
+    text: str
+    key: str
+    category: str
+    source: Source
+    confidence: float
+    valid_from: datetime | None
+    valid_to: datetime | None
+    learned_at: datetime
+    supporting_episode_ids: tuple[UUID, ...]
+    supersedes_ids: tuple[UUID, ...]
+    contradiction: Contradiction
+    scope: Scope
+    task: str
+    pinned: bool
+    fact_id: UUID
+    reason: str
+
+
+def remember_fact(
+    principal: Principal,
+    *,
+    text: str,
+    key: str = "",
+    category: str = "",
+    source: Source = Source.USER_STATED,
+    confidence: float | None = None,
+    valid_from: datetime | None = None,
+    valid_to: datetime | None = None,
+    learned_at: datetime | None = None,
+    supporting_episode_ids: Sequence[UUID] = (),
+    supersedes_ids: Sequence[UUID] = (),
+    contradiction: Contradiction = Contradiction.NATURAL,
+    scope: Scope = Scope.USER,
+    task: str = "",
+    pinned: bool = False,
+    fact_id: UUID | None = None,
+    reason: str = "",
+) -> WriteOutcome:
+    """Store a fact: created, merged into an equal one, or superseding what it makes false.
+
+    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording. An equal wording
+    merges: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
+    supporting id that is not the owner's), Conflict (one that was superseded already), Forbidden; then nothing is
+    stored.
+    """
+    draft = _checked(
+        FactDraft(
+            text=text,
+            key=key,
+            category=category,
+            source=source,
+            confidence=CONFIDENCE_OF_SOURCE[source] if confidence is None else confidence,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            learned_at=learned_at or timezone.now(),
+            supporting_episode_ids=tuple(dict.fromkeys(supporting_episode_ids)),
+            supersedes_ids=tuple(dict.fromkeys(supersedes_ids)),
+            contradiction=contradiction,
+            scope=scope,
+            task=task,
+            pinned=pinned,
+            fact_id=fact_id or uuid.uuid4(),
+            reason=reason,
+        )
+    )
+    with owner_lock(principal, scope):
+        return write_fact(principal, draft)
+
+
+def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
+    """Pass the gates and write; the caller holds the owner's lock and has checked the draft."""
+    columns = owner_columns(principal, draft.scope, draft.task)
+    if Fact.objects.filter(**columns, pk=draft.fact_id).exists():
+        return WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.fact_id, reason="It is stored already.")
+    support = _support(principal, draft.supporting_episode_ids)
+    same_owner = Fact.objects.filter(**columns).current()
+    equal = same_owner.filter(content_hash=content_hash(draft.text)).first()
+    replaced = [row for row in current_rows(principal, Kind.SEMANTIC, draft.supersedes_ids) if row != equal]
+    if draft.key:
+        known = {row.pk for row in replaced}
+        rivals = [row for row in same_owner.filter(key=draft.key) if row != equal and row.pk not in known]
+        if equal is None and (newer := next((row for row in rivals if row.learned_at > draft.learned_at), None)):
+            return _join_history(principal, columns, draft, support, newer)
+        replaced += rivals
+    began = max(draft.learned_at, equal.learned_at) if equal else draft.learned_at
+    close(replaced, at=began, valid_to=draft.valid_from or began, contradiction=draft.contradiction)
+    if equal is not None:
+        fact, result = _merge(principal, equal, draft, support), WriteResult.MERGED
+    else:
+        fact = _create(principal, columns, draft, support)
+        result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
+    link(principal, replaced, fact, reason=draft.reason)
+    return WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
+
+
+def _join_history(
+    principal: Principal,
+    columns: dict[str, UUID | str | None],
+    draft: FactDraft,
+    support: Sequence[Episode],
+    newer: Fact,
+) -> WriteOutcome:
+    """Store a statement older than what is believed of the same key: it was true once, and it replaces nothing."""
+    ended: dict[str, object] = {
+        "status": Status.SUPERSEDED,
+        "superseded_at": newer.learned_at,
+        "contradiction": Contradiction.NATURAL,
+    }
+    if draft.valid_to is None:
+        ends = newer.valid_from or newer.learned_at
+        ended["valid_to"] = max(ends, draft.valid_from) if draft.valid_from else ends
+    fact = _create(principal, {**columns, **ended}, draft, support)
+    link(principal, [fact], newer, reason=draft.reason or "older than what is believed now")
+    return WriteOutcome(WriteResult.CREATED, Kind.SEMANTIC, fact.pk, reason="A newer statement is believed.")
+
+
+def _checked(draft: FactDraft) -> FactDraft:
+    clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS)
+    clean_text(draft.key, field="key", limit=MAX_KEY_CHARACTERS, required=False)
+    clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
+    clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    clean_text(draft.task, field="task", limit=64, required=False)
+    if not 0.0 <= draft.confidence <= 1.0:
+        raise InvalidInput("confidence", "must be between 0 and 1.")
+    for field in ("valid_from", "valid_to", "learned_at"):
+        value: datetime | None = getattr(draft, field)
+        if value is not None and timezone.is_naive(value):
+            raise InvalidInput(field, "needs a time zone.")
+    if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
+        raise InvalidInput("valid_to", "lies before valid_from.")
+    return draft
+
+
+def _support(principal: Principal, ids: Sequence[UUID]) -> list[Episode]:
+    episodes = list(Episode.objects.of(principal).filter(pk__in=ids))
+    if len(episodes) != len(ids):
+        raise NotFound("supporting episode")
+    return episodes
+
+
+def _create(principal: Principal, columns: Mapping[str, object], draft: FactDraft, support: Sequence[Episode]) -> Fact:
+    values: dict[str, object] = {
+        "text": draft.text,
+        "content_hash": content_hash(draft.text),
+        "key": draft.key,
+        "category": draft.category,
+        "source": draft.source,
+        "confidence": draft.confidence,
+        "valid_from": draft.valid_from,
+        "valid_to": draft.valid_to,
+        "learned_at": draft.learned_at,
+        "pinned": draft.pinned,
+    }
+    fact = Fact(pk=draft.fact_id, **values | dict(columns))
+    fact.save(force_insert=True)
+    fact.supporting_episodes.set(support)
+    record_event(
+        principal,
+        action="fact.created",
+        target_kind=Kind.SEMANTIC.value,
+        target_id=fact.pk,
+        reason=draft.reason,
+        after=snapshot(fact),
+    )
+    enqueue(fact)
+    return fact
+
+
+def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> Fact:
+    """Fold an equal statement into `fact`. `learned_at` stays: it was believed since then."""
+    before = snapshot(fact)
+    fact.confidence = max(fact.confidence, draft.confidence)
+    fact.last_verified_at = draft.learned_at
+    fact.key = fact.key or draft.key
+    fact.category = fact.category or draft.category
+    fact.pinned = fact.pinned or draft.pinned
+    fact.valid_from = fact.valid_from or draft.valid_from
+    fact.version += 1
+    fact.save()
+    fact.supporting_episodes.add(*support)
+    record_event(
+        principal,
+        action="fact.merged",
+        target_kind=Kind.SEMANTIC.value,
+        target_id=fact.pk,
+        reason=draft.reason,
+        before=before,
+        after=snapshot(fact),
+    )
+    enqueue(fact)
+    return fact
+
+
+def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
+    """Pin a fact (it comes first and goes into every prompt), or unpin it. Raises NotFound, Conflict."""
+    with owner_lock(principal):
+        (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id])
+        if not isinstance(fact, Fact):
+            raise Conflict("Only facts can be pinned.")
+        if fact.pinned == pinned:
+            return
+        fact.pinned = pinned
+        fact.save(update_fields=["pinned", "updated_at"])
+        record_event(
+            principal,
+            action="fact.pinned" if pinned else "fact.unpinned",
+            target_kind=Kind.SEMANTIC.value,
+            target_id=fact.pk,
+        )

@@ -1,0 +1,192 @@
+"""Playbooks: store what works. The same procedure again merges its outcomes; a changed one is a new version.
+
+Invariant: an owner has one current playbook for each wording of title, trigger and steps.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_STEPS, MAX_TITLE_CHARACTERS
+from memories.errors import InvalidInput
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import Playbook
+from memories.search.outbox import enqueue
+from memories.services.ownership import owner_columns, owner_lock
+from memories.services.succession import close, current_rows, link, snapshot
+from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookDraft:
+    """A playbook to store; outcomes are what is known of it so far."""
+
+    title: str
+    trigger: str
+    steps: tuple[str, ...]
+    text: str
+    category: str
+    supersedes_ids: tuple[UUID, ...]
+    contradiction: Contradiction
+    success_count: int
+    failure_count: int
+    last_success_at: datetime | None
+    last_failure_at: datetime | None
+    learned_at: datetime
+    scope: Scope
+    task: str
+    playbook_id: UUID
+    reason: str
+
+    @property
+    def content_hash(self) -> str:
+        """The hash gate looks at what a person would call the same procedure."""
+        return content_hash(self.title, self.trigger, self.text, *self.steps)
+
+
+def remember_playbook(
+    principal: Principal,
+    *,
+    title: str,
+    trigger: str = "",
+    steps: Sequence[str] = (),
+    text: str = "",
+    category: str = "",
+    supersedes_ids: Sequence[UUID] = (),
+    contradiction: Contradiction = Contradiction.NATURAL,
+    success_count: int = 0,
+    failure_count: int = 0,
+    last_success_at: datetime | None = None,
+    last_failure_at: datetime | None = None,
+    learned_at: datetime | None = None,
+    scope: Scope = Scope.USER,
+    task: str = "",
+    playbook_id: UUID | None = None,
+    reason: str = "",
+) -> WriteOutcome:
+    """Store a playbook: created, merged into an equal one, or superseding `supersedes_ids`.
+
+    It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Forbidden; nothing is stored then.
+    """
+    draft = _checked(
+        PlaybookDraft(
+            title=title,
+            trigger=trigger,
+            steps=tuple(steps),
+            text=text,
+            category=category,
+            supersedes_ids=tuple(dict.fromkeys(supersedes_ids)),
+            contradiction=contradiction,
+            success_count=success_count,
+            failure_count=failure_count,
+            last_success_at=last_success_at,
+            last_failure_at=last_failure_at,
+            learned_at=learned_at or timezone.now(),
+            scope=scope,
+            task=task,
+            playbook_id=playbook_id or uuid.uuid4(),
+            reason=reason,
+        )
+    )
+    with owner_lock(principal, scope):
+        return write_playbook(principal, draft)
+
+
+def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
+    """Pass the hash gate and write; the caller holds the owner's lock and has checked the draft."""
+    columns = owner_columns(principal, draft.scope, draft.task)
+    if Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
+        return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
+    equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
+    replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
+    close(replaced, at=draft.learned_at, valid_to=draft.learned_at, contradiction=draft.contradiction)
+    if equal is not None:
+        playbook, result = _merge(principal, equal, draft), WriteResult.MERGED
+    else:
+        playbook = _create(principal, columns, draft)
+        result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
+    link(principal, replaced, playbook, reason=draft.reason)
+    return WriteOutcome(result, Kind.PROCEDURAL, playbook.pk, tuple(row.pk for row in replaced), draft.reason)
+
+
+def _checked(draft: PlaybookDraft) -> PlaybookDraft:
+    clean_text(draft.title, field="title", limit=MAX_TITLE_CHARACTERS)
+    clean_text(draft.trigger, field="trigger", limit=MAX_MEMORY_CHARACTERS, required=False)
+    clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS, required=not draft.steps)
+    clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
+    clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    clean_text(draft.task, field="task", limit=64, required=False)
+    if len(draft.steps) > MAX_STEPS:
+        raise InvalidInput("steps", f"has {len(draft.steps)} steps; at most {MAX_STEPS} are allowed.")
+    for step in draft.steps:
+        clean_text(step, field="steps", limit=MAX_MEMORY_CHARACTERS)
+    if draft.success_count < 0 or draft.failure_count < 0:
+        raise InvalidInput("success_count", "counts cannot be negative.")
+    for field in ("learned_at", "last_success_at", "last_failure_at"):
+        value: datetime | None = getattr(draft, field)
+        if value is not None and timezone.is_naive(value):
+            raise InvalidInput(field, "needs a time zone.")
+    return draft
+
+
+def _create(principal: Principal, columns: dict[str, UUID | str | None], draft: PlaybookDraft) -> Playbook:
+    playbook = Playbook(
+        pk=draft.playbook_id,
+        title=draft.title,
+        trigger=draft.trigger,
+        steps=list(draft.steps),
+        text=draft.text,
+        content_hash=draft.content_hash,
+        category=draft.category,
+        success_count=draft.success_count,
+        failure_count=draft.failure_count,
+        last_success_at=draft.last_success_at,
+        last_failure_at=draft.last_failure_at,
+        learned_at=draft.learned_at,
+        **columns,
+    )
+    playbook.save(force_insert=True)
+    record_event(
+        principal,
+        action="playbook.created",
+        target_kind=Kind.PROCEDURAL.value,
+        target_id=playbook.pk,
+        reason=draft.reason,
+        after=snapshot(playbook),
+    )
+    enqueue(playbook)
+    return playbook
+
+
+def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
+    """Add the outcomes of an equal procedure."""
+    before = snapshot(playbook)
+    playbook.success_count += draft.success_count
+    playbook.failure_count += draft.failure_count
+    playbook.last_success_at = _later(playbook.last_success_at, draft.last_success_at)
+    playbook.last_failure_at = _later(playbook.last_failure_at, draft.last_failure_at)
+    playbook.version += 1
+    playbook.save()
+    record_event(
+        principal,
+        action="playbook.merged",
+        target_kind=Kind.PROCEDURAL.value,
+        target_id=playbook.pk,
+        reason=draft.reason,
+        before=before,
+        after=snapshot(playbook),
+    )
+    enqueue(playbook)
+    return playbook
+
+
+def _later(left: datetime | None, right: datetime | None) -> datetime | None:
+    return max(filter(None, (left, right)), default=None)

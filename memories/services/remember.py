@@ -1,0 +1,121 @@
+"""Episodes: store what was said, verbatim, with its time. An episode is never edited.
+
+Invariant: an episode is acknowledged by its commit; its vector follows through the outbox.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Max
+from django.utils import timezone
+
+from memories.constants import MAX_MESSAGE_CHARACTERS
+from memories.errors import InvalidInput, NotFound
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import Episode, Message, Session
+from memories.search.outbox import enqueue_many
+from memories.services.ownership import owner_lock
+from memories.services.sessions import locked_session
+from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from tenants.audit import EventDraft, record_events
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeDraft:
+    """An episode to store. `context` is what came with the words, such as an image caption."""
+
+    text: str
+    happened_at: datetime | None = None
+    speaker: str = ""
+    context: str = ""
+    episode_id: UUID = field(default_factory=uuid.uuid4)
+    message_id: UUID | None = None
+
+
+def remember_episode(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    text: str,
+    speaker: str = "",
+    context: str = "",
+    happened_at: datetime | None = None,
+    message_id: UUID | None = None,
+    episode_id: UUID | None = None,
+) -> WriteOutcome:
+    """Store one episode at the end of a session. The same `episode_id` again changes nothing.
+
+    Raises InvalidInput and NotFound (session, message).
+    """
+    draft = EpisodeDraft(text, happened_at, speaker, context, episode_id or uuid.uuid4(), message_id)
+    stored = remember_episodes(principal, session_id=session_id, drafts=[draft])
+    result = WriteResult.CREATED if stored else WriteResult.MERGED
+    return WriteOutcome(result, Kind.EPISODIC, draft.episode_id)
+
+
+def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
+    """Store episodes in their order at the end of a session; return the ids that were new."""
+    for draft in drafts:
+        check_episode(draft)
+    with owner_lock(principal):
+        session = locked_session(principal, session_id)
+        known = set(
+            Episode.objects.of(principal)
+            .filter(pk__in=[draft.episode_id for draft in drafts])
+            .values_list("pk", flat=True)
+        )
+        message_ids = {draft.message_id for draft in drafts if draft.message_id}
+        if message_ids and session.messages.filter(pk__in=message_ids).count() != len(message_ids):
+            raise NotFound("message")
+        return append_episodes(principal, session, [draft for draft in drafts if draft.episode_id not in known])
+
+
+def check_episode(draft: EpisodeDraft) -> None:
+    """Raise InvalidInput if `draft` cannot be stored."""
+    clean_text(draft.text, field="text", limit=MAX_MESSAGE_CHARACTERS, required=not draft.context)
+    clean_text(draft.context, field="context", limit=MAX_MESSAGE_CHARACTERS, required=False)
+    clean_text(draft.speaker, field="speaker", limit=100, required=False)
+    if draft.happened_at is not None and timezone.is_naive(draft.happened_at):
+        raise InvalidInput("happened_at", "needs a time zone.")
+
+
+def append_episodes(principal: Principal, session: Session, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
+    """Insert checked drafts with audit and outbox; the caller holds the owner's lock."""
+    last = int(session.episodes.aggregate(last=Max("sequence"))["last"] or 0)
+    now = timezone.now()
+    rows = [
+        Episode(
+            pk=draft.episode_id,
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            scope=Scope.USER,
+            session=session,
+            message_id=draft.message_id,
+            sequence=last + offset,
+            speaker=draft.speaker,
+            text=draft.text,
+            context=draft.context,
+            content_hash=content_hash(draft.text, draft.context),
+            happened_at=draft.happened_at or now,
+        )
+        for offset, draft in enumerate(drafts, start=1)
+    ]
+    Episode.objects.bulk_create(rows, batch_size=500)
+    record_events(principal, [EventDraft("episode.created", "episodic", row.pk) for row in rows])
+    enqueue_many(rows)
+    return [row.pk for row in rows]
+
+
+def create_episode(
+    principal: Principal, session: Session, *, text: str, speaker: str, happened_at: datetime, message: Message
+) -> Episode:
+    """The episode of a chat turn; the caller holds the owner's lock and has checked the text."""
+    draft = EpisodeDraft(text, happened_at, speaker, message_id=message.pk)
+    append_episodes(principal, session, [draft])
+    return Episode.objects.of(principal).get(pk=draft.episode_id)

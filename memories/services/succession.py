@@ -1,0 +1,108 @@
+"""Succession: how a fact or a playbook ends. The one place that closes a row, whoever asked for it.
+
+Invariant: a closed row keeps its text; it gets a time, a reason in the audit, and a successor if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from memories.errors import Conflict, NotFound
+from memories.hygiene.text import normalised
+from memories.models import Fact, Playbook
+from memories.search.outbox import enqueue_many
+from memories.types import CURRENT, Contradiction, Kind, Status
+from tenants.audit import EventDraft, record_events
+from tenants.principal import Principal
+
+AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
+
+Supersedable = Fact | Playbook
+
+
+def model_of(kind: Kind) -> type[Fact | Playbook]:
+    """The model of a kind that can be superseded. Raises Conflict for the others."""
+    if kind is Kind.SEMANTIC:
+        return Fact
+    if kind is Kind.PROCEDURAL:
+        return Playbook
+    raise Conflict("Only facts and playbooks can be superseded; an episode is what was said and stays as it is.")
+
+
+def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID]) -> list[Supersedable]:
+    """The owner's rows `ids`, all of them current.
+
+    Raises NotFound if one is unknown or somebody else's, Conflict if one has been superseded already.
+    """
+    rows = {row.pk: row for row in model_of(kind).objects.of(principal).filter(pk__in=set(ids))}
+    if len(rows) != len(set(ids)):
+        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
+    if any(row.status not in CURRENT for row in rows.values()):
+        raise Conflict("It was replaced already; look at its history and correct the current one.")
+    return [rows[pk] for pk in dict.fromkeys(ids)]
+
+
+def close(rows: Iterable[Supersedable], *, at: datetime, valid_to: datetime, contradiction: Contradiction) -> None:
+    """Mark `rows` superseded as of `at`, without a successor yet (uniqueness is freed before the new row is stored)."""
+    for row in rows:
+        row.status = Status.SUPERSEDED
+        row.superseded_at = max(at, row.learned_at)
+        row.contradiction = contradiction
+        row.retracted = contradiction is Contradiction.HARSH
+        row.version += 1
+        fields = ["status", "superseded_at", "contradiction", "retracted", "version", "updated_at"]
+        if isinstance(row, Fact):
+            row.valid_to = max(valid_to, row.valid_from) if row.valid_from else valid_to
+            fields.append("valid_to")
+        row.save(update_fields=fields)
+
+
+def link(
+    principal: Principal, rows: Sequence[Supersedable], successor: Supersedable | None, *, reason: str = ""
+) -> None:
+    """Point closed `rows` to their successor (None: retired), with audit and outbox."""
+    events = []
+    for row in rows:
+        if successor is not None:
+            row.superseded_by_id = successor.pk
+            row.save(update_fields=["superseded_by", "updated_at"])
+        noun = AUDIT_NOUN[row.kind]
+        events.append(
+            EventDraft(
+                action=f"{noun}.superseded" if successor is not None else f"{noun}.retired",
+                target_kind=row.kind.value,
+                target_id=row.pk,
+                reason=reason,
+                before=snapshot(row),
+                # Only the id: the successor's text is in its own events, so forgetting it erases it everywhere.
+                after={"superseded_by": str(successor.pk)} if successor is not None else None,
+            )
+        )
+    record_events(principal, events)
+    enqueue_many(list(rows))
+
+
+def snapshot(row: Supersedable) -> dict[str, object]:
+    """What an auditor wants to see of a row, in plain values."""
+    common: dict[str, object] = {"text": row.text, "status": str(row.status), "learned_at": row.learned_at.isoformat()}
+    if row.contradiction:
+        common["contradiction"] = str(row.contradiction)
+    if isinstance(row, Fact):
+        common |= {
+            "key": row.key,
+            "category": row.category,
+            "confidence": row.confidence,
+            "source": str(row.source),
+            "valid_from": row.valid_from.isoformat() if row.valid_from else None,
+            "valid_to": row.valid_to.isoformat() if row.valid_to else None,
+        }
+    else:
+        common |= {"title": row.title, "trigger": row.trigger, "steps": list(row.steps)}
+    return common
+
+
+def same_wording(left: str, right: str) -> bool:
+    """Whether two texts say the same to the hash gate."""
+    return normalised(left) == normalised(right)

@@ -1,0 +1,237 @@
+"""Turns of a conversation: what the user said is committed, with its episode, before any model is called.
+
+Invariant: a user message and its episode exist together or not at all; the same `turn_id` never makes a second one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Max
+from django.utils import timezone
+
+from memories.constants import MAX_MESSAGE_CHARACTERS, SESSION_LIFETIME
+from memories.errors import Conflict, NotFound
+from memories.hygiene.text import clean_text
+from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
+from memories.services.ownership import owner_lock
+from memories.services.remember import create_episode
+from memories.services.sessions import create_session, locked_session, title_from
+from memories.types import ForgetOutcome, Kind, Recall, WriteOutcome, WriteResult
+from tenants.principal import Principal, Right
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A user turn as stored; `created` is False when the same `turn_id` had been stored before."""
+
+    session_id: UUID
+    turn: int
+    message_id: UUID
+    episode_id: UUID | None
+    created: bool
+    text: str
+    happened_at: datetime
+
+
+def begin_turn(principal: Principal, *, text: str, session_id: UUID | None = None, turn_id: UUID | None = None) -> Turn:
+    """Store what the user said: session (if new), message, episode, audit, outbox, in one transaction.
+
+    `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
+    nothing. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or session).
+    """
+    principal.require(Right.CHAT)
+    clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
+    message_id = _message_id(principal, turn_id)
+    with owner_lock(principal):
+        stored = Message.objects.of(principal).filter(pk=message_id).select_related("episode").first()
+        if stored is not None:
+            if (session_id and stored.session_id != session_id) or stored.text != text:
+                raise Conflict("This turn was sent before with another text; send it as a new turn.")
+            return _turn(stored, created=False)
+        if session_id:
+            session = locked_session(principal, session_id)
+        else:
+            session = create_session(principal, title=title_from(text))
+        message = _append(
+            principal,
+            session,
+            turn=_next_turn(session),
+            message_id=message_id,
+            role=MessageRole.USER,
+            speaker=principal.speaker,
+            text=text,
+        )
+        episode = create_episode(
+            principal,
+            session,
+            text=text,
+            speaker=principal.speaker,
+            happened_at=message.created_at,
+            message=message,
+        )
+        message.episode = episode
+        return _turn(message, created=True)
+
+
+def add_tool_step(
+    principal: Principal, *, session_id: UUID, turn: int, tool_calls: Sequence[Mapping[str, Any]], text: str = ""
+) -> Message:
+    """Store that the agent called tools: `tool_calls` are `{"id", "name", "arguments"}`."""
+    with owner_lock(principal):
+        return _append(
+            principal,
+            locked_session(principal, session_id),
+            turn=turn,
+            role=MessageRole.ASSISTANT,
+            text=text,
+            tool_calls=[dict(call) for call in tool_calls],
+        )
+
+
+def add_tool_result(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    tool_call_id: str,
+    text: str = "",
+    recall: Recall | None = None,
+    written: Sequence[WriteOutcome] = (),
+    forgotten: ForgetOutcome | None = None,
+) -> Message:
+    """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
+    with owner_lock(principal):
+        message = _append(
+            principal,
+            locked_session(principal, session_id),
+            turn=turn,
+            role=MessageRole.TOOL,
+            text=text,
+            tool_call_id=tool_call_id,
+            recall_id=recall.trace_id if recall else None,
+            degraded=bool(recall and recall.degraded),
+        )
+        Mention.objects.bulk_create(_mentions(message, recall, written, forgotten))
+        return message
+
+
+def finish_turn(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    text: str,
+    state: MessageState = MessageState.COMPLETE,
+    error: str = "",
+    took_ms: float | None = None,
+) -> Message:
+    """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory."""
+    with owner_lock(principal):
+        return _append(
+            principal,
+            locked_session(principal, session_id),
+            turn=turn,
+            role=MessageRole.ASSISTANT,
+            text=text,
+            state=state,
+            error=error[:300],
+            took_ms=took_ms,
+        )
+
+
+def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
+    """Remove what followed the user's message of `turn`, so that it can be answered again.
+
+    Raises NotFound, or Conflict if the turn has a complete answer.
+    """
+    with owner_lock(principal):
+        messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
+        question = messages.filter(step=0).select_related("episode").first()
+        if question is None:
+            raise NotFound("message")
+        answer = messages.filter(step__gt=0).order_by("-step").first()
+        answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
+        if answer and answered and answer.state == MessageState.COMPLETE:
+            raise Conflict("This turn is already answered.")
+        messages.filter(step__gt=0).delete()
+        return _turn(question, created=False)
+
+
+def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
+    """An id of the owner's own: a client's `turn_id` can neither meet nor reveal another owner's message."""
+    if turn_id is None:
+        return uuid.uuid4()
+    return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:turn:{turn_id}")
+
+
+def _next_turn(session: Session) -> int:
+    return int(session.messages.aggregate(last=Max("turn"))["last"] or 0) + 1
+
+
+def _append(
+    principal: Principal, session: Session, *, turn: int, message_id: UUID | None = None, **columns: Any
+) -> Message:
+    """Insert the next message of `turn` and move the session's clock."""
+    steps = session.messages.filter(turn=turn).aggregate(last=Max("step"))["last"]
+    now = timezone.now()
+    message = Message(
+        pk=message_id or uuid.uuid4(),
+        session=session,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        turn=turn,
+        step=0 if steps is None else steps + 1,
+        created_at=now,
+        **columns,
+    )
+    message.save(force_insert=True)
+    session.last_turn_at = now
+    session.expires_at = now + SESSION_LIFETIME
+    session.save(update_fields=["last_turn_at", "expires_at"])
+    return message
+
+
+def _turn(message: Message, *, created: bool) -> Turn:
+    episode = getattr(message, "episode", None)
+    return Turn(
+        session_id=message.session_id,
+        turn=message.turn,
+        message_id=message.pk,
+        episode_id=episode.pk if episode else None,
+        created=created,
+        text=message.text,
+        happened_at=message.created_at,
+    )
+
+
+def _mentions(
+    message: Message, recall: Recall | None, written: Sequence[WriteOutcome], forgotten: ForgetOutcome | None
+) -> list[Mention]:
+    rows: list[tuple[Relation, Kind, UUID, tuple[str, ...]]] = []
+    if recall:
+        rows += [(Relation.RECALLED, item.kind, item.id, item.reasons) for item in recall.items]
+    for outcome in written:
+        relation = Relation.CONFIRMED if outcome.result is WriteResult.MERGED else Relation.WROTE
+        rows.append((relation, outcome.kind, outcome.memory_id, ()))
+        rows += [(Relation.REPLACED, outcome.kind, old, ()) for old in outcome.superseded_ids]
+    if forgotten:
+        rows += [(Relation.FORGOT, kind, memory_id, ()) for kind, memory_id in forgotten.erased]
+    return [
+        Mention(
+            message=message,
+            tenant_id=message.tenant_id,
+            user_id=message.user_id,
+            relation=relation,
+            kind=kind,
+            memory_id=memory_id,
+            position=position,
+            reasons=list(reasons),
+        )
+        for position, (relation, kind, memory_id, reasons) in enumerate(rows)
+    ]

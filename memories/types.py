@@ -1,0 +1,209 @@
+"""Values that cross layers: enumerations and frozen dataclasses, no Django, no I/O.
+
+Invariant: nothing here imports another module of the project, so every layer may import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+class Kind(StrEnum):
+    """What a memory is: what happened, what is true, what works, what is shared."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    CATALOG = "catalog"
+
+
+ALL_KINDS: tuple[Kind, ...] = tuple(Kind)
+
+
+class Scope(StrEnum):
+    """Where a memory is visible; reads inherit downward: global > tenant > user > task."""
+
+    GLOBAL = "global"
+    TENANT = "tenant"
+    USER = "user"
+    TASK = "task"
+
+
+class Status(StrEnum):
+    """The state of a memory; superseded and evicted ones are hidden from recall."""
+
+    ACTIVE = "active"
+    STALE = "stale"
+    SUPERSEDED = "superseded"
+    EVICTED = "evicted"
+
+
+CURRENT: tuple[Status, ...] = (Status.ACTIVE, Status.STALE)
+
+
+class Source(StrEnum):
+    """Where a fact comes from; `CONFIDENCE_OF_SOURCE` gives each its first confidence."""
+
+    USER_STATED = "user_stated"
+    IMPORTED = "imported"
+    CONFIG_CHANGE = "config_change"
+    TASK_OUTCOME = "task_outcome"
+    AGENT_INFERRED = "agent_inferred"
+    PATTERN = "pattern"
+
+
+CONFIDENCE_OF_SOURCE: Mapping[Source, float] = {
+    Source.USER_STATED: 1.0,
+    Source.IMPORTED: 0.9,
+    Source.CONFIG_CHANGE: 0.8,
+    Source.TASK_OUTCOME: 0.7,
+    Source.AGENT_INFERRED: 0.6,
+    Source.PATTERN: 0.4,
+}
+
+
+class Contradiction(StrEnum):
+    """How a fact ended: the world changed (natural), or it was never true (harsh)."""
+
+    NATURAL = "natural"
+    HARSH = "harsh"
+
+
+class WriteResult(StrEnum):
+    """What a write did."""
+
+    CREATED = "created"
+    MERGED = "merged"
+    SUPERSEDED = "superseded"
+    BLOCKED = "blocked"
+    QUEUED_FOR_REVIEW = "queued_for_review"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    """The answer of every writing service.
+
+    `memory_id` is the memory that now holds what was said (the survivor, for a merge);
+    `superseded_ids` are the facts or playbooks that it replaced.
+    """
+
+    result: WriteResult
+    kind: Kind
+    memory_id: UUID
+    superseded_ids: tuple[UUID, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetOutcome:
+    """What an erasure removed, by kind; the ids are those of rows that no longer exist."""
+
+    erased: tuple[tuple[Kind, UUID], ...]
+    redacted_messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The (tenant, user) pair whose memory it is. `user_id` None: shared in the tenant; both None: global."""
+
+    tenant_id: UUID | None
+    user_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDocument:
+    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long."""
+
+    id: UUID
+    kind: Kind
+    version: int
+    owner: Owner
+    scope: Scope
+    task: str
+    status: Status
+    text: str
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A hit of one or both legs: `lexical` a positive BM25-like score, `dense` a cosine; None if that leg missed it."""
+
+    id: UUID
+    kind: Kind
+    lexical: float | None
+    dense: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRequest:
+    """What the recall pipeline asks a search plane.
+
+    `terms` are content words (lower case, unstemmed, distinct); `vector` is a float32 numpy array,
+    L2-normalised, `EMBEDDING_DIMENSIONS` long, or None to skip the dense leg.
+    `per_leg` bounds each leg of each kind. Superseded memories come back only if `include_superseded`.
+    """
+
+    kinds: tuple[Kind, ...]
+    terms: tuple[str, ...]
+    vector: object | None
+    per_leg: int
+    task: str = ""
+    include_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """`hits` in no particular order; `document_count` and `document_frequency` (by term) are of this owner alone."""
+
+    hits: tuple[Candidate, ...]
+    document_count: int = 0
+    document_frequency: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory that a recall returns, with why.
+
+    `signals` are the named numbers behind `score` (before and after adjustment); `reasons` are the same in words for
+    people: "same words", "same meaning", "said just after", "about that time", "just written".
+    `since` is when it happened (episodes) or when it was learned; `until` when it stopped being believed.
+    """
+
+    kind: Kind
+    id: UUID
+    text: str
+    score: float
+    since: datetime | None
+    status: Status
+    scope: Scope
+    title: str = ""
+    key: str = ""
+    speaker: str = ""
+    session_id: UUID | None = None
+    until: datetime | None = None
+    superseded_by: UUID | None = None
+    retracted: bool = False
+    confidence: float | None = None
+    steps: tuple[str, ...] = ()
+    trigger: str = ""
+    success_count: int = 0
+    failure_count: int = 0
+    signals: Mapping[str, float] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer."""
+
+    trace_id: UUID
+    query: str
+    items: tuple[Recalled, ...]
+    degraded: bool
+    took_ms: float
+    as_of: datetime | None = None

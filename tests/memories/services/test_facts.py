@@ -1,0 +1,183 @@
+"""Facts: the gates, the supersession, and what a refused write leaves behind (nothing)."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Fact, OutboxEntry
+from memories.services.facts import pin_fact, remember_fact
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.types import Contradiction, Scope, Source, Status, WriteResult
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+pytestmark = pytest.mark.django_db
+
+MARCH = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_new_fact_is_stored_with_audit_and_outbox(principal: Principal) -> None:
+    outcome = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    fact = Fact.objects.of(principal).get(pk=outcome.memory_id)
+    assert (outcome.result, fact.status, fact.confidence) == (WriteResult.CREATED, Status.ACTIVE, 1.0)
+    assert AuditEvent.objects.get(target_id=fact.pk).action == "fact.created"
+    assert OutboxEntry.objects.get(memory_id=fact.pk).version == 1
+
+
+def test_the_same_key_with_another_value_supersedes(principal: Principal) -> None:
+    old = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    new = remember_fact(principal, text="Lives in Edinburgh", key="home_city")
+    row = Fact.objects.get(pk=old.memory_id)
+    assert new.result is WriteResult.SUPERSEDED
+    assert new.superseded_ids == (old.memory_id,)
+    assert (row.status, row.superseded_by_id, row.retracted) == (Status.SUPERSEDED, new.memory_id, False)
+    assert row.text == "Lives in Bristol"
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param("lives in  bristol", id="case and spaces"),
+        pytest.param("Lives in Bristol.", id="full stop"),
+        pytest.param("Ｌives in Bristol", id="full-width letter"),
+    ],
+)
+def test_the_same_wording_merges(principal: Principal, again: str) -> None:
+    first = remember_fact(principal, text="Lives in Bristol", source=Source.AGENT_INFERRED)
+    second = remember_fact(principal, text=again, source=Source.USER_STATED, key="home_city")
+    fact = Fact.objects.of(principal).get()
+    assert (second.result, second.memory_id) == (WriteResult.MERGED, first.memory_id)
+    assert (fact.confidence, fact.key) == (1.0, "home_city")
+    assert fact.last_verified_at is not None
+
+
+def test_a_merge_unites_the_support(principal: Principal) -> None:
+    session = start_session(principal)
+    episodes = [remember_episode(principal, session_id=session.pk, text=text).memory_id for text in ("one", "two")]
+    for episode in episodes:
+        outcome = remember_fact(principal, text="Likes tea", supporting_episode_ids=[episode])
+    support = Fact.objects.get(pk=outcome.memory_id).supporting_episodes.values_list("pk", flat=True)
+    assert set(support) == set(episodes)
+
+
+def test_one_fact_supersedes_several(principal: Principal) -> None:
+    olds = [remember_fact(principal, text=f"Old {n}").memory_id for n in range(3)]
+    new = remember_fact(principal, text="New", supersedes_ids=olds, contradiction=Contradiction.HARSH)
+    assert set(new.superseded_ids) == set(olds)
+    assert Fact.objects.filter(superseded_by=new.memory_id, retracted=True).count() == 3
+
+
+def test_an_old_value_that_comes_back_is_a_new_fact(principal: Principal) -> None:
+    bristol = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    remember_fact(principal, text="Lives in Edinburgh", key="home_city")
+    back = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    assert back.result is WriteResult.SUPERSEDED
+    assert back.memory_id != bristol.memory_id
+    assert Fact.objects.of(principal).current().count() == 1
+
+
+def test_an_older_statement_of_the_same_key_joins_the_history(principal: Principal) -> None:
+    now = remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MARCH)
+    then = remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH - timedelta(days=400))
+    row = Fact.objects.get(pk=then.memory_id)
+    assert Fact.objects.of(principal).current().get().pk == now.memory_id
+    assert (row.status, row.superseded_by_id, row.superseded_at) == (Status.SUPERSEDED, now.memory_id, MARCH)
+
+
+def test_a_fact_of_a_task_does_not_meet_one_of_the_user(principal: Principal) -> None:
+    remember_fact(principal, text="Budget is 10", key="budget")
+    task = remember_fact(principal, text="Budget is 20", key="budget", scope=Scope.TASK, task="kitchen")
+    assert task.result is WriteResult.CREATED
+    assert Fact.objects.of(principal).current().count() == 2
+
+
+def test_the_same_fact_id_twice_changes_nothing(principal: Principal) -> None:
+    chosen = uuid.uuid4()
+    remember_fact(principal, text="One", fact_id=chosen)
+    again = remember_fact(principal, text="Two", fact_id=chosen)
+    assert (again.result, Fact.objects.get().text) == (WriteResult.MERGED, "One")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        pytest.param({"text": "  \u200f "}, "text", id="nothing visible"),
+        pytest.param({"text": "a\x00b"}, "text", id="NUL"),
+        pytest.param({"text": "\ud800"}, "text", id="lone surrogate"),
+        pytest.param({"text": "x" * 1_000_000}, "text", id="a megabyte"),
+        pytest.param({"text": "x", "confidence": 1.5}, "confidence", id="confidence"),
+        pytest.param({"text": "x", "valid_from": datetime(2026, 1, 1)}, "valid_from", id="no time zone"),  # noqa: DTZ001
+        pytest.param({"text": "x", "valid_from": MARCH, "valid_to": MARCH - timedelta(1)}, "valid_to", id="backwards"),
+        pytest.param({"text": "x", "scope": Scope.TASK}, "task", id="task scope without a task"),
+    ],
+)
+def test_bad_input_is_refused_and_stores_nothing(
+    principal: Principal, arguments: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        remember_fact(principal, **arguments)  # type: ignore[arg-type]  # wrong on purpose
+    assert caught.value.field == field
+    assert not Fact.objects.exists()
+    assert not AuditEvent.objects.filter(action__startswith="fact").exists()
+
+
+def test_superseding_an_unknown_fact_stores_nothing(principal: Principal) -> None:
+    with pytest.raises(NotFound):
+        remember_fact(principal, text="New", supersedes_ids=[uuid.uuid4()])
+    assert not Fact.objects.exists()
+
+
+def test_superseding_twice_is_a_conflict(principal: Principal) -> None:
+    old = remember_fact(principal, text="Old").memory_id
+    remember_fact(principal, text="New", supersedes_ids=[old])
+    with pytest.raises(Conflict):
+        remember_fact(principal, text="Newer", supersedes_ids=[old])
+    assert Fact.objects.count() == 2
+
+
+def test_superseding_isolates_other_members(principal: Principal, other_member: Principal) -> None:
+    theirs = remember_fact(other_member, text="Theirs", key="home_city").memory_id
+    with pytest.raises(NotFound):
+        remember_fact(principal, text="Mine", supersedes_ids=[theirs])
+    remember_fact(principal, text="Mine", key="home_city")
+    assert Fact.objects.get(pk=theirs).status == Status.ACTIVE
+
+
+def test_superseding_isolates_other_tenants(principal: Principal, other_tenant_member: Principal) -> None:
+    theirs = remember_fact(other_tenant_member, text="Theirs", key="home_city").memory_id
+    with pytest.raises(NotFound):
+        remember_fact(principal, text="Mine", supersedes_ids=[theirs])
+    remember_fact(principal, text="Theirs", key="home_city")
+    assert Fact.objects.get(pk=theirs).status == Status.ACTIVE
+
+
+def test_support_must_be_the_owners(principal: Principal, other_member: Principal) -> None:
+    session = start_session(other_member)
+    episode = remember_episode(other_member, session_id=session.pk, text="secret").memory_id
+    with pytest.raises(NotFound):
+        remember_fact(principal, text="Mine", supporting_episode_ids=[episode])
+
+
+def test_a_member_cannot_write_for_the_tenant(principal: Principal) -> None:
+    with pytest.raises(Forbidden):
+        remember_fact(principal, text="All of us", scope=Scope.TENANT)
+
+
+def test_a_principal_without_the_right_cannot_write(principal: Principal) -> None:
+    with pytest.raises(Forbidden):
+        remember_fact(replace(principal, rights=frozenset({Right.READ})), text="x")
+
+
+def test_pinning_is_audited_and_idempotent(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Allergic to nuts").memory_id
+    pin_fact(principal, fact_id=fact, pinned=True)
+    pin_fact(principal, fact_id=fact, pinned=True)
+    assert Fact.objects.get(pk=fact).pinned
+    assert AuditEvent.objects.filter(target_id=fact, action="fact.pinned").count() == 1
