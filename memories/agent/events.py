@@ -1,6 +1,6 @@
 """What happens while a turn is answered, as values: the loop yields them, the chat page and the API send them on.
 
-Invariant: a turn begins with one TurnStarted and ends with exactly one TurnFinished or TurnFailed, unless it was closed.
+Invariant: a turn begins with one TurnStarted and ends with one TurnFinished or one TurnFailed, unless it was closed.
 """
 
 from __future__ import annotations

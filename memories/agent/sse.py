@@ -85,33 +85,34 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def _members(event: Event) -> dict[str, Any]:
+    members: dict[str, Any]
     match event:
         case TurnStarted():
-            return {
+            members = {
                 "session_id": str(event.session_id),
                 "turn": event.turn,
                 "message_id": str(event.message_id),
                 "episode_id": _text(event.episode_id),
             }
         case Stage():
-            return {"doing": event.doing.value}
+            members = {"doing": event.doing.value}
         case Notice():
-            return {"kind": event.kind.value, "text": event.text}
+            members = {"kind": event.kind.value, "text": event.text}
         case MemoriesRecalled():
-            return {"automatic": event.automatic, **recall_to_json(event.recall)}
+            members = {"automatic": event.automatic, **recall_to_json(event.recall)}
         case TextDelta():
-            return {"text": event.text}
+            members = {"text": event.text}
         case MemoryWritten():
-            return _written(event)
+            members = _written(event)
         case MemoryForgotten():
-            return {
+            members = {
                 "kind": event.kind.value,
                 "id": str(event.memory_id),
                 "text": event.text,
                 "erased": [{"kind": kind.value, "id": str(memory_id)} for kind, memory_id in event.erased],
             }
         case TurnFinished():
-            return {
+            members = {
                 "message_id": str(event.message_id),
                 "state": event.state.value,
                 "took_ms": round(event.took_ms, 1),
@@ -120,7 +121,8 @@ def _members(event: Event) -> dict[str, Any]:
                 "replaced": event.replaced,
             }
         case TurnFailed():
-            return {"message": event.message, "retryable": event.retryable}
+            members = {"message": event.message, "retryable": event.retryable}
+    return members
 
 
 def _written(event: MemoryWritten) -> dict[str, Any]:
