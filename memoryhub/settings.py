@@ -175,7 +175,7 @@ USE_TZ = True
 # Static files: hashed and compressed names in production, straight from the source folders in development.
 
 STATIC_URL = "static/"
-STATIC_ROOT = MEMORYHUB_DATA_DIR / "static"
+STATIC_ROOT = MEMORYHUB_DATA_DIR / "static" if PRODUCTION else None
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -1,0 +1,31 @@
+"""`manage.py serve`: serve the site with threads, and carry the outbox to the search plane meanwhile."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from memoryhub.server import Server
+
+
+class Command(BaseCommand):
+    """Serves until interrupted; one worker process with many threads is right for SQLite."""
+
+    help = "Serve the site."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--workers", type=int, default=1, help="processes")
+        parser.add_argument("--threads", type=int, default=32, help="requests served at once by each process")
+
+    def handle(self, **options: Any) -> None:
+        host, port = options["host"], options["port"]
+
+        def announce() -> None:
+            self.stdout.write(f"Serving on http://{host}:{port}/ (Ctrl-C ends it)")
+
+        Server(host=host, port=port, workers=options["workers"], threads=options["threads"], ready=announce).run()
