@@ -1,10 +1,12 @@
-"""The application of tenants: who."""
+"""The app that knows who: tenants, users, memberships, tokens and the audit trail."""
+
+from __future__ import annotations
 
 from django.apps import AppConfig
 
 
 class TenantsConfig(AppConfig):
-    """Tenants, users, memberships, tokens and the audit trail."""
+    """`tenants` never imports `memories`."""
 
     name = "tenants"
-    verbose_name = "tenants"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,1 @@
+"""Who: tenants, users, memberships, tokens, principals and the audit trail. Never imports memories."""

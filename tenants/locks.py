@@ -1,0 +1,40 @@
+"""The one lock of an owner: the row of their membership, held to the end of the transaction.
+
+Invariant: whoever writes an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the
+lock. Whoever was deactivated before the lock was taken writes nothing more.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+
+from tenants.errors import Forbidden
+from tenants.models import Membership, Tenant
+from tenants.principal import Principal
+
+
+def lock_owner(principal: Principal) -> Membership:
+    """Lock the principal's membership row for this transaction. Raises Forbidden if nobody may act as this member."""
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
+    membership = (
+        Membership.objects.select_for_update(of=("self",))
+        .select_related("tenant", "user")
+        .filter(id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id)
+        .first()
+    )
+    if membership is None or not membership.is_usable:
+        raise Forbidden("This membership is not active.")
+    return membership
+
+
+def lock_tenant(tenant_id: UUID) -> Tenant:
+    """Lock a tenant's row for this transaction, as whoever writes what the whole tenant shares must. Raises Forbidden."""
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
+    tenant = Tenant.objects.select_for_update().filter(id=tenant_id, is_active=True).first()
+    if tenant is None:
+        raise Forbidden("This tenant is not active.")
+    return tenant

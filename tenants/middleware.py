@@ -1,0 +1,100 @@
+"""Who a request is from: its id, and for a signed-in user the tenant they are in and the principal they act as.
+
+Invariant: a principal exists only for an active membership of an active user in an active tenant, looked up again on
+every request. When the tenant that a session was in is lost, only a page that changes nothing moves on to another one:
+what was written for one tenant never lands in the next.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from typing import cast
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from tenants.models import Membership, Tenant, User
+from tenants.principal import ActorKind, Principal
+from tenants.principals import principal_of
+from tenants.selectors import memberships_of
+
+TENANT_SESSION_KEY = "tenant_id"
+REQUEST_ID_HEADER = "X-Request-ID"
+_ACCEPTABLE_REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}", re.ASCII)
+_READ_ONLY_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class TenantRequest(HttpRequest):
+    """A request after both middlewares; views annotate their `request` with it."""
+
+    request_id: str
+    tenant: Tenant | None
+    membership: Membership | None
+    principal: Principal | None
+
+
+class RequestIdMiddleware:
+    """`request.request_id`: the caller's `X-Request-ID` if it is sensible, else a new one; sent back either way."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Name the request before anything else sees it."""
+        given = request.headers.get(REQUEST_ID_HEADER, "")
+        request_id = given if _ACCEPTABLE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        cast("TenantRequest", request).request_id = request_id
+        response = self.get_response(request)
+        response[REQUEST_ID_HEADER] = request_id
+        return response
+
+
+class TenantMiddleware:
+    """Sets `request.tenant`, `request.membership` and `request.principal`; None for whoever may act in no tenant.
+
+    They are set when a view is found: an address that leads nowhere, and a caller without a session, cost no query.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Nobody, until a view is found."""
+        _place(request, None)
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, _view: object, _args: object, _kwargs: object) -> None:
+        """Look the membership up."""
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and isinstance(request.user, User):
+            _place(request, active_membership(request, request.user))
+
+
+def active_membership(request: HttpRequest, user: User) -> Membership | None:
+    """The membership that the session is in; the first by name, from then on, for a session that is in none yet."""
+    remembered = request.session.get(TENANT_SESSION_KEY)
+    memberships = memberships_of(user)
+    if remembered is not None:
+        membership = memberships.filter(tenant_id=remembered).first()
+        if membership is not None or request.method not in _READ_ONLY_METHODS:
+            return membership
+    membership = memberships.first()
+    if membership is not None:
+        remember_tenant(request, membership)
+    return membership
+
+
+def remember_tenant(request: HttpRequest, membership: Membership) -> None:
+    """From now on the session is in this tenant."""
+    request.session[TENANT_SESSION_KEY] = str(membership.tenant_id)
+
+
+def _place(request: HttpRequest, membership: Membership | None) -> None:
+    placed = cast("TenantRequest", request)
+    placed.membership = membership
+    placed.tenant = membership.tenant if membership else None
+    placed.principal = (
+        principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=placed.request_id) if membership else None
+    )

@@ -1,0 +1,9 @@
+"""The models of tenants, a file each."""
+
+from tenants.models.api_token import ApiToken
+from tenants.models.audit_event import AuditEvent, AuditHead, AuditPayload
+from tenants.models.membership import Membership
+from tenants.models.tenant import Tenant
+from tenants.models.user import User
+
+__all__ = ["ApiToken", "AuditEvent", "AuditHead", "AuditPayload", "Membership", "Tenant", "User"]

@@ -1,0 +1,78 @@
+"""AuditEvent, AuditPayload, AuditHead: the append-only trail of who did what, a hash chain for each owner.
+
+Invariant: the database itself refuses to change or delete events (`tenants/audit_triggers.py`), to change payloads and
+to shrink heads. Rows name tenants, users and memories by plain ids: the trail outlives what it speaks of.
+Only `tenants/audit.py` writes here.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from django.db import models
+
+from tenants.principal import ActorKind
+
+
+class AuditEvent(models.Model):
+    """One thing that was done. `digest` covers every other column and, by `previous_digest`, all events before it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    chain = models.CharField(max_length=90)
+    sequence = models.PositiveBigIntegerField()
+    previous_digest = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    payload_digest = models.CharField(max_length=64)
+    tenant_id = models.UUIDField(null=True, blank=True)
+    owner_id = models.UUIDField(null=True, blank=True)
+    actor_kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in ActorKind])
+    actor_id = models.UUIDField(null=True, blank=True)
+    action = models.CharField(max_length=50)
+    target_kind = models.CharField(max_length=30, blank=True, default="")
+    target_id = models.UUIDField(null=True, blank=True)
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["chain", "sequence"]
+        constraints = [models.UniqueConstraint(fields=["chain", "sequence"], name="audit_event_place_in_chain")]
+        indexes = [
+            models.Index(fields=["target_id", "sequence"], name="audit_event_of_target"),
+            models.Index(fields=["tenant_id", "-created_at"], name="audit_event_tenant_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain} {self.sequence} {self.action}"
+
+
+class AuditPayload(models.Model):
+    """What an event says beyond its columns; erasing the row keeps the chain whole.
+
+    `document` is the canonical JSON that the digest was taken of, kept as text: a JSON column may rewrite numbers.
+    """
+
+    event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="payload")
+    salt = models.CharField(max_length=32)
+    document = models.TextField()
+
+    def __str__(self) -> str:
+        return f"Payload of {self.event_id}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """`{"reason", "before", "after"}` as recorded."""
+        content: dict[str, Any] = json.loads(self.document)
+        return content
+
+
+class AuditHead(models.Model):
+    """How long a chain is and how it ends, so that events cut off its end are missed."""
+
+    chain = models.CharField(max_length=90, primary_key=True)
+    length = models.PositiveBigIntegerField()
+    digest = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"{self.chain} ({self.length})"

@@ -1,0 +1,70 @@
+"""Principal: who is acting now, for whom. The first argument of every service.
+
+Invariant: a principal names exactly one owner (tenant and user); nothing takes an owner from anywhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import UUID
+
+from tenants.errors import Forbidden
+
+
+class Role(StrEnum):
+    """What a membership may do in its tenant."""
+
+    MEMBER = "member"
+    SUPPORT = "support"
+    AUDITOR = "auditor"
+    ADMIN = "admin"
+
+
+class ActorKind(StrEnum):
+    """Who acts: the member in person, their agent, a token of theirs, tenant staff, or the system (commands, tasks)."""
+
+    MEMBER = "member"
+    AGENT = "agent"
+    TOKEN = "token"  # noqa: S105 - an actor, not a secret
+    STAFF = "staff"
+    SYSTEM = "system"
+
+
+class Right(StrEnum):
+    """What a principal may do; also the scopes of an API token."""
+
+    READ = "memory:read"
+    WRITE = "memory:write"
+    CHAT = "chat"
+
+
+ALL_RIGHTS: frozenset[Right] = frozenset(Right)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is acting (`actor_kind`, `actor_id`), for whom (`tenant_id`, `user_id`), with which rights.
+
+    `membership_id` is the row that serialises this owner's writes; `speaker` is the owner's display name, the default
+    speaker of their episodes; `request_id` ties audit events to a request.
+    """
+
+    tenant_id: UUID
+    user_id: UUID
+    membership_id: UUID
+    role: Role
+    actor_kind: ActorKind
+    actor_id: UUID | None
+    rights: frozenset[Right] = ALL_RIGHTS
+    speaker: str = ""
+    request_id: str = ""
+
+    def require(self, right: Right) -> None:
+        """Raise Forbidden unless this principal has `right`."""
+        if right not in self.rights:
+            raise Forbidden(f"This needs the right {right.value}.")
+
+    def as_agent(self) -> Principal:
+        """The same owner and rights, with the owner's agent as the actor (for audit)."""
+        return replace(self, actor_kind=ActorKind.AGENT)

@@ -1,0 +1,49 @@
+"""Reading who belongs where; only active memberships of active users in active tenants are ever found."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from tenants.errors import NoMembership
+from tenants.models import Membership, User
+from tenants.principal import Role
+
+
+def active_memberships() -> QuerySet[Membership]:
+    """Memberships that somebody may act as now, with their tenant and user."""
+    return Membership.objects.filter(is_active=True, tenant__is_active=True, user__is_active=True).select_related(
+        "tenant", "user"
+    )
+
+
+def memberships_of(user: User) -> QuerySet[Membership]:
+    """Where this user may act now, by the name of the tenant."""
+    return active_memberships().filter(user_id=user.id).order_by("tenant__name", "id")
+
+
+def administers(user: User, tenant_id: UUID) -> bool:
+    """Whether this user is an active admin of the tenant."""
+    return active_memberships().filter(user_id=user.id, tenant_id=tenant_id, role=Role.ADMIN.value).exists()
+
+
+def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:
+    """The membership of `user` (username, external id, e-mail address or id) in `tenant` (slug or id).
+
+    Raises NoMembership if there is none, or if an e-mail address fits several.
+    """
+    in_tenant = active_memberships().filter(_named("tenant__slug", "tenant_id", str(tenant)))
+    by_user = _named("user__username", "user_id", str(user))
+    for condition in (by_user, Q(external_id=str(user)), Q(user__email__iexact=str(user))):
+        found = list(in_tenant.filter(condition)[:2]) if str(user) else []
+        if len(found) == 1:
+            return found[0]
+    raise NoMembership(f"No single active member {str(user)!r} in a tenant {str(tenant)!r}.")
+
+
+def _named(name_column: str, id_column: str, value: str) -> Q:
+    try:
+        return Q(**{name_column: value}) | Q(**{id_column: UUID(value)})
+    except ValueError:
+        return Q(**{name_column: value})

@@ -1,0 +1,144 @@
+"""The only writers of tenants, users, memberships and tokens (`tenants/tokens.py`), each with its audit event.
+
+Invariant: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's. No event
+ever holds a password, a token or a digest.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from tenants.actor import SYSTEM, Actor
+from tenants.audit import EventDraft, record_platform_event, record_tenant_event
+from tenants.models import Membership, Tenant, User
+from tenants.principal import Role
+from tenants.storing import store
+from tenants.tokens import authenticate_token, issue_token, revoke_token
+
+__all__ = [
+    "activate_member",
+    "activate_tenant",
+    "activate_user",
+    "add_member",
+    "authenticate_token",
+    "change_role",
+    "create_tenant",
+    "create_user",
+    "deactivate_member",
+    "deactivate_tenant",
+    "deactivate_user",
+    "issue_token",
+    "revoke_token",
+]
+
+
+def create_tenant(*, name: str, slug: str, actor: Actor = SYSTEM) -> Tenant:
+    """Raises InvalidValue if the name is empty or the slug is malformed or taken."""
+    tenant = Tenant(name=name, slug=slug)
+    with transaction.atomic():
+        store(tenant)
+        after = {"name": name, "slug": slug}
+        record_platform_event(actor, EventDraft("tenant.created", "tenant", tenant.id, after=after))
+    return tenant
+
+
+def create_user(
+    *,
+    username: str,
+    display_name: str = "",
+    email: str = "",
+    password: str | None = None,
+    is_staff: bool = False,
+    is_superuser: bool = False,
+    actor: Actor = SYSTEM,
+) -> User:
+    """A login; without a password, an end user who cannot sign in. Raises InvalidValue for a bad or taken username.
+
+    The strength of the password is the concern of the form that asks for it.
+    """
+    user = User(
+        username=User.normalize_username(username),
+        display_name=display_name,
+        email=User.objects.normalize_email(email),
+        is_staff=is_staff,
+        is_superuser=is_superuser,
+    )
+    user.set_password(password)
+    with transaction.atomic():
+        store(user)
+        after = {"username": user.username, "is_staff": is_staff, "is_superuser": is_superuser}
+        record_platform_event(actor, EventDraft("user.created", "user", user.id, after=after))
+    return user
+
+
+def add_member(
+    *, tenant: Tenant, user: User, role: Role = Role.MEMBER, external_id: str = "", actor: Actor = SYSTEM
+) -> Membership:
+    """Raises InvalidValue if the user is a member already or another member has this external id."""
+    membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id)
+    with transaction.atomic():
+        store(membership)
+        after = {"user": user.id, "role": role, "external_id": external_id}
+        record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
+    return membership
+
+
+def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) -> Membership:
+    """Give a member another role; nothing is recorded if they have it already."""
+    with transaction.atomic():
+        locked = Membership.objects.select_for_update(of=("self",)).get(id=membership.id)
+        if locked.role != role:
+            draft = EventDraft(
+                "member.role_changed", "membership", locked.id, before={"role": locked.role}, after={"role": role}
+            )
+            locked.role = role.value
+            store(locked, fields=["role"])
+            record_tenant_event(actor, locked.tenant_id, draft)
+    membership.role = role.value
+    return membership
+
+
+def deactivate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
+    """From now on nobody acts as this member; their memory stays."""
+    _switch_member(membership, active=False, actor=actor)
+
+
+def activate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
+    """Undo `deactivate_member`."""
+    _switch_member(membership, active=True, actor=actor)
+
+
+def deactivate_tenant(tenant: Tenant, *, actor: Actor = SYSTEM) -> None:
+    """From now on nobody acts in this tenant; its memory stays."""
+    _switch(tenant, active=False, actor=actor)
+
+
+def activate_tenant(tenant: Tenant, *, actor: Actor = SYSTEM) -> None:
+    """Undo `deactivate_tenant`."""
+    _switch(tenant, active=True, actor=actor)
+
+
+def deactivate_user(user: User, *, actor: Actor = SYSTEM) -> None:
+    """From now on this user is signed out everywhere and acts in no tenant."""
+    _switch(user, active=False, actor=actor)
+
+
+def activate_user(user: User, *, actor: Actor = SYSTEM) -> None:
+    """Undo `deactivate_user`."""
+    _switch(user, active=True, actor=actor)
+
+
+def _switch_member(membership: Membership, *, active: bool, actor: Actor) -> None:
+    verb = "activated" if active else "deactivated"
+    with transaction.atomic():
+        if Membership.objects.filter(id=membership.id, is_active=not active).update(is_active=active):
+            record_tenant_event(actor, membership.tenant_id, EventDraft(f"member.{verb}", "membership", membership.id))
+    membership.is_active = active
+
+
+def _switch(row: Tenant | User, *, active: bool, actor: Actor) -> None:
+    noun, verb = row._meta.model_name or "", "activated" if active else "deactivated"
+    with transaction.atomic():
+        if type(row)._default_manager.filter(pk=row.pk, is_active=not active).update(is_active=active):
+            record_platform_event(actor, EventDraft(f"{noun}.{verb}", noun, row.id))
+    row.is_active = active

@@ -1,0 +1,124 @@
+"""API tokens: issued once in plaintext, known afterwards by their sha256 only.
+
+Invariant: a token acts for one membership with at most the rights in its scopes, and for nobody as soon as it is
+revoked or expired or the membership, its tenant or its user is deactivated. A token has 256 random bits, so a plain
+digest is enough: there is nothing to guess, and nothing to stretch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from tenants.actor import SYSTEM, Actor
+from tenants.audit import EventDraft, record_tenant_event
+from tenants.errors import Forbidden, InvalidValue
+from tenants.models import ApiToken, Membership, User
+from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right
+from tenants.principals import principal_of
+from tenants.selectors import administers
+from tenants.storing import store
+
+TOKEN_MARK = "mh_"  # noqa: S105 - how tokens begin, not one of them
+"""Every token begins so, for people and for secret scanners."""
+LAST_USED_EVERY = timedelta(minutes=1)
+"""`last_used_at` is no finer than this, so that reading by token does not write each time."""
+_RANDOM_BYTES = 32
+_PREFIX_CHARACTERS = len(TOKEN_MARK) + 6
+_MAX_CHARACTERS = 100
+
+
+def issue_token(
+    membership: Membership,
+    *,
+    name: str,
+    scopes: Iterable[Right | str] = ALL_RIGHTS,
+    expires_at: datetime | None = None,
+    issued_by: User | None = None,
+    actor: Actor = SYSTEM,
+) -> tuple[ApiToken, str]:
+    """A new token and its plaintext, which exists nowhere else. Raises InvalidValue; Forbidden if `issued_by` may not.
+
+    Whoever holds a token reads this member's memory, so a person issues tokens for themselves, or for an end user of
+    their tenant who cannot sign in (`may_issue_for`).
+    """
+    if issued_by is not None and not may_issue_for(membership, issued_by):
+        raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
+    if not membership.is_usable:
+        raise InvalidValue("membership", "This membership is not active.")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidValue("expires_at", "Give a time in the future.")
+    plaintext = TOKEN_MARK + secrets.token_urlsafe(_RANDOM_BYTES)
+    token = ApiToken(
+        membership=membership,
+        name=name,
+        prefix=plaintext[:_PREFIX_CHARACTERS],
+        digest=_digest(plaintext),
+        scopes=_known_scopes(scopes),
+        expires_at=expires_at,
+    )
+    with transaction.atomic():
+        store(token)
+        after = {"name": name, "membership": membership.id, "scopes": token.scopes, "expires_at": expires_at}
+        record_tenant_event(actor, membership.tenant_id, EventDraft("token.issued", "api_token", token.id, after=after))
+    return token, plaintext
+
+
+def may_issue_for(membership: Membership, user: User) -> bool:
+    """Whether `user` may hold a token of this membership: it is theirs, or an end user's in a tenant of theirs."""
+    if membership.user_id == user.id:
+        return True
+    signs_in = not membership.external_id or membership.user.has_usable_password()
+    return not signs_in and (user.is_superuser or administers(user, membership.tenant_id))
+
+
+def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
+    """Refuse the token from now on; revoking it again changes and records nothing."""
+    now = timezone.now()
+    with transaction.atomic():
+        if ApiToken.objects.filter(id=token.id, revoked_at=None).update(revoked_at=now):
+            token.revoked_at = now
+            record_tenant_event(actor, token.membership.tenant_id, EventDraft("token.revoked", "api_token", token.id))
+
+
+def authenticate_token(plaintext: str, *, request_id: str = "") -> Principal | None:
+    """The principal that a token stands for, or None: unknown, revoked, expired and deactivated look the same."""
+    if not plaintext.startswith(TOKEN_MARK) or not plaintext.isascii() or len(plaintext) > _MAX_CHARACTERS:
+        return None
+    token = (
+        ApiToken.objects.select_related("membership__tenant", "membership__user")
+        .filter(digest=_digest(plaintext))
+        .first()
+    )
+    now = timezone.now()
+    if token is None or not token.is_usable_at(now) or not token.membership.is_usable:
+        return None
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_EVERY)
+    if token.last_used_at is None or token.last_used_at <= now - LAST_USED_EVERY:
+        ApiToken.objects.filter(stale, id=token.id).update(last_used_at=now)
+    return principal_of(
+        token.membership,
+        actor_kind=ActorKind.TOKEN,
+        actor_id=token.id,
+        rights=token.rights,
+        request_id=request_id,
+    )
+
+
+def _digest(plaintext: str) -> str:
+    return hashlib.sha256(plaintext.encode()).hexdigest()
+
+
+def _known_scopes(scopes: Iterable[Right | str]) -> list[str]:
+    wanted = {str(scope) for scope in scopes}
+    if not wanted:
+        raise InvalidValue("scopes", "Choose at least one scope.")
+    if unknown := wanted - {right.value for right in Right}:
+        raise InvalidValue("scopes", f"There is no scope {min(unknown)!r}.")
+    return sorted(wanted)
