@@ -9,15 +9,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, Self
+from typing import ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.types import CURRENT, Owner, Scope, Status
+from memories.types import CURRENT, Kind, Owner, Scope, Status
 from tenants.principal import Principal
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 def choices(kind: type[StrEnum]) -> list[tuple[str, str]]:
@@ -25,7 +27,7 @@ def choices(kind: type[StrEnum]) -> list[tuple[str, str]]:
     return [(member.value, member.name.replace("_", " ").lower()) for member in kind]
 
 
-class OwnedQuerySet(models.QuerySet[Any]):
+class OwnedQuerySet(models.QuerySet[Row, Row]):
     """Rows by whose they are. Edges use `of` and `visible_to`; nothing else names an owner."""
 
     def of(self, principal: Principal) -> Self:
@@ -49,6 +51,8 @@ class OwnedQuerySet(models.QuerySet[Any]):
 
 class MemoryRow(models.Model):
     """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox."""
+
+    kind: ClassVar[Kind]
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")

@@ -6,6 +6,8 @@ A superseded row without a successor was retired: it stopped being true and noth
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -16,6 +18,8 @@ from memories.types import Contradiction, Status
 
 class Supersedable(MemoryRow):
     """`learned_at` to `superseded_at` is when it was believed, whatever the world was like then."""
+
+    superseded_by_id: UUID | None
 
     learned_at = models.DateTimeField(default=timezone.now)
     superseded_by = models.ForeignKey(

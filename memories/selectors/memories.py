@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
-from memories.models.base import MemoryRow
+from memories.models.base import MemoryRow, OwnedQuerySet
 from memories.types import Contradiction, Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -86,7 +87,9 @@ def list_memories(
     tenant and the global ones (the catalog is always shared).
     """
     principal.require(Right.READ)
-    rows = _visible(principal, kind) if shared or kind is Kind.CATALOG else MEMORY_MODELS[kind].objects.of(principal)
+    rows = _visible(principal, kind)
+    if not shared and kind is not Kind.CATALOG:
+        rows = rows.of(principal)
     rows = rows.current() if status is None else rows.filter(status__in=list(status))
     for word in query.split():
         rows = rows.filter(_any_column(kind, word))
@@ -151,11 +154,9 @@ def messages_using(principal: Principal, memory_id: UUID) -> QuerySet[Message]:
     )
 
 
-def _visible(principal: Principal, kind: Kind) -> QuerySet[Memory]:
-    rows: QuerySet[Memory] = MEMORY_MODELS[kind].objects.of(principal) | MEMORY_MODELS[kind].objects.visible_to(
-        principal
-    )
-    return rows
+def _visible(principal: Principal, kind: Kind) -> OwnedQuerySet[Any]:
+    rows = MEMORY_MODELS[kind].objects
+    return rows.of(principal) | rows.visible_to(principal)
 
 
 def _any_column(kind: Kind, word: str) -> Q:
@@ -166,8 +167,8 @@ def _any_column(kind: Kind, word: str) -> Q:
 
 
 def _narrowed(
-    rows: QuerySet[Memory], kind: Kind, *, category: str, key: str, session_id: UUID | None
-) -> QuerySet[Memory]:
+    rows: OwnedQuerySet[Any], kind: Kind, *, category: str, key: str, session_id: UUID | None
+) -> OwnedQuerySet[Any]:
     if category:
         if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
             raise InvalidInput("category", "only facts and playbooks have a category.")

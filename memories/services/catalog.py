@@ -41,7 +41,8 @@ def remember_catalog_entry(
         columns = owner_columns(principal, scope, "")
         digest = content_hash(title, text)
         same = CatalogEntry.objects.filter(**columns)
-        equal = same.filter(pk=entry_id).first() or same.current().filter(content_hash=digest).first()
+        known = same.filter(pk=entry_id).first() if entry_id else None
+        equal = known or same.current().filter(content_hash=digest).first()
         if equal is not None:
             return WriteOutcome(WriteResult.MERGED, Kind.CATALOG, equal.pk, reason="It is stored already.")
         entry = CatalogEntry(
