@@ -71,7 +71,7 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """A transactional test ends by emptying all tables, which the audit trail refuses; its triggers step aside."""
-    flush = TransactionTestCase._fixture_teardown
+    flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # the stubs leave hooks out
 
     def unguarded_flush(case: TransactionTestCase) -> None:
         with django_db_blocker.unblock(), audit_unguarded():
