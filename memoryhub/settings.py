@@ -91,13 +91,14 @@ DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
 DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
 if DATABASES["default"]["ENGINE"] == environment.SQLITE:
     # A writer takes its lock when the transaction begins, so it waits its turn and never fails halfway for a stale
-    # read; FULL makes every commit durable before it is acknowledged.
+    # read; FULL makes every commit durable before it is acknowledged; what is deleted is overwritten, for a forgotten
+    # memory must not stay readable in the file.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 30,
         "transaction_mode": "IMMEDIATE",
         "init_command": (
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
-            " PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;"
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
+            " PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;"
         ),
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
