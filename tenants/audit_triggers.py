@@ -29,15 +29,14 @@ _SQLITE_INSERT_TRIGGERS: dict[str, tuple[str, str, str]] = {
     "audit_event_is_not_replaced": (
         EVENTS,
         "INSERT",
-        f"NEW.id IN (SELECT id FROM {EVENTS})"
-        + f" OR NEW.sequence IN (SELECT sequence FROM {EVENTS} WHERE chain = NEW.chain)",
+        f"EXISTS (SELECT 1 FROM {EVENTS} WHERE id = NEW.id OR (chain = NEW.chain AND sequence = NEW.sequence))",
     ),
     "audit_payload_is_not_replaced": (
         PAYLOADS,
         "INSERT",
-        f"NEW.event_id IN (SELECT event_id FROM {PAYLOADS})",
+        f"EXISTS (SELECT 1 FROM {PAYLOADS} WHERE event_id = NEW.event_id)",
     ),
-    "audit_head_is_not_replaced": (HEADS, "INSERT", f"NEW.chain IN (SELECT chain FROM {HEADS})"),
+    "audit_head_is_not_replaced": (HEADS, "INSERT", f"EXISTS (SELECT 1 FROM {HEADS} WHERE chain = NEW.chain)"),
 }
 _POSTGRESQL_TRUNCATE_TRIGGERS: dict[str, str] = {
     "audit_event_is_not_truncated": EVENTS,

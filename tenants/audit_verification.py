@@ -21,7 +21,7 @@ _EVENTS_AT_ONCE = 1000
 class ChainReport:
     """`first_bad` is the sequence number of the first event that is wrong or missing, `event_id` its id if it is there.
 
-    `events` counts the good ones before it and `erased` those of them whose payload was erased, which is allowed;
+    `events` counts those that follow from the first, `erased` those of them whose payload was erased, which is allowed;
     `digest` is that of the last good event.
     """
 
@@ -56,7 +56,9 @@ def verify_chain(chain: str) -> ChainReport:
         if stray and _head(chain).length == head.length:
             walk.stop("the head of the chain does not count this event", stray)
         elif not stray and head.digest != walk.previous:
-            walk.stop("the head of the chain does not match its last event")
+            # The last event was written anew, digest and all, or the head was.
+            last = AuditEvent.objects.filter(chain=chain, sequence=walk.good).first()
+            walk.stop("the head of the chain does not match this event", last)
         elif not stray:
             break
     return walk.report()
@@ -71,7 +73,7 @@ class _Walk:
         self.erased = 0
         self.previous = GENESIS
         self.broken = False
-        self._bad: UUID | None = None
+        self._bad: AuditEvent | None = None
         self._reason = ""
 
     def go_to(self, length: int) -> None:
@@ -102,14 +104,25 @@ class _Walk:
 
     def stop(self, reason: str, event: AuditEvent | None = None) -> None:
         """The event after the last good one is wrong (`event`) or missing (None)."""
-        self.broken, self._reason, self._bad = True, reason, event.id if event else None
+        self.broken, self._reason, self._bad = True, reason, event
 
     def report(self) -> ChainReport:
         """What was found."""
-        first_bad = self.good + 1 if self.broken else None
         return ChainReport(
-            self.chain, not self.broken, self.good, self.erased, self.previous, first_bad, self._bad, self._reason
+            chain=self.chain,
+            ok=not self.broken,
+            events=self.good,
+            erased=self.erased,
+            digest=self.previous,
+            first_bad=self._first_bad(),
+            event_id=self._bad.id if self._bad else None,
+            reason=self._reason,
         )
+
+    def _first_bad(self) -> int | None:
+        if self._bad:
+            return self._bad.sequence
+        return self.good + 1 if self.broken else None
 
 
 def _head(chain: str) -> AuditHead:

@@ -31,7 +31,7 @@ def lock_owner(principal: Principal) -> Membership:
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
-    """Lock a tenant's row for this transaction, as whoever writes what the whole tenant shares must. Raises Forbidden."""
+    """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
     tenant = Tenant.objects.select_for_update().filter(id=tenant_id, is_active=True).first()

@@ -23,6 +23,14 @@ def memberships_of(user: User) -> QuerySet[Membership]:
     return active_memberships().filter(user_id=user.id).order_by("tenant__name", "id")
 
 
+def membership_in(tenant_id: UUID, user: User) -> Membership:
+    """The membership of this user in this tenant. Raises NoMembership, for tenants of others as for unknown ones."""
+    membership = memberships_of(user).filter(tenant_id=tenant_id).first()
+    if membership is None:
+        raise NoMembership("No such tenant.")
+    return membership
+
+
 def administers(user: User, tenant_id: UUID) -> bool:
     """Whether this user is an active admin of the tenant."""
     return active_memberships().filter(user_id=user.id, tenant_id=tenant_id, role=Role.ADMIN.value).exists()

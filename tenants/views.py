@@ -1,0 +1,36 @@
+"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from tenants.errors import NoMembership
+from tenants.middleware import remember_tenant
+from tenants.models import User
+from tenants.selectors import membership_in
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """`tenant` is the id of the tenant to go to, `next` the page to go on with (of this site; else the first page)."""
+    if not isinstance(request.user, User):
+        raise Http404
+    try:
+        membership = membership_in(UUID(request.POST.get("tenant", "")), request.user)
+    except (ValueError, NoMembership) as error:
+        raise Http404("No such tenant.") from error
+    remember_tenant(request, membership)
+    return HttpResponseRedirect(_onward(request))
+
+
+def _onward(request: HttpRequest) -> str:
+    asked = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(asked, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
+        return asked
+    return resolve_url(settings.LOGIN_REDIRECT_URL)

@@ -1,0 +1,219 @@
+"""Whoever tampers with the audit trail is found, at the first event that is wrong."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+
+from tenants.audit import ChainReport, owner_chain, verify_chain
+from tenants.audit_digest import GENESIS, event_digest
+from tenants.audit_triggers import drop_triggers, expected_triggers, install_triggers, missing_triggers
+from tenants.models import AuditEvent, AuditHead
+from tenants.principal import Principal
+from tests.audit import audit_unguarded
+from tests.tenants.trail import append, execute
+
+LENGTH = 6
+
+# What is done behind the application's back -> the first bad event and why. {n} is the digest of event n.
+TAMPERING = [
+    pytest.param(
+        ["UPDATE tenants_auditevent SET action = 'fact.merged' WHERE sequence = 3"],
+        (3, "the event was changed"),
+        id="an event is changed",
+    ),
+    pytest.param(
+        ["UPDATE tenants_auditevent SET actor_id = NULL WHERE sequence = 1"],
+        (1, "the event was changed"),
+        id="the actor of the first event is removed",
+    ),
+    pytest.param(
+        ["UPDATE tenants_auditevent SET digest = payload_digest WHERE sequence = 2"],
+        (2, "the event was changed"),
+        id="a digest is changed",
+    ),
+    pytest.param(
+        [
+            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 4)",
+            "DELETE FROM tenants_auditevent WHERE sequence = 4",
+        ],
+        (4, "the event is missing"),
+        id="an event is deleted in the middle",
+    ),
+    pytest.param(
+        [
+            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 4)",
+            "DELETE FROM tenants_auditevent WHERE sequence = 4",
+            "UPDATE tenants_auditevent SET sequence = sequence - 1 WHERE sequence = 5",
+            "UPDATE tenants_auditevent SET sequence = sequence - 1 WHERE sequence = 6",
+        ],
+        (4, "the event does not follow from the one before"),
+        id="an event is deleted and the rest moved up",
+    ),
+    pytest.param(
+        [
+            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence > 4)",
+            "DELETE FROM tenants_auditevent WHERE sequence > 4",
+        ],
+        (5, "the end of the chain is cut off"),
+        id="the end is cut off",
+    ),
+    pytest.param(
+        ["DELETE FROM tenants_auditpayload", "DELETE FROM tenants_auditevent"],
+        (1, "the end of the chain is cut off"),
+        id="everything but the head is deleted",
+    ),
+    pytest.param(
+        ["UPDATE tenants_audithead SET length = 5"],
+        (6, "the head of the chain does not count this event"),
+        id="the head forgets the last event",
+    ),
+    pytest.param(
+        ["DELETE FROM tenants_audithead"],
+        (1, "the head of the chain does not count this event"),
+        id="the head is deleted",
+    ),
+    pytest.param(
+        ["UPDATE tenants_audithead SET digest = 'forged'"],
+        (LENGTH, "the head of the chain does not match this event"),
+        id="the head's digest is changed",
+    ),
+    pytest.param(
+        [
+            (
+                "UPDATE tenants_auditpayload SET document = '{}'"
+                " WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 5)"
+            ),
+        ],
+        (5, "the payload was changed"),
+        id="a payload is changed",
+    ),
+    pytest.param(
+        [
+            (
+                "UPDATE tenants_auditpayload SET (salt, document) = (SELECT p.salt, p.document FROM tenants_auditpayload p"
+                " JOIN tenants_auditevent e ON e.id = p.event_id WHERE e.sequence = 2)"
+                " WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 3)"
+            ),
+        ],
+        (3, "the payload was changed"),
+        id="an event is given another's payload",
+    ),
+]
+
+
+@pytest.fixture
+def chain(principal: Principal) -> str:
+    """The chain of an owner with LENGTH events."""
+    for number in range(LENGTH):
+        append(principal, "fact.created", text=str(number))
+    return owner_chain(principal.tenant_id, principal.user_id)
+
+
+@pytest.mark.parametrize(("statements", "finding"), TAMPERING)
+def test_tampering_is_found_at_the_first_bad_event(chain: str, statements: list[str], finding: tuple[int, str]) -> None:
+    with audit_unguarded():
+        for statement in statements:
+            execute(statement)
+    report = verify_chain(chain)
+    assert not report.ok
+    assert (report.first_bad, report.reason) == finding
+
+
+def test_a_last_event_written_anew_digest_and_all_is_found(chain: str) -> None:
+    columns = AuditEvent.objects.values().get(sequence=LENGTH) | {"action": "fact.merged"}
+    with audit_unguarded():
+        AuditEvent.objects.filter(sequence=LENGTH).update(action="fact.merged", digest=event_digest(columns))
+    report = verify_chain(chain)
+    assert (report.first_bad, report.event_id) == (LENGTH, columns["id"])
+
+
+def test_a_forged_event_beyond_the_head_is_found(chain: str) -> None:
+    last = AuditEvent.objects.values().get(sequence=LENGTH)
+    columns = last | {"id": uuid.uuid4(), "sequence": LENGTH + 1, "previous_digest": last["digest"]}
+    forged = AuditEvent.objects.create(**columns | {"digest": event_digest(columns)})
+    report = verify_chain(chain)
+    assert (report.first_bad, report.event_id) == (LENGTH + 1, forged.id)
+
+
+def test_the_bad_event_is_named_by_id(chain: str) -> None:
+    event = AuditEvent.objects.get(sequence=3)
+    with audit_unguarded():
+        execute("UPDATE tenants_auditevent SET action = 'x' WHERE sequence = 3")
+    assert verify_chain(chain).event_id == event.id
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("UPDATE tenants_auditevent SET action = 'x'", id="change events"),
+        pytest.param("DELETE FROM tenants_auditevent", id="delete events"),
+        pytest.param("UPDATE tenants_auditpayload SET document = '{}'", id="change payloads"),
+        pytest.param("UPDATE tenants_audithead SET length = length - 1", id="shrink the head"),
+        pytest.param("UPDATE tenants_audithead SET digest = 'forged'", id="forge the head"),
+        pytest.param("DELETE FROM tenants_audithead", id="delete the head"),
+        pytest.param("REPLACE", id="insert over an event"),
+    ],
+)
+def test_the_database_refuses_to(chain: str, statement: str) -> None:
+    if statement == "REPLACE":
+        if connection.vendor != "sqlite":
+            pytest.skip("only SQLite can insert over a row")
+        statement = "INSERT OR REPLACE INTO tenants_auditevent SELECT * FROM tenants_auditevent"
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        execute(statement)
+    assert verify_chain(chain).ok
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no TRUNCATE")
+@pytest.mark.parametrize("table", ["tenants_auditevent", "tenants_auditpayload", "tenants_audithead"])
+def test_the_database_refuses_to_truncate(chain: str, table: str) -> None:
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        execute(f"TRUNCATE {table} CASCADE")
+
+
+def test_a_long_chain_is_read_in_pages(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenants.audit_verification._EVENTS_AT_ONCE", 3)
+    append(principal, *["fact.created"] * 7)
+    assert verify_chain(owner_chain(principal.tenant_id, principal.user_id)).events == 7
+
+
+def test_a_chain_that_nobody_wrote_to_is_whole(db: None) -> None:
+    assert verify_chain("owner:nobody") == ChainReport("owner:nobody", ok=True, events=0, erased=0, digest=GENESIS)
+
+
+def test_the_command_is_content_with_a_whole_trail(chain: str) -> None:
+    out = StringIO()
+    call_command("verify_audit", "--json", stdout=out)
+    answer = json.loads(out.getvalue())
+    assert answer["ok"] and answer["missing_triggers"] == []
+    assert [(report["chain"], report["events"]) for report in answer["chains"]] == [(chain, LENGTH)]
+    assert answer["chains"][0]["digest"] == AuditHead.objects.get().digest
+
+
+def test_the_command_fails_and_names_the_first_bad_event(chain: str) -> None:
+    event = AuditEvent.objects.get(sequence=2)
+    with audit_unguarded():
+        execute("UPDATE tenants_auditevent SET action = 'x' WHERE sequence = 2")
+    out = StringIO()
+    with pytest.raises(CommandError) as failure:
+        call_command("verify_audit", stdout=out)
+    assert failure.value.returncode == 1
+    assert f"{chain}: bad at event 2 (id {event.id}): the event was changed." in out.getvalue()
+
+
+def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
+    drop_triggers(connection)
+    try:
+        assert missing_triggers(connection) == sorted(expected_triggers(connection.vendor))
+        with pytest.raises(CommandError):
+            call_command("verify_audit", stdout=(out := StringIO()))
+        assert "audit_event_is_not_deleted is missing" in out.getvalue()
+    finally:
+        install_triggers(connection)
+    assert missing_triggers(connection) == []
