@@ -1,0 +1,42 @@
+"""Counts of the long proofs, from the command line: `make prove KILLS=100 THREADS=100 FUZZ=2000`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How often to try."""
+    parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
+    parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
+    parser.addoption("--fuzz", type=int, default=2000, help="how many random operations try to see another's memory")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of this folder is long, and takes the time it needs."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.proof)
+            item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.fixture
+def kills(pytestconfig: pytest.Config) -> int:
+    """How often the server is killed."""
+    return int(pytestconfig.getoption("--kills"))
+
+
+@pytest.fixture
+def threads(pytestconfig: pytest.Config) -> int:
+    """How many threads write the same fact."""
+    return int(pytestconfig.getoption("--threads"))
+
+
+@pytest.fixture
+def fuzz(pytestconfig: pytest.Config) -> int:
+    """How many random operations are tried."""
+    return int(pytestconfig.getoption("--fuzz"))
