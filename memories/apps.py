@@ -1,6 +1,13 @@
-"""The application of memories. Starting it reads nothing and starts no thread."""
+"""The application of memories. Starting it reads nothing; a serving process starts the threads that it registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 from django.apps import AppConfig
+from django.conf import settings
+
+from memoryhub import background, health
 
 
 class MemoriesConfig(AppConfig):
@@ -8,3 +15,24 @@ class MemoriesConfig(AppConfig):
 
     name = "memories"
     verbose_name = "memories"
+
+    def ready(self) -> None:
+        """Register the outbox thread and the probe of the search plane."""
+        if settings.MEMORYHUB_DRAIN == "thread":
+            background.register("outbox", start_drainer)
+        health.register_probe("search", search_answers)
+
+
+def start_drainer() -> Callable[[], None]:
+    """Carry the outbox to the search plane from now on."""
+    from memories.search import drainer
+
+    drainer.start()
+    return drainer.stop
+
+
+def search_answers() -> bool:
+    """Whether the search plane can be read and written now."""
+    from memories.search import search_plane
+
+    return search_plane().health().ok

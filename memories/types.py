@@ -116,7 +116,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long."""
+    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long.
+
+    `thread` is the session of an episode, None for what stands alone.
+    """
 
     id: UUID
     kind: Kind
@@ -127,6 +130,7 @@ class SearchDocument:
     status: Status
     text: str
     vector: bytes
+    thread: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +162,16 @@ class CandidateRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`hits` in no particular order; `document_count` and `document_frequency` (by term) are of this owner alone."""
+    """What a search plane found for one principal, and nothing that another owner's documents could move.
+
+    `hits` come in no particular order. `threads` maps the sessions of episode hits to the mean cosine of the query
+    with all of the session's episodes, for the sessions that the plane knows it of. `incomplete` names the owners (the
+    principal, their tenant, or global) whose part of the plane is missing: their memories come from the database.
+    """
 
     hits: tuple[Candidate, ...]
-    document_count: int = 0
-    document_frequency: Mapping[str, int] = field(default_factory=dict)
+    threads: Mapping[UUID, float] = field(default_factory=dict)
+    incomplete: tuple[Owner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

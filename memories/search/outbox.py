@@ -1,47 +1,205 @@
-"""The outbox: changes on their way to the search plane.
+"""The outbox: changes on their way from the database to the search plane.
 
-Invariant: an entry is written in the transaction of the change it tells of, so no change is lost and none is invented.
+Invariants: an entry is written in the transaction of the change, and removed only once the plane has the change or a
+later one. Delivery may repeat and may come late; versions make both harmless.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from memories.constants import OUTBOX_BATCH, OUTBOX_LEASE
+from memories.errors import SearchUnavailable
 from memories.models import Operation, OutboxEntry
 from memories.models.base import MemoryRow
+from memories.search import search_plane
+from memories.search.base import PartMissing, Tombstone
+from memories.search.documents import documents, encode_owner, rows_by_id, rows_of
 from memories.types import Kind, Owner
 
+log = logging.getLogger(__name__)
 
-def enqueue(row: MemoryRow) -> None:
-    """Queue the current version of `row`; call it inside the transaction that changed it."""
-    enqueue_many([row])
+# A failed entry waits 1, 2, 4, … seconds, at most this many.
+MAX_BACKOFF_SECONDS = 300
+# Set when there is something to drain; the drainer of this process waits on it.
+waiting = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """What a drain did, in entries; `rebuilt` counts owners whose part was missing and was filled anew."""
+
+    delivered: int = 0
+    failed: int = 0
+    rebuilt: int = 0
+
+    def __add__(self, other: DrainReport) -> DrainReport:
+        return DrainReport(self.delivered + other.delivered, self.failed + other.failed, self.rebuilt + other.rebuilt)
+
+
+def enqueue(row: MemoryRow, operation: Operation = Operation.UPSERT) -> None:
+    """Note that `row` changed; inside the transaction of the change."""
+    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, operation)])
 
 
 def enqueue_many(rows: Sequence[MemoryRow]) -> None:
-    """Queue the current versions of `rows`; call it inside the transaction that changed them."""
-    OutboxEntry.objects.bulk_create(
-        [
-            OutboxEntry(
-                tenant_id=row.tenant_id,
-                user_id=row.user_id,
-                kind=row.kind,
-                memory_id=row.pk,
-                version=row.version,
-                operation=Operation.UPSERT,
-            )
-            for row in rows
-        ]
-    )
+    """Note that `rows` changed; inside the transaction of the change."""
+    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
 
 
 def enqueue_delete(kind: Kind, memory_id: UUID, version: int, owner: Owner) -> None:
-    """Queue an erasure; `version` is higher than any the search plane has seen of this memory."""
-    OutboxEntry.objects.create(
+    """Note that a memory is gone; `version` is one that it never had. Inside the transaction of the erasure."""
+    _enqueue([_entry(kind, memory_id, version, owner, Operation.DELETE)])
+
+
+def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
+    """What the plane does not have yet of these owners' memories, latest first."""
+    whose = Q()
+    for owner in owners:
+        whose |= Q(tenant_id=owner.tenant_id, user_id=owner.user_id)
+    return OutboxEntry.objects.filter(whose).order_by("-id")
+
+
+def request_rebuild(owner: Owner) -> None:
+    """Have the owner's missing part rebuilt: deliver any of their memories again, the drain sees the rest."""
+    if pending(owner).exists():
+        waiting.set()
+        return
+    row = next(rows_of(owner), None)
+    if row is not None:
+        with transaction.atomic():
+            enqueue(row)
+
+
+def rebuild_owner(owner: Owner) -> int:
+    """Fill the owner's part from the database; return how many memories it holds. Raises SearchUnavailable."""
+    # Entries that are visible now speak of rows that the rebuild is going to see.
+    covered = list(pending(owner).values_list("pk", flat=True))
+    encode_owner(owner)  # slow, so before other writers of the part are held off
+    count = search_plane().rebuild(owner, documents(rows_of(owner)))
+    for start in range(0, len(covered), OUTBOX_BATCH):
+        OutboxEntry.objects.filter(pk__in=covered[start : start + OUTBOX_BATCH]).delete()
+    return count
+
+
+def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
+    """Deliver what is due (at most `limit` entries; of one `owner`). A failing plane is a count, never an error."""
+    report = DrainReport()
+    left = limit
+    while left is None or left > 0:
+        claimed = _claim(min(OUTBOX_BATCH, left) if left is not None else OUTBOX_BATCH, owner)
+        if not claimed:
+            break
+        by_owner: dict[Owner, list[OutboxEntry]] = defaultdict(list)
+        for entry in claimed:
+            by_owner[entry.owner].append(entry)
+        for whose, entries in by_owner.items():
+            report += _deliver(whose, entries)
+        if left is not None:
+            left -= len(claimed)
+    return report
+
+
+def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
+    return OutboxEntry(
         tenant_id=owner.tenant_id,
         user_id=owner.user_id,
         kind=kind,
         memory_id=memory_id,
         version=version,
-        operation=Operation.DELETE,
+        operation=operation,
     )
+
+
+def _enqueue(entries: Sequence[OutboxEntry]) -> None:
+    if not connection.in_atomic_block:
+        raise RuntimeError("An outbox entry belongs in the transaction of its change.")
+    if entries:
+        OutboxEntry.objects.bulk_create(entries, batch_size=500)
+        transaction.on_commit(waiting.set)
+
+
+def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
+    """Take the oldest due entries for a while, so that another drainer leaves them alone."""
+    now = timezone.now()
+    due = OutboxEntry.objects.filter(Q(leased_until__isnull=True) | Q(leased_until__lt=now), available_at__lte=now)
+    if owner is not None:
+        due = due.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+    if not due.exists():
+        return []  # without a write lock: most looks find nothing
+    with transaction.atomic():
+        if connection.features.has_select_for_update_skip_locked:
+            due = due.select_for_update(skip_locked=True)
+        entries = list(due.order_by("id")[:count])
+        OutboxEntry.objects.filter(pk__in=[entry.pk for entry in entries]).update(leased_until=now + OUTBOX_LEASE)
+    return entries
+
+
+def _deliver(owner: Owner, entries: list[OutboxEntry]) -> DrainReport:
+    """Carry one owner's entries to the plane; if one cannot be carried, the others still are."""
+    try:
+        rebuilt = _carry(owner, entries)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the entries must stay and be tried again
+        if len(entries) > 1 and not isinstance(error, SearchUnavailable):
+            return sum((_deliver(owner, [entry]) for entry in entries), DrainReport())
+        _hold_back(entries, error)
+        return DrainReport(failed=len(entries))
+    OutboxEntry.objects.filter(pk__in=[entry.pk for entry in entries]).delete()
+    return DrainReport(delivered=len(entries), rebuilt=int(rebuilt))
+
+
+def _carry(owner: Owner, entries: Sequence[OutboxEntry]) -> bool:
+    """Bring the plane to what the database says of these memories now; return whether the part was rebuilt."""
+    plane = search_plane()
+    ids: dict[Kind, set[UUID]] = defaultdict(set)
+    tombstones = []
+    for entry in entries:
+        if entry.operation == Operation.DELETE:
+            tombstones.append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
+        else:
+            ids[Kind(entry.kind)].add(entry.memory_id)
+    rows = [row for kind, wanted in ids.items() for row in rows_by_id(kind, wanted)]
+    try:
+        plane.upsert(list(documents(rows)))
+        if tombstones:
+            plane.delete(owner, tombstones)
+    except PartMissing:
+        rebuild_owner(owner)
+        return True
+    return False
+
+
+def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
+    """Note the failure and wait longer each time. Only the kind of error is kept: a message may hold a text."""
+    log.warning("The search plane did not take %d change(s): %s", len(entries), type(error).__name__)
+    for entry in entries:
+        wait = min(MAX_BACKOFF_SECONDS, 2**entry.attempts)
+        OutboxEntry.objects.filter(pk=entry.pk).update(
+            attempts=F("attempts") + 1,
+            last_error=type(error).__name__,
+            available_at=timezone.now() + timedelta(seconds=wait),
+            leased_until=None,
+        )
+
+
+__all__ = [
+    "DrainReport",
+    "drain",
+    "enqueue",
+    "enqueue_delete",
+    "enqueue_many",
+    "pending",
+    "rebuild_owner",
+    "request_rebuild",
+    "waiting",
+]

@@ -1,0 +1,63 @@
+"""Texts to vectors: a contextual encoder for meaning, static token vectors for late interaction.
+
+Invariant: a process loads each model once, on first use, whichever thread asks first.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from django.conf import settings
+
+from memories.embedding.base import (
+    Encoder,
+    Floats,
+    PieceIds,
+    TokenVectors,
+    dequantize,
+    dequantize_many,
+    pack_pieces,
+    quantize,
+    unpack_pieces,
+)
+from memories.embedding.minilm import MiniLM
+from memories.embedding.static import StaticVectors
+
+_loading = threading.Lock()
+_encoder: Encoder | None = None
+_token_vectors: TokenVectors | None = None
+
+
+def encoder() -> Encoder:
+    """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once (default 2)."""
+    global _encoder  # noqa: PLW0603 - one model for each process
+    if _encoder is None:
+        with _loading:
+            if _encoder is None:
+                _encoder = MiniLM(threads=getattr(settings, "MEMORYHUB_ENCODER_THREADS", 2))
+    return _encoder
+
+
+def token_vectors() -> TokenVectors:
+    """The static token vectors of this process."""
+    global _token_vectors  # noqa: PLW0603 - one model for each process
+    if _token_vectors is None:
+        with _loading:
+            if _token_vectors is None:
+                _token_vectors = StaticVectors()
+    return _token_vectors
+
+
+__all__ = [
+    "Encoder",
+    "Floats",
+    "PieceIds",
+    "TokenVectors",
+    "dequantize",
+    "dequantize_many",
+    "encoder",
+    "pack_pieces",
+    "quantize",
+    "token_vectors",
+    "unpack_pieces",
+]

@@ -1,0 +1,93 @@
+"""Rows of the database as documents of a search plane, with their vectors; rows without one are encoded first.
+
+Invariant: a vector is stored only on the version of the row that it was made from, and texts of different owners are
+never encoded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from uuid import UUID
+
+from django.db import transaction
+
+from memories.embedding import encoder, pack_pieces, quantize, token_vectors
+from memories.models import MEMORY_MODELS, Episode
+from memories.models.base import MemoryRow
+from memories.types import Kind, Owner, Scope, SearchDocument, Status
+
+# Rows that are read, encoded and stored at a time: about a second's work for one thread.
+BATCH = 128
+
+
+def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
+    """The rows of a kind that still exist, whoever owns them: for carrying rows to the plane, never for answering."""
+    return list(MEMORY_MODELS[kind].objects.filter(pk__in=list(ids)))
+
+
+def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
+    """All rows of exactly this owner that a plane should hold, in batches."""
+    for model in MEMORY_MODELS.values():
+        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
+        if without_vector:
+            rows = rows.exclude(embedding__isnull=False, embedding_model=encoder().name)
+        yield from rows.order_by("pk").iterator(chunk_size=BATCH)
+
+
+def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
+    """The rows as documents; those without a vector of the current encoder are encoded and stored on the way."""
+    for batch in batches(rows):
+        encode_missing(batch)
+        yield from map(_document, batch)
+
+
+def encode_owner(owner: Owner) -> int:
+    """Encode and store whatever of an owner has no vector yet; return how many rows."""
+    count = 0
+    for batch in batches(rows_of(owner, without_vector=True)):
+        count += encode_missing(batch)
+    return count
+
+
+def encode_missing(rows: Sequence[MemoryRow]) -> int:
+    """Give vector and word pieces to those of `rows` that lack them, here and in the database; return how many."""
+    name = encoder().name
+    missing = [row for row in rows if row.embedding is None or row.token_ids is None or row.embedding_model != name]
+    if not missing:
+        return 0
+    vectors = encoder().encode([row.searchable_text for row in missing])
+    for row, vector in zip(missing, vectors, strict=True):
+        row.embedding = quantize(vector)
+        row.embedding_model = name
+        row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
+    with transaction.atomic():
+        for row in missing:
+            type(row).objects.filter(pk=row.pk, version=row.version).update(
+                embedding=row.embedding, embedding_model=row.embedding_model, token_ids=row.token_ids
+            )
+    return len(missing)
+
+
+def batches(rows: Iterable[MemoryRow]) -> Iterator[list[MemoryRow]]:
+    """`rows` in lists of up to BATCH."""
+    rest = iter(rows)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _document(row: MemoryRow) -> SearchDocument:
+    if row.embedding is None:
+        raise ValueError("A document needs a vector.")
+    return SearchDocument(
+        id=row.pk,
+        kind=row.kind,
+        version=row.version,
+        owner=row.owner,
+        scope=Scope(row.scope),
+        task=row.task or "",
+        status=Status(row.status),
+        text=row.searchable_text,
+        vector=bytes(row.embedding),
+        thread=row.session_id if isinstance(row, Episode) else None,
+    )

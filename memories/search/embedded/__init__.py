@@ -1,0 +1,1 @@
+"""The embedded search plane: a file for each owner, no server."""

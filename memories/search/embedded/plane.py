@@ -1,0 +1,212 @@
+"""The embedded search plane: SQLite FTS5 and int8 vectors, a file for each owner, no server.
+
+Isolation is physical: the files of a search are named by the principal's own UUIDs, and each has its own statistics, so
+nothing another owner stores can be found or felt. Files are caches: delete them and they are rebuilt.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.embedding import Floats
+from memories.errors import SearchUnavailable
+from memories.search.base import Health, PartMissing, StoredState, Tombstone, readable_by
+from memories.search.embedded import writing
+from memories.search.embedded.open_parts import OpenParts
+from memories.search.embedded.paths import owners_in, path_of
+from memories.search.embedded.schema import GONE, KIND_CODES, KINDS, connect, is_usable
+from memories.search.embedded.snapshot import Snapshot
+from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
+from tenants.principal import Principal
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_PRIMARY_CODE = 0xFF
+
+
+class EmbeddedPlane:
+    """A plane over the files under `root`, with vectors of the encoder named `encoder`."""
+
+    name = "embedded"
+
+    def __init__(self, root: Path, encoder: str, *, cache_bytes: int) -> None:
+        self.root = root
+        self._encoder = encoder
+        self._open = OpenParts(encoder, cache_bytes)
+
+    def upsert(self, documents: Sequence[SearchDocument]) -> None:
+        """See SearchPlane."""
+        if not documents:
+            return
+        (owner,) = {document.owner for document in documents}
+        with self._writing(owner) as connection:
+            writing.upsert(connection, documents)
+
+    def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
+        """See SearchPlane."""
+        with self._writing(owner) as connection:
+            writing.delete(connection, tombstones)
+
+    def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
+        """See SearchPlane. A damaged file is replaced."""
+        with suppress(PartMissing):
+            return self._fill(owner, documents)
+        try:
+            return self._fill(owner, documents)
+        except PartMissing as error:
+            raise SearchUnavailable("The search index cannot be written.") from error
+
+    def erase_owner(self, owner: Owner) -> None:
+        """See SearchPlane."""
+        self._discard(path_of(self.root, owner))
+
+    def stored(self, owner: Owner) -> Iterator[StoredState]:
+        """See SearchPlane."""
+        with self._reading(owner) as connection:
+            rows = connection.execute(
+                "SELECT kind, id, version, status FROM documents WHERE state != ?", (GONE,)
+            ).fetchall()
+        for kind, id_, version, status in rows:
+            yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status))
+
+    def owners(self) -> Iterator[Owner]:
+        """See SearchPlane."""
+        return owners_in(self.root)
+
+    def health(self) -> Health:
+        """See SearchPlane."""
+        folder = self.root if self.root.exists() else self.root.parent
+        if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            return Health(self.name, ok=True)
+        return Health(self.name, ok=False, detail="The index folder cannot be written.")
+
+    def close(self) -> None:
+        """Close all files; the next search opens them again."""
+        self._open.close()
+
+    def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
+        """See SearchPlane."""
+        hits: list[Candidate] = []
+        threads: dict[UUID, float] = {}
+        incomplete: list[Owner] = []
+        for owner in readable_by(principal):
+            try:
+                found = self._search(owner, request)
+            except PartMissing as missing:
+                incomplete.append(missing.owner)
+                continue
+            hits += found.hits
+            threads |= found.threads
+        return Candidates(tuple(hits), threads, tuple(incomplete))
+
+    def _search(self, owner: Owner, request: CandidateRequest) -> Candidates:
+        path = path_of(self.root, owner)
+        with self._errors(owner, path):
+            snapshot, (matched, scores) = self._open.search(path, request.terms)
+        visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
+        lexical = np.zeros(snapshot.rows, np.float32)
+        lexical[matched] = scores
+        lexical[~visible] = 0.0
+        cosines: Floats | None = None
+        if isinstance(request.vector, np.ndarray):
+            cosines = snapshot.cosines(request.vector)
+        return _best(snapshot, request, visible, lexical, cosines)
+
+    @contextmanager
+    def _writing(self, owner: Owner) -> Iterator[sqlite3.Connection]:
+        with self._reading(owner) as connection, writing.transaction(connection):
+            yield connection
+
+    @contextmanager
+    def _reading(self, owner: Owner) -> Iterator[sqlite3.Connection]:
+        """A connection of one's own to a usable file of `owner`; raises PartMissing if there is none."""
+        path = path_of(self.root, owner)
+        with self._errors(owner, path):
+            connection = connect(path)
+            try:
+                if not is_usable(connection, self._encoder):
+                    raise PartMissing(owner)
+                yield connection
+            finally:
+                connection.close()
+
+    def _fill(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
+        path = path_of(self.root, owner)
+        with self._errors(owner, path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            connection = connect(path, create=True)
+            try:
+                with writing.transaction(connection):
+                    return writing.fill(connection, self._encoder, documents)
+            finally:
+                connection.close()
+
+    @contextmanager
+    def _errors(self, owner: Owner, path: Path) -> Iterator[None]:
+        """Errors of files in the words of the Protocol. A damaged file is removed: it can only be rebuilt."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise PartMissing(owner) from error
+        except OSError as error:
+            raise SearchUnavailable(f"The search index cannot be used: {error.strerror}.") from error
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+            if code in _DAMAGED:
+                self._discard(path)
+                raise PartMissing(owner) from error
+            if code == sqlite3.SQLITE_CANTOPEN and not path.exists():
+                raise PartMissing(owner) from error
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
+            raise SearchUnavailable(f"The search index cannot be used: {name}.") from error
+
+    def _discard(self, path: Path) -> None:
+        self._open.forget(path)
+        # The journal first: one left beside a new file of the same name would be played back into it.
+        for doomed in (path.with_name(f"{path.name}-journal"), path):
+            try:
+                doomed.unlink(missing_ok=True)
+            except OSError as error:
+                raise SearchUnavailable(f"The search index cannot be used: {error.strerror}.") from error
+
+
+def _best(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    visible: NDArray[np.bool_],
+    lexical: Floats,
+    cosines: Floats | None,
+) -> Candidates:
+    """The best rows of each kind in each leg, with both scores where both are known."""
+    chosen: list[NDArray[np.intp]] = []
+    for kind in request.kinds:
+        of_kind = visible & (snapshot.kind == KIND_CODES[kind])
+        chosen.append(_top(np.flatnonzero(of_kind & (lexical > 0)), lexical, request.per_leg))
+        if cosines is not None:
+            chosen.append(_top(np.flatnonzero(of_kind), cosines, request.per_leg))
+    rows = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
+    hits = tuple(
+        Candidate(
+            UUID(bytes=snapshot.ids[row]),
+            KINDS[snapshot.kind[row]],
+            float(lexical[row]) if lexical[row] > 0 else None,
+            float(cosines[row]) if cosines is not None else None,
+        )
+        for row in rows.tolist()
+    )
+    if cosines is None or Kind.EPISODIC not in request.kinds:
+        return Candidates(hits)
+    return Candidates(hits, snapshot.thread_means(cosines, rows, request.task))
+
+
+def _top(rows: NDArray[np.intp], scores: Floats, count: int) -> NDArray[np.intp]:
+    if len(rows) <= count:
+        return rows
+    return rows[np.argpartition(-scores[rows], count - 1)[:count]]

@@ -1,0 +1,83 @@
+"""The file format of one part: a table of documents and a full-text table of their words.
+
+Invariant: a file whose `user_version` is SCHEMA_VERSION was filled in the transaction that made it, so it holds what
+the database held then and every change since; any other file counts as missing.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from pathlib import Path
+
+from memories.types import Kind
+
+# Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_SECONDS = 10.0
+
+KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
+KINDS: tuple[Kind, ...] = tuple(Kind)
+
+# `state`: what a row is to a search. GONE rows keep nothing but their version.
+GONE, CURRENT, SUPERSEDED = 0, 1, 2
+
+_TABLES = """
+CREATE TABLE meta (encoder TEXT NOT NULL, generation TEXT NOT NULL, change INTEGER NOT NULL);
+CREATE TABLE documents (
+    place INTEGER PRIMARY KEY,   -- also the row of `words` and, less one, of the matrix in memory
+    id BLOB NOT NULL UNIQUE,
+    kind INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    task TEXT NOT NULL,
+    thread BLOB,
+    vector BLOB,
+    change INTEGER NOT NULL      -- the value of meta.change when the row last changed
+);
+CREATE INDEX documents_by_change ON documents (change);
+"""
+WORDS = "CREATE VIRTUAL TABLE words USING fts5(text, tokenize = 'porter unicode61')"
+
+
+def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
+    """A connection to the file, which must exist unless `create`. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # A rollback journal keeps the part in one file, so that deleting it leaves no log behind that a new file of the
+    # same name would pick up. What is forgotten is overwritten, not just unlinked.
+    try:
+        connection.executescript("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
+    """Whether the file was filled, in this format, with vectors of `encoder`."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        return False
+    (stored,) = connection.execute("SELECT encoder FROM meta").fetchone()
+    return bool(stored == encoder)
+
+
+def start_over(connection: sqlite3.Connection, encoder: str) -> None:
+    """Drop whatever the file holds and lay out empty tables; inside the caller's transaction.
+
+    The new `generation` tells readers that the places of the rows have changed.
+    """
+    for table in ("words", "documents", "meta"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    for statement in _TABLES.split(";"):
+        connection.execute(statement)
+    connection.execute(WORDS)
+    connection.execute("INSERT INTO meta VALUES (?, ?, 0)", (encoder, secrets.token_hex(8)))
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
