@@ -41,7 +41,7 @@ check: $(READY)
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 bench: $(READY)
-	@$(BIN)/python benchmarks/bench.py $(ARGS)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
 	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) $(ARGS)

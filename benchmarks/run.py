@@ -1,0 +1,120 @@
+"""The measurements of `make bench`, in order: fill, index, recall, write, memory."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402 - after the set-up
+from rich.console import Console  # noqa: E402
+from rich.progress import Progress  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+from benchmarks.clock import Times, resident_megabytes, timed, times_of  # noqa: E402
+from benchmarks.floor import ReadFloor, WriteFloor  # noqa: E402
+from benchmarks.owner import fill, index, make_owner  # noqa: E402
+from benchmarks.texts import Writer  # noqa: E402
+from memories.recall import recording  # noqa: E402
+from memories.recall.pipeline import recall  # noqa: E402
+from memories.services.facts import remember_fact  # noqa: E402
+from memories.services.remember import remember_episode  # noqa: E402
+from memories.services.sessions import start_session  # noqa: E402
+from tenants.principal import Principal  # noqa: E402
+
+WARM_UP = 10
+TAIL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operation, and the floor that it stands on."""
+
+    operation: str
+    times: Times
+    floor: Times
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor, at the median."""
+        return self.times.p50 / self.floor.p50
+
+
+def run(options: Namespace, folder: str) -> None:
+    """Measure, then print a table or JSON."""
+    call_command("migrate", verbosity=0)
+    console = Console(stderr=True)
+    writer = Writer(options.seed)
+    owner = make_owner()
+    with Progress(console=console, transient=True) as progress:
+        texts = fill(owner, writer, options.memories, progress)
+        index(options.memories, progress)
+        read_floor = ReadFloor(Path(folder), texts)
+        questions = [writer.question() for _ in range(options.queries + WARM_UP)]
+        rows = [recalls("recall", owner, questions, read_floor, progress)]
+        rows += writes(owner, writer, WriteFloor(Path(folder)), options.writes, progress)
+        index(options.writes * 2, progress)
+        for _ in range(TAIL):
+            remember_fact(owner, text=writer.fact())
+        rows.append(recalls(f"recall, {TAIL} just written", owner, questions, read_floor, progress))
+    report(rows, options)
+
+
+def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> Row:
+    """Time recalls of one owner."""
+    row = beside(name, lambda question: recall(owner, question), floor.search, questions, progress)
+    recording.flush()
+    return row
+
+
+def writes(owner: Principal, writer: Writer, floor: WriteFloor, count: int, progress: Progress) -> list[Row]:
+    """Time each kind of write."""
+    session = start_session(owner).pk
+    episodes = [writer.episode() for _ in range(count)]
+    facts = [writer.fact() for _ in range(count)]
+
+    def remember_turn(text: str) -> object:
+        return remember_episode(owner, session_id=session, text=text)
+
+    return [
+        beside("remember_episode", remember_turn, floor.insert, episodes, progress),
+        beside("remember_fact", lambda text: remember_fact(owner, text=text), floor.insert, facts, progress),
+    ]
+
+
+def beside(
+    name: str,
+    operation: Callable[[str], object],
+    floor: Callable[[str], object],
+    texts: list[str],
+    progress: Progress,
+) -> Row:
+    """Time `operation` on each text and the floor right after it, so that both meet the same machine."""
+    pairs = [(timed(operation, text), timed(floor, text)) for text in progress.track(texts, description=name)]
+    spans, floors = zip(*pairs[WARM_UP:], strict=True)
+    return Row(name, times_of(spans), times_of(floors))
+
+
+def report(rows: list[Row], options: Namespace) -> None:
+    """Print what was measured."""
+    now, peak = resident_megabytes()
+    console = Console()
+    if options.json:
+        measured = {row.operation: {**asdict(row), "ratio": row.ratio} for row in rows}
+        console.print_json(json.dumps({"memories": options.memories, "rows": measured, "rss_mb": now, "peak_mb": peak}))
+        return
+    table = Table(title=f"{options.memories:,} memories of one owner; milliseconds")
+    table.add_column("operation")
+    for heading in ("p50", "p95", "floor p50", "floor p95", "times the floor"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        figures = (row.times.p50, row.times.p95, row.floor.p50, row.floor.p95)
+        table.add_row(row.operation, *(f"{figure:.1f}" for figure in figures), f"{row.ratio:.1f}")
+    console.print(table)
+    console.print(f"Resident memory: {now:.0f} MB, at most {peak:.0f} MB.")
