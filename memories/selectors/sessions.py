@@ -100,6 +100,19 @@ def transcript(principal: Principal, session_id: UUID, *, last: int | None = Non
     if last is not None:
         newest = messages.order_by("-turn").values_list("turn", flat=True).first() or 0
         messages = messages.filter(turn__gt=newest - last)
+    return _turns(principal, messages)
+
+
+def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
+    """One turn of a session. Raises NotFound."""
+    session = get_session(principal, session_id)
+    turns = _turns(principal, Message.objects.of(principal).filter(session=session, turn=turn))
+    if not turns:
+        raise NotFound("turn")
+    return turns[0]
+
+
+def _turns(principal: Principal, messages: QuerySet[Message]) -> tuple[TurnView, ...]:
     rows = list(messages.order_by("turn", "step").select_related("episode"))
     mentions = list(
         Mention.objects.of(principal).filter(message__in=[row.pk for row in rows]).order_by("position", "id")
