@@ -1,6 +1,8 @@
 """Turns of a conversation: what the user said is committed, with its episode, before any model is called.
 
 Invariant: a user message and its episode exist together or not at all; the same `turn_id` never makes a second one.
+Who answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
+whatever process, the slower one gets a Conflict at its next message, and their messages never mix.
 """
 
 from __future__ import annotations
@@ -80,7 +82,13 @@ def begin_turn(principal: Principal, *, text: str, session_id: UUID | None = Non
 
 
 def add_tool_step(
-    principal: Principal, *, session_id: UUID, turn: int, tool_calls: Sequence[Mapping[str, Any]], text: str = ""
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    tool_calls: Sequence[Mapping[str, Any]],
+    text: str = "",
+    after: UUID | None = None,
 ) -> Message:
     """Store that the agent called tools: `tool_calls` are `{"id", "name", "arguments"}`."""
     with owner_lock(principal):
@@ -88,6 +96,7 @@ def add_tool_step(
             principal,
             locked_session(principal, session_id),
             turn=turn,
+            after=after,
             role=MessageRole.ASSISTANT,
             text=text,
             tool_calls=[dict(call) for call in tool_calls],
@@ -104,6 +113,7 @@ def add_tool_result(
     recall: Recall | None = None,
     written: Sequence[WriteOutcome] = (),
     forgotten: ForgetOutcome | None = None,
+    after: UUID | None = None,
 ) -> Message:
     """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
     with owner_lock(principal):
@@ -111,6 +121,7 @@ def add_tool_result(
             principal,
             locked_session(principal, session_id),
             turn=turn,
+            after=after,
             role=MessageRole.TOOL,
             text=text,
             tool_call_id=tool_call_id,
@@ -130,6 +141,7 @@ def finish_turn(
     state: MessageState = MessageState.COMPLETE,
     error: str = "",
     took_ms: float | None = None,
+    after: UUID | None = None,
 ) -> Message:
     """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory."""
     with owner_lock(principal):
@@ -137,6 +149,7 @@ def finish_turn(
             principal,
             locked_session(principal, session_id),
             turn=turn,
+            after=after,
             role=MessageRole.ASSISTANT,
             text=text,
             state=state,
@@ -175,10 +188,18 @@ def _next_turn(session: Session) -> int:
 
 
 def _append(
-    principal: Principal, session: Session, *, turn: int, message_id: UUID | None = None, **columns: Any
+    principal: Principal,
+    session: Session,
+    *,
+    turn: int,
+    message_id: UUID | None = None,
+    after: UUID | None = None,
+    **columns: Any,
 ) -> Message:
-    """Insert the next message of `turn` and move the session's clock."""
-    steps = session.messages.filter(turn=turn).aggregate(last=Max("step"))["last"]
+    """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one."""
+    last = session.messages.filter(turn=turn).order_by("-step").values_list("pk", "step").first()
+    if after is not None and (last is None or last[0] != after):
+        raise Conflict("This message was answered elsewhere meanwhile.")
     now = timezone.now()
     message = Message(
         pk=message_id or uuid.uuid4(),
@@ -186,7 +207,7 @@ def _append(
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
         turn=turn,
-        step=0 if steps is None else steps + 1,
+        step=0 if last is None else last[1] + 1,
         created_at=now,
         **columns,
     )

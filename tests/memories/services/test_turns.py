@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 
 import pytest
 
@@ -101,3 +102,18 @@ def test_sessions_isolate_others(principal: Principal, stranger: str, request: p
             finish_turn(principal, session_id=session_id, turn=1, text="x")
     assert not list_sessions(principal)
     assert Episode.objects.count() == 1
+
+
+def test_of_two_that_answer_one_turn_the_slower_one_stops(principal: Principal) -> None:
+    turn = begin_turn(principal, text="Hello")
+    finish = partial(finish_turn, principal, session_id=turn.session_id, turn=turn.turn)
+    call = {"id": "c", "name": "w", "arguments": {}}
+    slow = add_tool_step(
+        principal, session_id=turn.session_id, turn=turn.turn, tool_calls=[call], after=turn.message_id
+    )
+    clear_answer(principal, session_id=turn.session_id, turn=turn.turn)
+    finish(text="The quick one", after=turn.message_id)
+    with pytest.raises(Conflict):
+        finish(text="The slow one", after=slow.pk)
+    (view,) = transcript(principal, turn.session_id)
+    assert (view.answer, view.steps) == ("The quick one", ())
