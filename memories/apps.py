@@ -25,10 +25,9 @@ class MemoriesConfig(AppConfig):
 
 def start_drainer() -> Callable[[], None]:
     """Carry the outbox to the search plane from now on."""
-    from memories.search import drainer
+    from memories.search.drainer import serve
 
-    drainer.start()
-    return drainer.stop
+    return serve()
 
 
 def search_answers() -> bool:

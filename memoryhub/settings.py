@@ -65,6 +65,7 @@ MIDDLEWARE = [
     "tenants.middleware.TenantMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memories.chat.time_zone.TimeZoneMiddleware",
 ]
 
 ROOT_URLCONF = "memoryhub.urls"
@@ -80,7 +81,9 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memories.chat.frame.frame",
             ],
+            "builtins": ["memories.chat.markup"],
         },
     },
 ]

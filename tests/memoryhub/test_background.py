@@ -14,7 +14,7 @@ def test_each_part_starts_once_and_is_stopped_at_the_end(monkeypatch: pytest.Mon
     ends: list[object] = []
     monkeypatch.setattr(background, "_starters", {})
     monkeypatch.setattr(background, "_running", set())
-    monkeypatch.setattr(background.atexit, "register", ends.append)
+    monkeypatch.setattr("atexit.register", ends.append)
 
     def stop() -> None:
         started.remove("outbox")
