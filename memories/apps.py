@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.apps import AppConfig
-from django.conf import settings
 
 from memoryhub import background, health
 
@@ -18,13 +17,12 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the outbox thread and the probe of the search plane."""
-        if settings.MEMORYHUB_DRAIN == "thread":
-            background.register("outbox", start_drainer)
+        background.register("outbox", start_drainer)
         health.register_probe("search", search_answers)
 
 
 def start_drainer() -> Callable[[], None]:
-    """Carry the outbox to the search plane from now on."""
+    """Carry the outbox to the search plane from now on, unless MEMORYHUB_DRAIN is off."""
     from memories.search.drainer import serve
 
     return serve()
