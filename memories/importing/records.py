@@ -1,0 +1,194 @@
+"""Memories as JSON lines, the form of `import_memories` and `export_memories`.
+
+`{"id"?, "kind", "text", "session"?, "title"?, "trigger"?, "steps"?, "key"?, "category"?, "confidence"?, "happened_at"?,
+"valid_from"?, "supersedes"?: [ids]}`; an export adds what is needed to come back as it was (status, times, speaker,
+outcomes, support). Unknown keys are left aside. Invariant: what `record_line` writes, `parse_memory` reads back equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from memories.errors import InvalidInput
+from memories.importing.reading import json_lines, text_of, time_of
+from memories.types import Contradiction, Kind, Source, Status
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+_TEXTS = ("text", "speaker", "context", "title", "trigger", "key", "category", "task", "source_url")
+_TIMES = (
+    "happened_at", "valid_from", "valid_to", "learned_at", "superseded_at", "last_success_at", "last_failure_at",
+)  # fmt: skip
+_COUNTS = ("success_count", "failure_count")
+_ID_LISTS = ("supersedes", "supported_by")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """One memory on its way in or out. `id`, `session`, `supersedes` and `supported_by` are the source's own names.
+
+    `status` is None where the source does not say: then it is current unless another record supersedes it.
+    """
+
+    kind: Kind
+    text: str = ""
+    id: str = ""
+    session: str = ""
+    speaker: str = ""
+    context: str = ""
+    title: str = ""
+    trigger: str = ""
+    steps: tuple[str, ...] = ()
+    key: str = ""
+    category: str = ""
+    confidence: float | None = None
+    source: Source | None = None
+    pinned: bool = False
+    happened_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    learned_at: datetime | None = None
+    supersedes: tuple[str, ...] = ()
+    supported_by: tuple[str, ...] = ()
+    status: Status | None = None
+    superseded_at: datetime | None = None
+    contradiction: Contradiction | None = None
+    success_count: int = 0
+    failure_count: int = 0
+    last_success_at: datetime | None = None
+    last_failure_at: datetime | None = None
+    task: str = ""
+    source_url: str = ""
+    place: str = ""
+
+
+def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
+    """The records of a file in its order. Raises InvalidInput naming the line, also for an id used twice."""
+    records: list[MemoryRecord] = []
+    places: dict[str, str] = {}
+    for place, line in json_lines(lines):
+        record = parse_memory(line, place=place)
+        if record.id and record.id in places:
+            raise InvalidInput(place, f'has the same "id" as {places[record.id]}.')
+        if record.id:
+            places[record.id] = place
+        records.append(record)
+    return tuple(records)
+
+
+def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
+    """One record of JSON values. Raises InvalidInput naming `place`."""
+    kind = _choice(line.get("kind"), Kind, "kind", place)
+    if kind is None:
+        raise InvalidInput(place, f'needs "kind", one of {_listed(Kind)}.')
+    values: dict[str, Any] = {name: text_of(line.get(name), name, place=place) for name in _TEXTS}
+    values |= {name: _name(line.get(name), name, place) for name in ("id", "session")}
+    values |= {name: _time(line, name, place) for name in _TIMES}
+    values |= {name: _count(line.get(name), name, place) for name in _COUNTS}
+    values |= {name: _names(line.get(name), name, place) for name in _ID_LISTS}
+    return MemoryRecord(
+        kind=kind,
+        confidence=_share(line.get("confidence"), place),
+        source=_choice(line.get("source"), Source, "source", place),
+        status=_choice(line.get("status"), Status, "status", place),
+        contradiction=_choice(line.get("contradiction"), Contradiction, "contradiction", place),
+        steps=_strings(line.get("steps"), "steps", place),
+        pinned=_flag(line.get("pinned"), "pinned", place),
+        place=place,
+        **values,
+    )
+
+
+def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
+    """The records, each with an id: where the source gives none, one made of what it says."""
+    seen: Counter[str] = Counter()
+    complete: list[MemoryRecord] = []
+    for record in records:
+        if not record.id:
+            digest = hashlib.sha256(record_line(record).encode(errors="surrogatepass")).hexdigest()
+            seen[digest] += 1
+            record = replace(record, id=f"{digest}:{seen[digest]}")  # noqa: PLW2901 - the same record, named
+        complete.append(record)
+    return tuple(complete)
+
+
+def record_line(record: MemoryRecord) -> str:
+    """The JSON line of a record, without what is empty and without a line end."""
+    line: dict[str, object] = {"id": record.id} if record.id else {}
+    line |= {"kind": record.kind.value, "text": record.text}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if field.name in line or field.name == "place" or value == field.default or field.default is MISSING:
+            continue
+        line[field.name] = value.isoformat() if isinstance(value, datetime) else value
+    return json.dumps(line, ensure_ascii=False)
+
+
+def _time(line: Mapping[str, Any], name: str, place: str) -> datetime | None:
+    value = line.get(name)
+    return None if value is None else time_of(value, name, place=place)
+
+
+def _choice(value: object, choices: type[Choice], name: str, place: str) -> Choice | None:
+    if value is None:
+        return None
+    try:
+        return choices(str(value))
+    except ValueError:
+        raise InvalidInput(place, f'"{name}" must be one of {_listed(choices)}.') from None
+
+
+def _name(value: object, name: str, place: str) -> str:
+    """An id or the name of a session: text, or a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text_of(value, name, place=place).strip()
+
+
+def _names(value: object, name: str, place: str) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    names = tuple(dict.fromkeys(_name(each, name, place) for each in values))
+    if not all(names):
+        raise InvalidInput(place, f'"{name}" must be a list of ids.')
+    return names
+
+
+def _strings(value: object, name: str, place: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidInput(place, f'"{name}" must be a list of texts.')
+    return tuple(value)
+
+
+def _count(value: object, name: str, place: str) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise InvalidInput(place, f'"{name}" must be a whole number, 0 or more.')
+    return value
+
+
+def _flag(value: object, name: str, place: str) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise InvalidInput(place, f'"{name}" must be true or false.')
+    return bool(value)
+
+
+def _share(value: object, place: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InvalidInput(place, '"confidence" must be a number from 0 to 1.')
+    return float(value)
+
+
+def _listed(choices: type[StrEnum]) -> str:
+    return ", ".join(choice.value for choice in choices)

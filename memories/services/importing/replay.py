@@ -1,0 +1,285 @@
+"""Replaying what somebody came to believe: each fact and playbook at its turn, through the gates of its service.
+
+Invariant: a belief that ended by itself is ended before anything learned after that is stored, so that the gates see
+what was believed at each moment.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.text import content_hash
+from memories.importing.belief import Belief
+from memories.importing.records import MemoryRecord
+from memories.models import Episode, Fact
+from memories.search.outbox import enqueue
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts import remember_fact
+from memories.services.importing.identity import forgotten_ids
+from memories.services.importing.report import Advance
+from memories.services.ownership import owner_columns
+from memories.services.playbooks import remember_playbook
+from memories.services.sessions import title_from
+from memories.services.succession import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of
+from memories.types import (
+    CONFIDENCE_OF_SOURCE,
+    CURRENT,
+    Contradiction,
+    Kind,
+    Scope,
+    Source,
+    Status,
+    WriteOutcome,
+    WriteResult,
+)
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+# The memories that the owner has, by kind and by the text of their id.
+OwnMemories = Mapping[Kind, Mapping[str, UUID]]
+
+REASON = "imported"
+
+
+class Replay:
+    """One import at work; the caller holds the owner's lock. `placed` leads from a record's id to its memory."""
+
+    def __init__(
+        self,
+        principal: Principal,
+        *,
+        ids: Mapping[str, UUID],
+        own: OwnMemories,
+        placed: Mapping[str, UUID],
+        advance: Advance,
+    ) -> None:
+        self.placed = dict(placed)
+        self.added: Counter[Kind] = Counter()
+        self.merged = 0
+        self.forgotten = 0
+        self._principal = principal
+        self._ids = ids
+        self._own = own
+        self._advance = advance
+        self._gone = forgotten_ids(principal)
+
+    def run(self, beliefs: Sequence[Belief]) -> None:
+        """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
+        written: list[Belief] = []
+        ending: list[tuple[datetime, int, Belief]] = []
+        for number, belief in enumerate(beliefs):
+            while ending and ending[0][0] <= belief.learned_at:
+                self._end(*heapq.heappop(ending))
+            if self._store(belief):
+                written.append(belief)
+                if belief.ended_at:
+                    heapq.heappush(ending, (belief.ended_at, number, belief))
+            self._advance(1)
+        while ending:
+            self._end(*heapq.heappop(ending))
+        for belief in written:
+            self._restore(belief.record)
+
+    def _store(self, belief: Belief) -> bool:
+        """Write one record; whether it made a new memory."""
+        record = belief.record
+        if record.id in self.placed:
+            return False
+        if self._ids[record.id] in self._gone:
+            self.forgotten += 1
+            return False
+        try:
+            outcome = self._write(belief)
+        except InvalidInput as error:
+            raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
+        except (NotFound, Conflict) as error:
+            raise InvalidInput(record.place, f"cannot be stored. {error}") from None
+        self.placed[record.id] = outcome.memory_id
+        if outcome.result is WriteResult.MERGED:
+            self.merged += 1
+            return False
+        self.added[record.kind] += 1
+        return True
+
+    def _write(self, belief: Belief) -> WriteOutcome:
+        record = belief.record
+        if record.kind is Kind.CATALOG:
+            return remember_catalog_entry(
+                self._principal,
+                title=title_of(record),
+                text=record.text,
+                source_url=record.source_url,
+                entry_id=self._ids[record.id],
+            )
+        if equal := self._equal(belief):
+            return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
+        return self._write_playbook(belief) if record.kind is Kind.PROCEDURAL else self._write_fact(belief)
+
+    def _write_fact(self, belief: Belief) -> WriteOutcome:
+        record = belief.record
+        return remember_fact(
+            self._principal,
+            text=record.text,
+            key=record.key,
+            category=record.category,
+            source=record.source or Source.IMPORTED,
+            confidence=record.confidence,
+            valid_from=record.valid_from,
+            valid_to=record.valid_to,
+            learned_at=belief.learned_at,
+            supporting_episode_ids=self._support(record),
+            supersedes_ids=self._olds(record),
+            pinned=record.pinned,
+            scope=scope_of(record),
+            task=record.task,
+            fact_id=self._ids[record.id],
+            reason=REASON,
+        )
+
+    def _write_playbook(self, belief: Belief) -> WriteOutcome:
+        record = belief.record
+        return remember_playbook(
+            self._principal,
+            title=title_of(record),
+            trigger=record.trigger,
+            steps=record.steps,
+            text=record.text,
+            category=record.category,
+            learned_at=belief.learned_at,
+            supersedes_ids=self._olds(record),
+            success_count=record.success_count,
+            failure_count=record.failure_count,
+            last_success_at=record.last_success_at,
+            last_failure_at=record.last_failure_at,
+            scope=scope_of(record),
+            task=record.task,
+            playbook_id=self._ids[record.id],
+            reason=REASON,
+        )
+
+    def _equal(self, belief: Belief) -> Supersedable | None:
+        """A current memory that says the same and would gain nothing: the same import again changes nothing.
+
+        An equal playbook keeps its own outcomes: added once more on each import, they would grow without end.
+        """
+        record = belief.record
+        if record.supersedes:
+            return None
+        columns = owner_columns(self._principal, scope_of(record), record.task)
+        rows = model_of(record.kind).objects.filter(**columns, status__in=CURRENT, content_hash=hash_of(record))
+        equal: Supersedable | None = rows.first()
+        if isinstance(equal, Fact) and self._gains(equal, belief):
+            return None
+        return equal
+
+    def _gains(self, fact: Fact, belief: Belief) -> bool:
+        record = belief.record
+        confidence = record.confidence or CONFIDENCE_OF_SOURCE[record.source or Source.IMPORTED]
+        support = set(self._support(record)) - set(fact.supporting_episodes.values_list("pk", flat=True))
+        return (
+            confidence > fact.confidence
+            or bool(support)
+            or (bool(record.key) and not fact.key)
+            or (bool(record.category) and not fact.category)
+            or (record.pinned and not fact.pinned)
+            or belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at)
+        )
+
+    def _olds(self, record: MemoryRecord) -> list[UUID]:
+        """What it replaces. One of the file that a newer statement has replaced meanwhile stays as it is."""
+        own = self._own[record.kind]
+        in_file = [self.placed[name] for name in record.supersedes if name in self.placed and name not in own]
+        rows = model_of(record.kind).objects.of(self._principal).filter(pk__in=in_file, status__in=CURRENT)
+        return [*rows.values_list("pk", flat=True), *(own[name] for name in record.supersedes if name in own)]
+
+    def _support(self, record: MemoryRecord) -> list[UUID]:
+        own = self._own[Kind.EPISODIC]
+        for name in record.supported_by:
+            if name not in self._ids and name not in own:
+                problem = f"names {name!r}, which is neither in the file nor an episode of this member."
+                raise InvalidInput("supported_by", problem)
+        named = {self.placed.get(name) or own.get(name) for name in record.supported_by} - {None}
+        # An episode that its owner had erased supports nothing any more.
+        return list(Episode.objects.of(self._principal).filter(pk__in=named).values_list("pk", flat=True))
+
+    def _end(self, at: datetime, _number: int, belief: Belief) -> None:
+        """Retire a belief, unless a newer statement has replaced it by then."""
+        record = belief.record
+        memory_id = self.placed[record.id]
+        if not model_of(record.kind).objects.of(self._principal).filter(pk=memory_id, status__in=CURRENT).exists():
+            return
+        ended = current_rows(self._principal, record.kind, [memory_id])
+        contradiction = record.contradiction or Contradiction.NATURAL
+        close(ended, at=at, valid_to=record.valid_to or at, contradiction=contradiction)
+        link(self._principal, ended, None, reason=REASON)
+
+    def _restore(self, record: MemoryRecord) -> None:
+        """Give a memory the state and the ending that its source tells of, as far as its chain allows."""
+        if record.kind is Kind.CATALOG or not (record.status or record.superseded_at or record.contradiction):
+            return
+        row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
+        before = (row.status, row.superseded_at, row.contradiction, getattr(row, "valid_to", None))
+        if row.status == Status.SUPERSEDED:
+            restore_ending(row, record)
+        elif record.status is Status.STALE:
+            row.status = Status.STALE
+        if (row.status, row.superseded_at, row.contradiction, getattr(row, "valid_to", None)) == before:
+            return
+        row.version += 1
+        row.save()
+        if row.status != before[0]:
+            record_event(
+                self._principal,
+                action=f"{AUDIT_NOUN[record.kind]}.{row.status}",
+                target_kind=record.kind.value,
+                target_id=row.pk,
+                reason=REASON,
+            )
+        enqueue(row)
+
+
+def restore_ending(row: Supersedable, record: MemoryRecord) -> None:
+    """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
+    successor = row.superseded_by
+    earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
+    if record.superseded_at and record.superseded_at >= earliest:
+        row.superseded_at = record.superseded_at
+    if record.contradiction:
+        row.contradiction = record.contradiction
+        row.retracted = record.contradiction is Contradiction.HARSH
+    if isinstance(row, Fact) and record.valid_to:
+        row.valid_to = record.valid_to
+    if record.status is Status.EVICTED:
+        row.status = Status.EVICTED
+        if successor is None:
+            row.superseded_at, row.contradiction = record.superseded_at, record.contradiction or ""
+            if isinstance(row, Fact):
+                row.valid_to = record.valid_to
+
+
+def scope_of(record: MemoryRecord) -> Scope:
+    """Whose a record is once imported: the owner's, in one task of theirs or in all."""
+    return Scope.TASK if record.task else Scope.USER
+
+
+def title_of(record: MemoryRecord) -> str:
+    """The title of a playbook or a catalog entry; without one, the first words of when or what it is about."""
+    return record.title or title_from(record.trigger or record.text or " ".join(record.steps))
+
+
+def hash_of(record: MemoryRecord) -> str:
+    """The content hash that the memory of a record has."""
+    match record.kind:
+        case Kind.EPISODIC:
+            return content_hash(record.text, record.context)
+        case Kind.SEMANTIC:
+            return content_hash(record.text)
+        case Kind.PROCEDURAL:
+            return content_hash(title_of(record), record.trigger, record.text, *record.steps)
+        case Kind.CATALOG:
+            return content_hash(title_of(record), record.text)
