@@ -36,6 +36,11 @@ class TenantRequest(HttpRequest):
     principal: Principal | None
 
 
+def request_id_of(request: HttpRequest) -> str:
+    """The id that RequestIdMiddleware gave."""
+    return cast("TenantRequest", request).request_id
+
+
 class RequestIdMiddleware:
     """`request.request_id`: the caller's `X-Request-ID` if it is sensible, else a new one; sent back either way."""
 
@@ -96,5 +101,5 @@ def _place(request: HttpRequest, membership: Membership | None) -> None:
     placed.membership = membership
     placed.tenant = membership.tenant if membership else None
     placed.principal = (
-        principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=placed.request_id) if membership else None
+        principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request)) if membership else None
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -31,9 +32,19 @@ def membership_in(tenant_id: UUID, user: User) -> Membership:
     return membership
 
 
+def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUID]:
+    """The ids of the tenants where this user has one of these roles."""
+    return (
+        active_memberships()
+        .filter(user_id=user.id, role__in=[role.value for role in roles])
+        .order_by()
+        .values_list("tenant_id", flat=True)
+    )
+
+
 def administers(user: User, tenant_id: UUID) -> bool:
     """Whether this user is an active admin of the tenant."""
-    return active_memberships().filter(user_id=user.id, tenant_id=tenant_id, role=Role.ADMIN.value).exists()
+    return tenant_ids_of(user, [Role.ADMIN]).filter(tenant_id=tenant_id).exists()
 
 
 def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:

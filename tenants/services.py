@@ -20,6 +20,7 @@ __all__ = [
     "activate_tenant",
     "activate_user",
     "add_member",
+    "add_user",
     "authenticate_token",
     "change_role",
     "create_tenant",
@@ -28,7 +29,9 @@ __all__ = [
     "deactivate_tenant",
     "deactivate_user",
     "issue_token",
+    "record_password_change",
     "revoke_token",
+    "update_user",
 ]
 
 
@@ -64,11 +67,39 @@ def create_user(
         is_superuser=is_superuser,
     )
     user.set_password(password)
+    add_user(user, actor=actor)
+    return user
+
+
+def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
+    """Store a user whose password is set already, as a form leaves it. Raises InvalidValue."""
     with transaction.atomic():
         store(user)
-        after = {"username": user.username, "is_staff": is_staff, "is_superuser": is_superuser}
-        record_platform_event(actor, EventDraft("user.created", "user", user.id, after=after))
-    return user
+        record_platform_event(actor, EventDraft("user.created", "user", user.id, after=_described(user)))
+
+
+def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
+    """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue."""
+    with transaction.atomic():
+        before = _described(User.objects.select_for_update().get(id=user.id))
+        after = _described(user)
+        if changed := {name for name in after if after[name] != before[name]}:
+            store(user, fields=sorted(changed))
+            record_platform_event(
+                actor,
+                EventDraft(
+                    "user.changed",
+                    "user",
+                    user.id,
+                    before={name: before[name] for name in changed},
+                    after={name: after[name] for name in changed},
+                ),
+            )
+
+
+def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:
+    """Record that a user's password was set, in the transaction that set it."""
+    record_platform_event(actor, EventDraft("user.password_changed", "user", user.id))
 
 
 def add_member(
@@ -78,6 +109,7 @@ def add_member(
     membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id)
     with transaction.atomic():
         store(membership)
+        _let_into_admin(user, role, actor)
         after = {"user": user.id, "role": role, "external_id": external_id}
         record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
     return membership
@@ -94,6 +126,7 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
             locked.role = role.value
             store(locked, fields=["role"])
             record_tenant_event(actor, locked.tenant_id, draft)
+            _let_into_admin(membership.user, role, actor)
     membership.role = role.value
     return membership
 
@@ -126,6 +159,17 @@ def deactivate_user(user: User, *, actor: Actor = SYSTEM) -> None:
 def activate_user(user: User, *, actor: Actor = SYSTEM) -> None:
     """Undo `deactivate_user`."""
     _switch(user, active=True, actor=actor)
+
+
+def _described(user: User) -> dict[str, str | bool]:
+    return {name: getattr(user, name) for name in ("username", "display_name", "email", "is_staff", "is_superuser")}
+
+
+def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
+    """Every role but that of a member works in the admin, where the role decides what it shows."""
+    if role is not Role.MEMBER and not user.is_staff:
+        user.is_staff = True
+        update_user(user, actor=actor)
 
 
 def _switch_member(membership: Membership, *, active: bool, actor: Actor) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.db import connection, transaction
+from pytest_django import DjangoAssertNumQueries
 
 from tenants.actor import SYSTEM
 from tenants.audit import (
@@ -109,9 +110,11 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap(principal: Principal) ->
     assert verify_chain(chain_of(principal)).ok
 
 
-def test_many_events_cost_as_many_queries_as_one(principal: Principal, django_assert_num_queries: object) -> None:
+def test_many_events_cost_as_many_queries_as_one(
+    principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     append(principal, "fact.created")
-    with transaction.atomic(), django_assert_num_queries(4):  # type: ignore[operator]  # a pytest-django fixture
+    with transaction.atomic(), django_assert_num_queries(4):
         record_events(principal, [EventDraft("fact.created") for _ in range(50)])
 
 

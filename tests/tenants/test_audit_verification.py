@@ -96,7 +96,8 @@ TAMPERING = [
     pytest.param(
         [
             (
-                "UPDATE tenants_auditpayload SET (salt, document) = (SELECT p.salt, p.document FROM tenants_auditpayload p"
+                "UPDATE tenants_auditpayload SET (salt, document) ="
+                " (SELECT p.salt, p.document FROM tenants_auditpayload p"
                 " JOIN tenants_auditevent e ON e.id = p.event_id WHERE e.sequence = 2)"
                 " WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 3)"
             ),

@@ -1,0 +1,14 @@
+"""The admin of tenants: small and stock. Every change goes through `tenants.services`; nothing is ever deleted here."""
+
+from django.contrib import admin
+from django.contrib.auth.models import Group
+
+from tenants.admin.api_token import ApiTokenAdmin
+from tenants.admin.audit_event import AuditEventAdmin
+from tenants.admin.membership import MembershipAdmin
+from tenants.admin.tenant import TenantAdmin
+from tenants.admin.user import UserAdmin
+
+__all__ = ["ApiTokenAdmin", "AuditEventAdmin", "MembershipAdmin", "TenantAdmin", "UserAdmin"]
+
+admin.site.unregister(Group)  # rights come from roles; a group would promise what it does not give

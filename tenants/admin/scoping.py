@@ -1,0 +1,80 @@
+"""Whose rows an admin page shows: superusers see all tenants, staff only those where their role lets them.
+
+Invariant: a row of another tenant is not in the queryset at all, so its address answers as that of an unknown row and
+no choice, filter or search offers it. Django's model permissions play no part: only roles do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from tenants.actor import Actor
+from tenants.errors import TenantsError
+from tenants.middleware import request_id_of
+from tenants.models import User
+from tenants.principal import ActorKind, Role
+from tenants.selectors import tenant_ids_of
+
+Row = TypeVar("Row", bound=Model)
+
+
+def signed_in(request: HttpRequest) -> User:
+    """The user of an admin page, whom the admin site has let in."""
+    if not isinstance(request.user, User):
+        raise TypeError("An admin page without a signed-in user.")
+    return request.user
+
+
+def acting(request: HttpRequest) -> Actor:
+    """The staff member of this request, for the audit trail."""
+    return Actor(ActorKind.STAFF, signed_in(request).id, request_id_of(request))
+
+
+class TenantScopedAdmin(admin.ModelAdmin[Row]):
+    """Rows reached by `tenant_lookup`, in the tenants where the user has one of `roles`. No deletion."""
+
+    tenant_lookup = "tenant_id"
+    roles: Sequence[Role] = (Role.ADMIN,)
+
+    def in_scope(self, request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
+        """The rows among `rows` that this user may see."""
+        user = signed_in(request)
+        if user.is_superuser:
+            return rows
+        return rows.filter(**{f"{self.tenant_lookup}__in": tenant_ids_of(user, self.roles)})
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
+        return self.in_scope(request, super().get_queryset(request))
+
+    def may_enter(self, request: HttpRequest) -> bool:
+        """Whether any row could be in scope."""
+        user = request.user
+        return isinstance(user, User) and (user.is_superuser or tenant_ids_of(user, self.roles).exists())
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.may_enter(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:  # noqa: ARG002 - see get_queryset
+        return self.may_enter(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.may_enter(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:  # noqa: ARG002
+        return self.may_enter(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """What a service refuses is said on the same page, and nothing is stored."""
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except TenantsError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())

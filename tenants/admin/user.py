@@ -1,0 +1,84 @@
+"""Users in the admin. They belong to the platform, not to a tenant: superusers change them, tenant admins look.
+
+A tenant's admin who could set a password could sign in as a user of another tenant; so they cannot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+
+from tenants import services
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.models import User
+from tenants.selectors import tenant_ids_of
+
+
+@admin.register(User)
+class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
+    """The stock pages, without groups, permissions and the stored form of the password."""
+
+    tenant_lookup = "memberships__tenant_id"
+    list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
+    list_filter = ["is_active", "is_staff"]
+    search_fields = ["username", "display_name", "email"]
+    fieldsets = [
+        (None, {"fields": ["username", "display_name", "email", "sign_in"]}),
+        ("Platform", {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
+    ]
+    readonly_fields = ["sign_in", "is_active", "last_login", "date_joined"]
+    filter_horizontal = []
+    actions = ["deactivate", "activate"]
+
+    def in_scope(self, request: HttpRequest, rows: QuerySet[User]) -> QuerySet[User]:
+        user = signed_in(request)
+        if user.is_superuser:
+            return rows
+        return rows.filter(memberships__tenant_id__in=tenant_ids_of(user, self.roles)).distinct()
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return signed_in(request).is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002
+        return signed_in(request).is_superuser
+
+    @admin.display(description="Sign-in")
+    def sign_in(self, user: User) -> str:
+        """Whether there is a password, and where to set one; never anything of the password itself."""
+        state = "With a password" if user.has_usable_password() else "Cannot sign in"
+        return format_html(
+            '{} (<a href="{}">set a password</a>)', state, reverse("admin:auth_user_password_change", args=[user.id])
+        )
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        if change:
+            services.update_user(obj, actor=acting(request))
+        else:
+            services.add_user(obj, actor=acting(request))
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+        """The stock page, with its audit event."""
+        with transaction.atomic():
+            before = User.objects.filter(id=id).values_list("password", flat=True).first()
+            response = super().user_change_password(request, id, form_url)
+            user = User.objects.filter(id=id).exclude(password=before or "").first()
+            if user is not None:
+                services.record_password_change(user, actor=acting(request))
+        return response
+
+    @admin.action(description="Deactivate: sign out everywhere", permissions=["change"])
+    def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        for user in rows:
+            services.deactivate_user(user, actor=acting(request))
+
+    @admin.action(description="Activate", permissions=["change"])
+    def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        for user in rows:
+            services.activate_user(user, actor=acting(request))

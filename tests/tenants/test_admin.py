@@ -1,0 +1,271 @@
+"""The admin shows staff what is their tenant's, and every change in it leaves an event."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
+from tenants.services import authenticate_token, issue_token
+from tests.factories import PASSWORD, make_membership
+from tests.tenants.trail import append
+
+MODELS = ["user", "tenant", "membership", "apitoken", "auditevent"]
+
+
+@pytest.fixture(autouse=True)
+def _plain_pages(settings: Settings) -> None:
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
+
+
+def page(model: str, what: str = "changelist", *args: object) -> str:
+    return reverse(f"admin:tenants_{model}_{what}", args=args)
+
+
+def rows_of(foreign: Membership) -> dict[str, Any]:
+    """A row of each model in the tenant of `foreign`."""
+    token, _ = issue_token(foreign, name="foreign token")
+    return {
+        "user": foreign.user,
+        "tenant": foreign.tenant,
+        "membership": foreign,
+        "apitoken": token,
+        "auditevent": AuditEvent.objects.get(tenant_id=foreign.tenant_id),
+    }
+
+
+def new_member(tenant: Tenant, **fields: str) -> dict[str, str]:
+    return {"tenant": str(tenant.id), "username": "new", "role": "member"} | fields
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_admin_lists_isolate_other_tenants(browser: Client, foreign: Membership, model: str) -> None:
+    row = rows_of(foreign)[model]
+    response = browser.get(page(model))
+    assert response.status_code == 200
+    assert row not in response.context["cl"].queryset
+    assert str(row.pk) not in response.content.decode()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("what", ["change", "history", "delete"])
+def test_admin_pages_isolate_other_tenants(browser: Client, foreign: Membership, model: str, what: str) -> None:
+    row, unknown = rows_of(foreign)[model].pk, uuid.uuid4()
+    first, second = (described(browser.get(page(model, what, key)), key) for key in (row, unknown))
+    assert first == second
+
+
+def described(response: Any, key: object) -> tuple[int, str, list[str]]:
+    """An answer without the id that was asked for."""
+    said = [str(message).replace(str(key), "ID") for message in get_messages(response.wsgi_request)]
+    return response.status_code, response.content.decode().replace(str(key), "ID"), said
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_member_without_a_role_sees_no_admin(client: Client, membership: Membership, model: str) -> None:
+    client.force_login(membership.user)
+    assert client.get(page(model)).status_code == 302
+
+
+@pytest.mark.parametrize("model", ["user", "tenant", "membership", "auditevent"])
+def test_staff_without_the_role_see_nothing(client: Client, tenant: Tenant, model: str) -> None:
+    support = make_membership(tenant, role="support")
+    User.objects.filter(id=support.user_id).update(is_staff=True)
+    client.force_login(support.user)
+    assert client.get(page(model)).status_code == 403
+
+
+def test_an_auditor_reads_the_trail_of_their_tenant(client: Client, tenant: Tenant) -> None:
+    auditor = make_membership(tenant, role="auditor")
+    User.objects.filter(id=auditor.user_id).update(is_staff=True)
+    client.force_login(auditor.user)
+    assert client.get(page("auditevent")).status_code == 200
+
+
+def test_an_admin_sees_their_own_tenant(browser: Client, staff: Membership, membership: Membership) -> None:
+    assert set(browser.get(page("membership")).context["cl"].queryset) == {staff, membership}
+    assert set(browser.get(page("user")).context["cl"].queryset) == {staff.user, membership.user}
+    assert list(browser.get(page("tenant")).context["cl"].queryset) == [staff.tenant]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_is_deleted_in_the_admin(platform_browser: Client, foreign: Membership, model: str) -> None:
+    row = rows_of(foreign)[model]
+    assert platform_browser.post(page(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    assert type(row)._default_manager.filter(pk=row.pk).exists()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_page_shows_a_password_or_a_digest(platform_browser: Client, foreign: Membership, model: str) -> None:
+    row = rows_of(foreign)[model]
+    text = "".join(
+        platform_browser.get(address).content.decode() for address in (page(model), page(model, "change", row.pk))
+    )
+    password = foreign.user.password.split("$")[-1]
+    secrets = [ApiToken.objects.get().digest, password, *AuditEvent.objects.values_list("digest", flat=True)]
+    assert not [secret for secret in secrets if secret[:6] in text]
+
+
+def test_the_trail_is_read_only(platform_browser: Client, principal: Any) -> None:
+    (event,) = append(principal, "fact.created", text="a memory of Ada's")
+    text = platform_browser.get(page("auditevent", "change", event.id)).content.decode()
+    assert "fact.created" in text and "a memory of Ada" not in text
+    assert platform_browser.post(page("auditevent", "change", event.id), {"action": "x"}).status_code == 403
+    assert platform_browser.get(page("auditevent", "add")).status_code == 403
+
+
+def test_a_tenant_made_in_the_admin_leaves_an_event(platform_browser: Client, superuser: User) -> None:
+    platform_browser.post(page("tenant", "add"), {"name": "Acme", "slug": "acme"})
+    event = AuditEvent.objects.get(action="tenant.created")
+    assert event.target_id == Tenant.objects.get(slug="acme").id
+    assert (event.actor_kind, event.actor_id) == ("staff", superuser.id)
+
+
+def test_an_admin_adds_a_member_who_can_sign_in(browser: Client, tenant: Tenant) -> None:
+    browser.post(page("membership", "add"), new_member(tenant, password=PASSWORD, display_name="New"))
+    member = Membership.objects.get(user__username="new")
+    assert member.tenant == tenant and member.user.check_password(PASSWORD)
+    assert AuditEvent.objects.filter(action="member.added", target_id=member.id).exists()
+
+
+def test_an_admin_adds_an_end_user_who_cannot(browser: Client, tenant: Tenant) -> None:
+    browser.post(page("membership", "add"), new_member(tenant, external_id="crm-7"))
+    member = Membership.objects.get(external_id="crm-7")
+    assert not member.user.has_usable_password()
+
+
+def test_an_admin_cannot_pull_a_user_of_another_tenant_in(browser: Client, tenant: Tenant, foreign: Membership) -> None:
+    response = browser.post(page("membership", "add"), new_member(tenant, username=foreign.user.username))
+    assert "This name is taken." in response.content.decode()
+    assert not tenant.memberships.filter(user=foreign.user).exists()
+
+
+def test_an_admin_cannot_add_members_elsewhere(browser: Client, foreign: Membership) -> None:
+    assert browser.post(page("membership", "add"), new_member(foreign.tenant)).status_code == 200
+    assert not User.objects.filter(username="new").exists()
+
+
+def test_the_platform_brings_a_user_into_a_second_tenant(
+    platform_browser: Client, tenant: Tenant, foreign: Membership
+) -> None:
+    platform_browser.post(page("membership", "add"), new_member(tenant, username=foreign.user.username))
+    assert tenant.memberships.filter(user=foreign.user).exists()
+
+
+def test_what_a_service_refuses_is_said_on_the_page(platform_browser: Client, membership: Membership) -> None:
+    data = new_member(membership.tenant, username=membership.user.username)
+    response = platform_browser.post(page("membership", "add"), data, follow=True)
+    assert "already exists" in response.content.decode()
+    assert membership.tenant.memberships.count() == 1
+
+
+def test_a_weak_password_is_refused(browser: Client, tenant: Tenant) -> None:
+    response = browser.post(page("membership", "add"), new_member(tenant, password="12345"))
+    assert "too short" in response.content.decode()
+    assert not User.objects.filter(username="new").exists()
+
+
+def test_a_role_is_changed_by_the_service(browser: Client, membership: Membership) -> None:
+    browser.post(page("membership", "change", membership.id), {"role": "auditor"})
+    assert Membership.objects.get(id=membership.id).role == "auditor"
+    assert AuditEvent.objects.filter(action="member.role_changed").count() == 1
+
+
+def test_a_member_is_switched_off_by_an_action(browser: Client, membership: Membership) -> None:
+    browser.post(page("membership"), {"action": "deactivate", "_selected_action": [str(membership.id)]})
+    assert not Membership.objects.get(id=membership.id).is_active
+    assert AuditEvent.objects.filter(action="member.deactivated").count() == 1
+
+
+def test_actions_isolate_other_tenants(browser: Client, foreign: Membership) -> None:
+    browser.post(page("membership"), {"action": "deactivate", "_selected_action": [str(foreign.id)]})
+    token, _ = issue_token(foreign, name="foreign")
+    browser.post(page("apitoken"), {"action": "revoke", "_selected_action": [str(token.id)]})
+    assert Membership.objects.get(id=foreign.id).is_active
+    assert ApiToken.objects.get().revoked_at is None
+
+
+def token_form(membership: Membership) -> dict[str, Any]:
+    return {
+        "membership": str(membership.id),
+        "name": "agent",
+        "scopes": ["memory:read"],
+        "expires_at_0": "",
+        "expires_at_1": "",
+    }
+
+
+def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> None:
+    response = browser.post(page("apitoken", "add"), token_form(staff), follow=True)
+    (plaintext,) = re.findall(r"mh_[\w-]{43}", response.content.decode())
+    assert authenticate_token(plaintext) is not None
+    token = ApiToken.objects.get()
+    for address in (page("apitoken"), page("apitoken", "change", token.id), page("apitoken", "history", token.id)):
+        assert plaintext not in browser.get(address).content.decode()
+
+
+def test_a_token_shown_in_the_admin_is_nowhere_in_the_database(browser: Client, staff: Membership) -> None:
+    response = browser.post(page("apitoken", "add"), token_form(staff))
+    plaintext = re.findall(r"mh_[\w-]{43}", str(next(iter(get_messages(response.wsgi_request)))))[0]
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")  # noqa: S608 - every table there is
+            assert plaintext not in str(cursor.fetchall()), table
+
+
+def test_an_admin_issues_no_token_for_another_login(browser: Client, staff: Membership, foreign: Membership) -> None:
+    for membership in (make_membership(staff.tenant), foreign):
+        browser.post(page("apitoken", "add"), token_form(membership))
+    assert not ApiToken.objects.exists()
+
+
+def test_a_token_is_revoked_by_an_action(browser: Client, staff: Membership) -> None:
+    token, plaintext = issue_token(staff, name="agent")
+    browser.post(page("apitoken"), {"action": "revoke", "_selected_action": [str(token.id)]})
+    assert authenticate_token(plaintext) is None
+
+
+def test_a_tenants_admin_cannot_change_users(browser: Client, membership: Membership) -> None:
+    before = membership.user.password
+    assert browser.post(page("user", "change", membership.user_id), {"username": "x"}).status_code == 403
+    set_password = reverse("admin:auth_user_password_change", args=[membership.user_id])
+    assert browser.post(set_password, {"password1": PASSWORD * 2, "password2": PASSWORD * 2}).status_code == 403
+    assert User.objects.get(id=membership.user_id).password == before
+
+
+def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Client, membership: Membership) -> None:
+    address = reverse("admin:auth_user_password_change", args=[membership.user_id])
+    new = {"password1": PASSWORD * 2, "password2": PASSWORD * 2, "usable_password": "true"}
+    assert platform_browser.get(address).status_code == 200
+    assert not AuditEvent.objects.exists()
+    platform_browser.post(address, new)
+    assert User.objects.get(id=membership.user_id).check_password(PASSWORD * 2)
+    assert AuditEvent.objects.get().action == "user.password_changed"
+
+
+def test_a_superuser_makes_and_changes_users(platform_browser: Client) -> None:
+    new = {"username": "new", "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
+    platform_browser.post(page("user", "add"), new)
+    user = User.objects.get(username="new")
+    platform_browser.post(page("user", "change", user.id), {"username": "new", "display_name": "New"})
+    assert User.objects.get(id=user.id).display_name == "New"
+    assert list(AuditEvent.objects.values_list("action", flat=True)) == ["user.created", "user.changed"]
+
+
+@pytest.mark.parametrize("model", ["user", "tenant"])
+def test_users_and_tenants_are_switched_by_actions(
+    platform_browser: Client, membership: Membership, model: str
+) -> None:
+    row = membership.user if model == "user" else membership.tenant
+    for action, active in (("deactivate", False), ("activate", True)):
+        platform_browser.post(page(model), {"action": action, "_selected_action": [str(row.pk)]})
+        assert type(row)._default_manager.filter(pk=row.pk, is_active=active).exists()
+    assert AuditEvent.objects.count() == 2

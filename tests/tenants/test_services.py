@@ -1,0 +1,122 @@
+"""Tenants, users and members come, change and go, and each time an event says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenants import services
+from tenants.actor import Actor
+from tenants.audit import verify_all
+from tenants.errors import InvalidValue
+from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
+from tenants.principal import ActorKind, Role
+from tests.factories import make_membership
+
+
+def actions() -> list[str]:
+    return list(AuditEvent.objects.order_by("created_at", "sequence").values_list("action", flat=True))
+
+
+def test_a_tenant_with_a_member_leaves_its_trail(db: None) -> None:
+    tenant = services.create_tenant(name="Acme", slug="acme")
+    user = services.create_user(username="ada", display_name="Ada", password="correct horse battery")
+    member = services.add_member(tenant=tenant, user=user, external_id="crm-7")
+    assert (member.role, member.external_id, user.check_password("correct horse battery")) == ("member", "crm-7", True)
+    trail = {(event.chain, event.action) for event in AuditEvent.objects.all()}
+    assert trail == {
+        ("platform", "tenant.created"),
+        ("platform", "user.created"),
+        (f"tenant:{tenant.id}", "member.added"),
+    }
+    assert all(report.ok for report in verify_all())
+
+
+def test_an_event_says_who_did_it(superuser: User) -> None:
+    services.create_tenant(name="Acme", slug="acme", actor=Actor(ActorKind.STAFF, superuser.id, "request-1"))
+    event = AuditEvent.objects.get()
+    assert (event.actor_kind, event.actor_id, event.request_id) == ("staff", superuser.id, "request-1")
+
+
+def test_no_event_holds_a_password(db: None) -> None:
+    user = services.create_user(username="ada", password="correct horse battery")
+    document = AuditPayload.objects.get().document
+    assert "correct horse" not in document and user.password not in document
+
+
+def test_a_user_without_a_password_cannot_sign_in(db: None) -> None:
+    assert not services.create_user(username="device-7").has_usable_password()
+
+
+def test_a_role_other_than_member_opens_the_admin(membership: Membership) -> None:
+    services.change_role(membership, role=Role.SUPPORT)
+    assert User.objects.get(id=membership.user_id).is_staff
+    assert Membership.objects.get(id=membership.id).role == "support"
+    assert actions() == ["member.role_changed", "user.changed"]
+
+
+def test_giving_the_same_role_again_records_nothing(membership: Membership) -> None:
+    services.change_role(membership, role=Role.MEMBER)
+    assert actions() == []
+
+
+def test_a_change_of_role_says_from_what_to_what(membership: Membership) -> None:
+    services.change_role(membership, role=Role.AUDITOR)
+    payload = AuditPayload.objects.get(event__action="member.role_changed")
+    assert (payload.data["before"], payload.data["after"]) == ({"role": "member"}, {"role": "auditor"})
+
+
+def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> None:
+    for _ in range(2):
+        services.deactivate_member(membership)
+    for _ in range(2):
+        services.activate_member(membership)
+    assert actions() == ["member.deactivated", "member.activated"]
+    assert Membership.objects.get(id=membership.id).is_active
+
+
+def test_a_users_changes_are_recorded_by_field(membership: Membership) -> None:
+    user = membership.user
+    user.display_name, user.email = "Ada L.", "ada@example.org"
+    services.update_user(user)
+    data = AuditPayload.objects.get(event__action="user.changed").data
+    assert data["before"] == {"display_name": "Ada", "email": ""}
+    assert data["after"] == {"display_name": "Ada L.", "email": "ada@example.org"}
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "field"),
+    [
+        pytest.param("", "acme", "name", id="no name"),
+        pytest.param("Acme", "", "slug", id="no slug"),
+        pytest.param("Acme", "not a slug", "slug", id="malformed slug"),
+        pytest.param("Acme", "taken", "slug", id="taken slug"),
+        pytest.param("A\0", "acme", "name", id="NUL"),
+        pytest.param("A\ud800", "acme", "name", id="lone surrogate"),
+        pytest.param("A" * 101, "acme", "name", id="long name"),
+    ],
+)
+def test_a_bad_tenant_is_refused_by_field(db: None, name: str, slug: str, field: str) -> None:
+    Tenant.objects.create(name="Taken", slug="taken")
+    with pytest.raises(InvalidValue) as refusal:
+        services.create_tenant(name=name, slug=slug)
+    assert refusal.value.field == field
+    assert actions() == []
+
+
+def test_nobody_is_a_member_twice(membership: Membership) -> None:
+    with pytest.raises(InvalidValue):
+        services.add_member(tenant=membership.tenant, user=membership.user)
+
+
+def test_an_external_id_names_one_member_of_a_tenant(membership: Membership) -> None:
+    user, other = services.create_user(username="a-1"), services.create_user(username="a-2")
+    services.add_member(tenant=membership.tenant, user=user, external_id="crm-7")
+    with pytest.raises(InvalidValue):
+        services.add_member(tenant=membership.tenant, user=other, external_id="crm-7")
+    services.add_member(tenant=make_membership().tenant, user=other, external_id="crm-7")
+
+
+def test_many_members_have_no_external_id(tenant: Tenant) -> None:
+    for name in ("a-1", "a-2"):
+        services.add_member(tenant=tenant, user=services.create_user(username=name))
+    assert tenant.memberships.count() == 2

@@ -1,0 +1,156 @@
+"""API tokens: what they let in, and when not."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from tenants.errors import Forbidden, InvalidValue
+from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
+from tenants.principal import ActorKind, Right
+from tenants.services import (
+    authenticate_token,
+    deactivate_member,
+    deactivate_tenant,
+    deactivate_user,
+    issue_token,
+    revoke_token,
+)
+from tests.factories import make_membership
+
+
+def end_user(membership: Membership) -> Membership:
+    """Another member of the same tenant, whom the tenant's own system names and who cannot sign in."""
+    other = make_membership(membership.tenant, name="Device 7")
+    other.user.set_unusable_password()
+    other.user.save()
+    other.external_id = "device-7"
+    other.save()
+    return other
+
+
+def test_a_token_acts_for_its_member_with_its_scopes(membership: Membership) -> None:
+    token, plaintext = issue_token(membership, name="agent", scopes=[Right.READ])
+    principal = authenticate_token(plaintext, request_id="request-1")
+    assert principal is not None
+    assert (principal.tenant_id, principal.user_id) == (membership.tenant_id, membership.user_id)
+    assert (principal.actor_kind, principal.actor_id) == (ActorKind.TOKEN, token.id)
+    assert principal.rights == {Right.READ}
+    assert (principal.request_id, principal.speaker) == ("request-1", "Ada")
+
+
+def test_only_the_digest_is_stored(membership: Membership) -> None:
+    _, plaintext = issue_token(membership, name="agent")
+    row = ApiToken.objects.values().get()
+    assert row["digest"] == hashlib.sha256(plaintext.encode()).hexdigest()
+    assert plaintext.startswith(row["prefix"]) and len(row["prefix"]) == 9
+    assert all(plaintext[9:] not in str(value) for value in row.values())
+
+
+def test_no_event_holds_a_token_or_its_digest(membership: Membership) -> None:
+    token, plaintext = issue_token(membership, name="agent")
+    revoke_token(token)
+    assert list(AuditEvent.objects.values_list("action", flat=True)) == ["token.issued", "token.revoked"]
+    texts = " ".join(AuditPayload.objects.values_list("document", flat=True))
+    assert plaintext not in texts and token.digest not in texts
+
+
+@pytest.mark.parametrize(
+    "plaintext", ["", "mh_", "mh_unknown", "Bearer x", "mh_" + "x" * 1_000_000, "mh_\ud800", "mh_\0", "mh_ü"]
+)
+def test_what_is_no_token_is_nobody(db: None, plaintext: str) -> None:
+    assert authenticate_token(plaintext) is None
+
+
+def test_a_revoked_token_is_refused_at_once(membership: Membership) -> None:
+    token, plaintext = issue_token(membership, name="agent")
+    revoke_token(token)
+    assert authenticate_token(plaintext) is None
+
+
+def test_revoking_twice_is_recorded_once(membership: Membership) -> None:
+    token, _ = issue_token(membership, name="agent")
+    revoke_token(token)
+    revoked_at = ApiToken.objects.get().revoked_at
+    revoke_token(token)
+    assert ApiToken.objects.get().revoked_at == revoked_at
+    assert AuditEvent.objects.filter(action="token.revoked").count() == 1
+
+
+def test_an_expired_token_is_refused(membership: Membership) -> None:
+    token, plaintext = issue_token(membership, name="agent", expires_at=timezone.now() + timedelta(hours=1))
+    assert authenticate_token(plaintext) is not None
+    ApiToken.objects.filter(id=token.id).update(expires_at=timezone.now())
+    assert authenticate_token(plaintext) is None
+
+
+def test_a_token_of_whoever_was_deactivated_is_refused_at_once(db: None) -> None:
+    members = [make_membership() for _ in range(3)]
+    tokens = [issue_token(member, name="agent")[1] for member in members]
+    deactivate_member(members[0])
+    deactivate_tenant(members[1].tenant)
+    deactivate_user(members[2].user)
+    assert [authenticate_token(token) for token in tokens] == [None, None, None]
+
+
+def test_last_used_is_written_at_most_once_a_minute(
+    membership: Membership, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    token, plaintext = issue_token(membership, name="agent")
+    with django_assert_num_queries(2):
+        authenticate_token(plaintext)
+    with django_assert_num_queries(1):
+        authenticate_token(plaintext)
+    long_ago = timezone.now() - timedelta(minutes=2)
+    ApiToken.objects.filter(id=token.id).update(last_used_at=long_ago)
+    authenticate_token(plaintext)
+    last_used_at = ApiToken.objects.get().last_used_at
+    assert last_used_at is not None and last_used_at > long_ago
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        pytest.param({"scopes": []}, "scopes", id="no scope"),
+        pytest.param({"scopes": ["memory:everything"]}, "scopes", id="unknown scope"),
+        pytest.param({"name": ""}, "name", id="no name"),
+        pytest.param({"name": "a\0b"}, "name", id="NUL"),
+        pytest.param({"expires_at": timezone.now() - timedelta(seconds=1)}, "expires_at", id="in the past"),
+    ],
+)
+def test_a_bad_token_is_refused_by_field(membership: Membership, arguments: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        issue_token(membership, **{"name": "agent"} | arguments)  # type: ignore[arg-type]  # wrong on purpose
+    assert refusal.value.field == field
+    assert not ApiToken.objects.exists()
+
+
+def test_an_inactive_member_gets_no_token(membership: Membership) -> None:
+    deactivate_member(membership)
+    with pytest.raises(InvalidValue):
+        issue_token(membership, name="agent")
+
+
+def test_a_member_may_issue_tokens_for_themselves_only(membership: Membership) -> None:
+    issue_token(membership, name="mine", issued_by=membership.user)
+    with pytest.raises(Forbidden):
+        issue_token(make_membership(membership.tenant), name="theirs", issued_by=membership.user)
+
+
+def test_an_admin_may_issue_tokens_for_end_users_without_a_login(staff: Membership, membership: Membership) -> None:
+    issue_token(end_user(membership), name="device", issued_by=staff.user)
+    with pytest.raises(Forbidden):
+        issue_token(membership, name="spy", issued_by=staff.user)
+
+
+def test_issuing_for_end_users_isolates_other_tenants(staff: Membership, foreign: Membership) -> None:
+    with pytest.raises(Forbidden):
+        issue_token(end_user(staff), name="spy", issued_by=foreign.user)
+
+
+def test_a_scope_that_is_no_right_gives_none(membership: Membership, superuser: User) -> None:
+    assert ApiToken(membership=membership, scopes=["root", "chat"]).rights == {Right.CHAT}
