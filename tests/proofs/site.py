@@ -1,0 +1,126 @@
+"""A throwaway site: its own folder, its own server process, which may be killed at any moment.
+
+Invariant: a server is started in a process group of its own, and only that group is ever signalled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member of the site, with their login and a token of theirs."""
+
+    username: str
+    password: str
+    token: str
+    tenant: str
+
+
+class Site:
+    """A site in `folder`; use as a context manager so that no server outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._server: subprocess.Popen[bytes] | None = None
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
+        self._environ = {
+            **kept,
+            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+            "MEMORYHUB_DATA_DIR": str(folder),
+        }
+
+    def __enter__(self) -> Self:
+        self.manage("migrate", "--verbosity", "0")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.folder / "memoryhub.sqlite3"
+
+    @property
+    def index(self) -> Path:
+        """The folder of the embedded search plane."""
+        return self.folder / "index"
+
+    def people(self, count: int) -> list[Person]:
+        """Make `count` members, two to a tenant."""
+        made = self._run("-m", "tests.proofs.populate", str(count))
+        return [Person(**person) for person in json.loads(made.stdout)]
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command to its end and return what it printed; AssertionError with its words if it fails."""
+        return self._run("manage.py", *arguments).stdout
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        log = (self.folder / "server.log").open("ab")
+        with log:
+            self._server = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+                cwd=ROOT,
+                env=self._environ,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            assert self._server.poll() is None, f"the server did not start:\n{self.log()}"
+            assert time.monotonic() < deadline, f"the server does not answer:\n{self.log()}"
+            time.sleep(0.05)
+
+    def answers(self) -> bool:
+        """Whether the server answers now."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/livez")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def kill(self) -> None:
+        """SIGKILL to the server and all of its processes, if it runs."""
+        if self._server is not None:
+            os.killpg(self._server.pid, signal.SIGKILL)
+            self._server.wait()
+            self._server = None
+
+    def log(self) -> str:
+        """What the servers wrote."""
+        return (self.folder / "server.log").read_text(errors="replace")
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, *arguments], cwd=ROOT, env=self._environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}"
+        return done
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
