@@ -50,3 +50,6 @@ MAX_TOOL_CALLS_AT_ONCE = 8
 MODEL_RETRIES = 2
 MODEL_RETRY_SECONDS = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
+# What a model may erase in one turn, however it came to ask for it; and how many pinned facts go into the prompt.
+MAX_FORGETS_IN_A_TURN = 3
+MAX_PINNED_FACTS = 20

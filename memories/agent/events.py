@@ -26,6 +26,7 @@ class NoticeKind(StrEnum):
 
     OFFLINE = "offline"
     DEGRADED = "degraded"
+    ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence about this answer: no model is configured, or search does not answer."""
+    """A sentence about this answer: no model, search does not answer, or the exchange itself is erased at its end."""
 
     kind: NoticeKind
     text: str

@@ -161,13 +161,15 @@ def finish_turn(
 def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
     """Remove what followed the user's message of `turn`, so that it can be answered again.
 
-    Raises NotFound, or Conflict if the turn has a complete answer.
+    Raises NotFound, or Conflict if the turn has a complete answer or was erased.
     """
     with owner_lock(principal):
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
         question = messages.filter(step=0).select_related("episode").first()
         if question is None:
             raise NotFound("message")
+        if question.state == MessageState.REDACTED:
+            raise Conflict("This message was erased.")
         answer = messages.filter(step__gt=0).order_by("-step").first()
         answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
         if answer and answered and answer.state == MessageState.COMPLETE:

@@ -5,7 +5,7 @@ Invariant: `ChatModel.stream` yields text and tool calls in order and ends with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -84,6 +84,6 @@ class ChatModel(Protocol):
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-    ) -> Iterator[Output]:
-        """Answer `messages`. Raises ModelFault, also in the middle. Closing the iterator stops the model."""
+    ) -> Generator[Output]:
+        """Answer `messages`. Raises ModelFault, also in the middle. Closing the generator stops the model."""
         ...

@@ -19,6 +19,8 @@ STALLED = "The model stopped answering. Try again."
 TOO_LONG = "The answer became too long and was stopped. Ask for something shorter."
 REFUSED = "The model declined to answer this."
 FILTERED = "The model's content filter stopped this answer."
+EMPTY = "The model gave an empty answer. Try again."
+ONLY_TOOLS = "The model kept calling tools and gave no answer. Try again."
 
 _CREDENTIALS = "The model endpoint refused the credentials. An administrator has to check OPENAI_API_KEY."
 _UNKNOWN = "The endpoint does not know the model. An administrator has to check MEMORYHUB_MODEL and OPENAI_BASE_URL."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -68,7 +68,7 @@ class OpenAIChat:
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-    ) -> Iterator[Output]:
+    ) -> Generator[Output]:
         """Answer `messages`; see ChatModel."""
         started = time.monotonic()
         assembly = Assembly()

@@ -1,0 +1,225 @@
+"""Answering one stored turn: the bounded loop of model calls and tools, and how it is put down whatever happens.
+
+Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
+state how it ended. The one exception is a turn that erased something: nothing of that exchange is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memories.agent import prompt
+from memories.agent.events import (
+    Doing,
+    Event,
+    MemoriesRecalled,
+    MemoryWritten,
+    Notice,
+    NoticeKind,
+    Stage,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from memories.agent.llm import ChatModel
+from memories.agent.llm.base import ChatMessage, Finished, ModelFault, StopReason, Text, ToolCall
+from memories.agent.llm.faults import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG
+from memories.agent.record import TurnRecord
+from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
+from memories.agent.tools import Answer, Toolbox, failed
+from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
+from memories.errors import MemoriesError, NotFound
+from memories.models import MessageState
+from memories.selectors.sessions import transcript
+from memories.services.turns import Turn
+from memories.types import WriteResult
+from tenants.errors import TenantsError
+from tenants.principal import Principal
+
+logger = logging.getLogger(__name__)
+
+OFFLINE = "No language model is configured: this answer quotes your memory."
+DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."
+ERASED = "What you asked to forget is erased, and so is this exchange about it, once you leave it."
+FAULT = "Something went wrong here. What you said is stored. Try again."
+NO_SESSION = "This conversation was deleted while it was answered."
+
+_LONGEST_TOOL_NAME = 64
+
+
+class Answering:
+    """One turn being answered. `events` can be read once."""
+
+    def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
+        self._principal = principal.as_agent()
+        self._turn = turn
+        self._model = model
+        self._tools = Toolbox(self._principal, session_id=turn.session_id, episode_id=turn.episode_id)
+        self._record = TurnRecord(self._principal, turn)
+        self._streamed: list[str] = []
+        self._used: set[UUID] = set()
+        self._wrote: set[UUID] = set()
+        self._replaced: set[UUID] = set()
+
+    def events(self) -> Iterator[Event]:
+        """Answer, event by event."""
+        try:
+            yield TurnStarted(self._turn.session_id, self._turn.turn, self._turn.message_id, self._turn.episode_id)
+            yield from self._work()
+            yield from self._finish()
+        except GeneratorExit:
+            self._cut_off()
+            raise
+        except ModelFault as fault:
+            yield self._fail(fault.message, retryable=fault.retryable)
+        except NotFound:
+            yield self._fail(NO_SESSION, retryable=False)
+        except (MemoriesError, TenantsError) as error:
+            yield self._fail(str(error), retryable=False)
+        except Exception:  # the user is owed an answer, and the turn a state, whatever is wrong in here
+            logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
+            yield self._fail(FAULT, retryable=True)
+
+    def _work(self) -> Iterator[Event]:
+        """Recall, then let the model answer; the last step has to be an answer."""
+        if self._model.offline:
+            yield Notice(NoticeKind.OFFLINE, OFFLINE)
+        messages = self._opening()
+        yield Stage(Doing.RECALLING)
+        yield from self._recall(messages)
+        calls: list[ToolCall] = []
+        for step in range(1, MAX_AGENT_STEPS + 1):
+            yield Stage(Doing.THINKING)
+            calls = yield from self._ask(messages, may_call_tools=step < MAX_AGENT_STEPS)
+            if not calls or step == MAX_AGENT_STEPS:
+                break
+            yield from self._call_tools(step, calls, messages)
+        if not "".join(self._streamed).strip():
+            raise ModelFault(ONLY_TOOLS if calls else EMPTY, retryable=True)
+
+    def _opening(self) -> list[ChatMessage]:
+        turn = self._turn
+        turns = transcript(self._principal, turn.session_id, last=HISTORY_TURNS + 1)
+        return prompt.opening(
+            prompt.system_message(self._principal.speaker, timezone.now().date()),
+            prompt.history(turns, before=turn.turn),
+            turn=turn.turn,
+            text=turn.text,
+            pinned=self._tools.pinned(),
+        )
+
+    def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
+        """What the message brings up by itself, put in as if the model had asked for it."""
+        answer = self._tools.recall_automatically(self._turn.text)
+        identity = prompt.call_id(self._turn.turn, 0)
+        arguments = {"query": self._turn.text[: prompt.SHOWN_QUERY_CHARACTERS]}
+        self._calls([{"id": identity, "name": RECALL, "arguments": arguments}], messages)
+        yield from self._answer(identity, answer, messages)
+
+    def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
+        """One call of the model: stream its text, return the tools that it wants."""
+        calls: list[ToolCall] = []
+        after_tools = bool(self._streamed)
+        with closing(self._model.stream(messages, SCHEMAS, may_call_tools=may_call_tools)) as outputs:
+            for output in outputs:
+                match output:
+                    case Text(text):
+                        yield self._delta(f"\n\n{text}" if after_tools else text)
+                        after_tools = False
+                    case ToolCall():
+                        calls.append(output)
+                    case Finished(StopReason.LENGTH):
+                        raise ModelFault(TOO_LONG, retryable=True)
+                    case Finished(StopReason.CONTENT_FILTER):
+                        raise ModelFault(FILTERED, retryable=False)
+        return calls
+
+    def _delta(self, text: str) -> TextDelta:
+        if sum(map(len, self._streamed)) + len(text) > MAX_ANSWER_CHARACTERS:
+            raise ModelFault(TOO_LONG, retryable=True)
+        self._streamed.append(text)
+        return TextDelta(text)
+
+    def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
+        """Call the tools in order; what each did is stored before the next begins."""
+        calls: list[dict[str, Any]] = []
+        refusals: dict[str, str] = {}
+        for place, call in enumerate(wanted):
+            identity = prompt.call_id(self._turn.turn, step, place)
+            arguments: dict[str, Any] = {}
+            try:
+                arguments = read_arguments(call.arguments)
+            except BadArguments as error:
+                refusals[identity] = str(error)
+            if place >= MAX_TOOL_CALLS_AT_ONCE:
+                refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
+            calls.append({"id": identity, "name": call.name[:_LONGEST_TOOL_NAME], "arguments": arguments})
+        self._calls(calls, messages)
+        yield Stage(Doing.RECALLING if all(call["name"] == RECALL for call in calls) else Doing.WRITING)
+        for made in calls:
+            refusal = refusals.get(made["id"])
+            answer = failed(refusal) if refusal else self._tools.run(made["name"], made["arguments"])
+            yield from self._answer(made["id"], answer, messages)
+
+    def _calls(self, calls: Sequence[Mapping[str, Any]], messages: list[ChatMessage]) -> None:
+        self._record.calls(calls)
+        messages.append(prompt.tool_calls_message(calls))
+
+    def _answer(self, call_id: str, answer: Answer, messages: list[ChatMessage]) -> Iterator[Event]:
+        """Store and pass on what a tool did, count it, and tell it."""
+        self._record.answer(call_id, answer)
+        messages.append(prompt.tool_result_message(call_id, answer.content))
+        match answer.event:
+            case MemoriesRecalled(recall):
+                self._used |= {item.id for item in recall.items}
+                if recall.degraded:
+                    yield Notice(NoticeKind.DEGRADED, DEGRADED)
+            case MemoryWritten(outcome):
+                if outcome.result in (WriteResult.CREATED, WriteResult.SUPERSEDED):
+                    self._wrote.add(outcome.memory_id)
+                self._replaced |= set(outcome.superseded_ids)
+        if answer.event is not None:
+            yield answer.event
+
+    def _finish(self) -> Iterator[Event]:
+        message_id = self._close(MessageState.COMPLETE)
+        if self._tools.forgets:
+            yield Notice(NoticeKind.ERASED, ERASED)
+        yield TurnFinished(
+            message_id=message_id,
+            state=MessageState.COMPLETE,
+            took_ms=self._record.took_ms,
+            used=len(self._used),
+            wrote=len(self._wrote),
+            replaced=len(self._replaced),
+        )
+
+    def _cut_off(self) -> None:
+        """Nobody listens any more: keep what was streamed."""
+        if self._record.closed:
+            return
+        try:
+            self._close(MessageState.CUT_OFF)
+        except (MemoriesError, TenantsError) as error:
+            logger.info("turn %s of session %s was left: %s", self._turn.turn, self._turn.session_id, error)
+
+    def _fail(self, message: str, *, retryable: bool) -> TurnFailed:
+        if not self._record.closed:
+            try:
+                self._close(MessageState.FAILED, error=message)
+            except (MemoriesError, TenantsError) as error:
+                logger.info("turn %s of session %s: %s", self._turn.turn, self._turn.session_id, error)
+            except DatabaseError:
+                logger.exception("turn %s of session %s has no stored end", self._turn.turn, self._turn.session_id)
+        return TurnFailed(message, retryable=retryable and not self._tools.forgets)
+
+    def _close(self, state: MessageState, *, error: str = "") -> UUID:
+        return self._record.close(state, text="".join(self._streamed), error=error, erase=self._tools.forgets > 0)

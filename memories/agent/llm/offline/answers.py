@@ -1,0 +1,146 @@
+"""Sentences of the offline responder: what it recalls, quoted with when it was said or learned, and what it did.
+
+Invariant: it quotes memories and never rephrases them, so it cannot say what is not in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from memories.agent.llm.offline.records import Done, Memory, distinct
+from memories.agent.llm.offline.words import content_words, shared_words
+
+QUOTED_MEMORIES = 3
+_LONGEST_QUOTE = 400
+_DAYS: Mapping[str, int] = {
+    "yesterday": -1,
+    "last night": -1,
+    "today": 0,
+    "this morning": 0,
+    "tonight": 0,
+    "tomorrow": 1,
+}
+_DAY_WORDS = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
+_WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date)\b|\bhow long ago\b", re.IGNORECASE)
+_KINDS = {"semantic": "fact", "procedural": "how-to", "episodic": "event"}
+
+UNKNOWN = "I do not know: there is nothing about that in your memory."
+
+
+def answer(question: str, memories: Sequence[Memory]) -> str:
+    """What memory says to `question`, most relevant first, current facts before the rest."""
+    asked = content_words(question)
+    ranked = _ranked(asked, memories)
+    telling = [memory for memory in ranked if shared_words(asked, memory.words)]
+    if not telling:
+        if not ranked:
+            return UNKNOWN
+        return f"I am not sure that your memory answers this. The closest it has: {_told(ranked[0])}"
+    first, *others = telling[:QUOTED_MEMORIES]
+    told = _told(first)
+    if _WHEN.search(question):
+        told += _counted(first)
+    if not others:
+        return told
+    return "\n".join([told, "", "Also in your memory:", *(f"- {_told(memory)}" for memory in others)])
+
+
+def _ranked(asked: frozenset[str], memories: Sequence[Memory]) -> list[Memory]:
+    """Best first: the words of the question it holds, then current facts and how-tos, then the order of the recall."""
+
+    def rank(place: int, memory: Memory) -> tuple[float, bool, int]:
+        settled = memory.current and memory.kind in ("semantic", "procedural")
+        return (-shared_words(asked, memory.words), not settled, place)
+
+    placed = sorted(enumerate(distinct(memories)), key=lambda entry: rank(*entry))
+    return [memory for _, memory in placed]
+
+
+def _told(memory: Memory) -> str:
+    """One memory as a sentence."""
+    words = quote(memory.text or memory.title)
+    if memory.kind == "episodic":
+        who = {"": "It was said", "user": "You said"}.get(memory.speaker, f"{memory.speaker} said")
+        on = f" on {date(memory.since)}" if memory.since else ""
+        return f"{who}{on}: {words}"
+    if memory.kind == "procedural":
+        return _how_to(memory)
+    if memory.kind == "catalog":
+        title = f", {quote(memory.title)}" if memory.title else ""
+        return f"From the shared catalog{title}: {words}"
+    learned = f" (learned {date(memory.since)})" if memory.since else ""
+    if not memory.current:
+        until = f" until {date(memory.until)}" if memory.until else ""
+        return f"No longer current, believed{until}: {words}{learned}"
+    return f"{'Shared knowledge' if memory.shared else 'From what you told me'}: {words}{learned}"
+
+
+def _how_to(memory: Memory) -> str:
+    worked = f" (worked {memory.worked})" if memory.worked else ""
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(memory.steps, 1)) or quote(memory.text)
+    return f"{memory.title}{worked}:\n{steps}"
+
+
+def _counted(memory: Memory) -> str:
+    """What "yesterday" means in words that were said on a known day."""
+    match = _DAY_WORDS.search(memory.text) if memory.kind == "episodic" else None
+    if match is None or memory.since is None:
+        return ""
+    day = memory.since + timedelta(days=_DAYS[match[0].casefold()])
+    return f"\nCounted from that day, “{match[0]}” is {date(day)}."
+
+
+def quote(text: str) -> str:
+    """The words of a memory in quotation marks, cut at a word if they are very long."""
+    line = " ".join(text.split())
+    if len(line) > _LONGEST_QUOTE:
+        line = f"{line[:_LONGEST_QUOTE].rsplit(' ', 1)[0]} …"
+    return f"“{line}”"
+
+
+def date(moment: datetime | None) -> str:
+    """A day in words."""
+    return f"{moment.day} {moment:%B %Y}" if moment else ""
+
+
+def report(done: Sequence[Done]) -> str:
+    """What was written and erased, and what was not."""
+    return "\n".join(_forgot(each) if each.tool == "forget_memory" else _wrote(each) for each in done)
+
+
+def _wrote(done: Done) -> str:
+    result = done.result
+    if "error" in result:
+        return f"I could not store that: {result['error']}"
+    what = quote(str(result.get("text", "")))
+    if done.arguments.get("kind") == "procedural":
+        what = f"how to do this, {quote(str(done.arguments.get('title', '')))}"
+    match result.get("result"):
+        case "merged":
+            return f"I knew that already: {what}."
+        case "blocked":
+            return f"I did not store that. {result.get('reason', '')}".strip()
+        case "queued_for_review":
+            return f"I noted {what}. It waits for a review, for it contradicts something else."
+    replaced = [quote(str(old["text"])) for old in result.get("replaced", ())]
+    if not replaced:
+        return f"I will remember {what}."
+    verb = "stays" if len(replaced) == 1 else "stay"
+    return f"I will remember {what}. It replaces {' and '.join(replaced)}, which {verb} in your history."
+
+
+def _forgot(done: Done) -> str:
+    """Without the words themselves: they are not to be written down again."""
+    if "error" in done.result:
+        return f"I could not erase that: {done.result['error']}"
+    kinds = [_KINDS.get(str(kind), "memory") for kind in done.result.get("erased", ())]
+    counted = [f"{kinds.count(kind)} {kind}{'s' if kinds.count(kind) > 1 else ''}" for kind in dict.fromkeys(kinds)]
+    return f"Erased for good: {' and '.join(counted) or 'nothing'}."
+
+
+def choose(memories: Sequence[Memory]) -> str:
+    """Ask which one is meant."""
+    listed = "\n".join(f"- {_told(memory)}" for memory in memories[:QUOTED_MEMORIES])
+    return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{listed}"

@@ -1,0 +1,117 @@
+"""What the offline responder is given: the user's message and, from tool results, memories and what was done.
+
+Invariant: it knows nothing but the messages that any model would see.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from memories.agent.llm.base import ChatMessage
+from memories.agent.llm.offline.words import content_words
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory as a tool result told it. `since` is when it was said (episodes) or learned."""
+
+    id: str
+    kind: str
+    text: str
+    title: str
+    key: str
+    speaker: str
+    steps: tuple[str, ...]
+    worked: str
+    since: datetime | None
+    until: datetime | None
+    status: str
+    shared: bool
+    words: frozenset[str]
+
+    @property
+    def current(self) -> bool:
+        """Whether it is still believed."""
+        return self.status not in ("superseded", "evicted")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A tool that was called in this turn, with what it answered."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Turn:
+    """The user's latest message and what happened since."""
+
+    text: str = ""
+    done: list[Done] = field(default_factory=list)
+
+    def calls(self, *tools: str) -> list[Done]:
+        """The calls of these tools."""
+        return [done for done in self.done if done.tool in tools]
+
+    @property
+    def memories(self) -> list[Memory]:
+        """All memories that were recalled in this turn, each once: the latest recall first, best first."""
+        found: dict[str, Memory] = {}
+        for done in reversed(self.done):
+            for item in done.result.get("memories", ()):
+                memory = _memory(item)
+                found.setdefault(memory.id, memory)
+        return list(found.values())
+
+
+def read_turn(messages: Sequence[ChatMessage]) -> Turn:
+    """The turn that the messages end in."""
+    latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
+    if latest < 0:
+        return Turn()
+    turn = Turn(str(messages[latest]["content"]))
+    called: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for message in messages[latest + 1 :]:
+        for call in message.get("tool_calls") or ():
+            called[call["id"]] = (call["function"]["name"], json.loads(call["function"]["arguments"]))
+        if message["role"] == "tool" and message["tool_call_id"] in called:
+            turn.done.append(Done(*called[message["tool_call_id"]], json.loads(message["content"])))
+    return turn
+
+
+def distinct(memories: Iterable[Memory]) -> list[Memory]:
+    """Without a second one of the same words: a fact and the sentence it was learned from may read alike."""
+    seen: dict[str, Memory] = {}
+    for memory in memories:
+        seen.setdefault(" ".join((memory.text or memory.title).casefold().split()), memory)
+    return list(seen.values())
+
+
+def _memory(item: Mapping[str, Any]) -> Memory:
+    steps = tuple(map(str, item.get("steps", ())))
+    told = [item.get(name, "") for name in ("text", "title", "trigger", "key")]
+    return Memory(
+        id=item["id"],
+        kind=item["kind"],
+        text=item.get("text", ""),
+        title=item.get("title", ""),
+        key=item.get("key", ""),
+        speaker=item.get("speaker", ""),
+        steps=steps,
+        worked=item.get("worked", ""),
+        since=_time(item.get("said_at") or item.get("since")),
+        until=_time(item.get("until")),
+        status=item.get("status", "active"),
+        shared=item.get("shared", False),
+        words=content_words(" ".join((*told, *steps))),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text).astimezone(UTC) if text else None

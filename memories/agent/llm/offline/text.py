@@ -1,0 +1,68 @@
+"""Taking a message apart: sentences, clauses, and the small changes of form that the grammar needs.
+
+Invariant: what stands in quotation marks stays in one piece with its marks, so that a quoted sentence is never read as
+one of the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?:,|;)?\s+(?:and|but)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've)\b)|;\s+", re.IGNORECASE)
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_ABBREVIATION = 6
+_LONGEST_SLUG = 60
+
+
+def plain(text: str) -> str:
+    """Straight quotes and apostrophes, so that the rules need only one form."""
+    return text.translate(_STRAIGHT).strip()
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences and lines of a text; a full stop after an abbreviation or inside quotes ends none."""
+    start = 0
+    quoted = False
+    for place, character in enumerate(text):
+        if character == '"':
+            quoted = not quoted
+        ends_line = character == "\n"
+        ends_sentence = character in ".!?" and text[place + 1 : place + 2] in ("", " ", "\n") and not quoted
+        if ends_line or (
+            ends_sentence and not _ABBREVIATION.search(text[max(start, place - _LONGEST_ABBREVIATION) : place + 1])
+        ):
+            quoted = quoted and not ends_line
+            if sentence := text[start : place + 1].strip():
+                yield sentence
+            start = place + 1
+    if rest := text[start:].strip():
+        yield rest
+
+
+def clauses(sentence: str) -> Iterator[str]:
+    """The parts of a sentence that each say something of the speaker."""
+    yield from (part.strip() for part in _CLAUSE.split(sentence) if part.strip())
+
+
+def capitalised(text: str) -> str:
+    """`text` with a capital first letter, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def slug(text: str) -> str:
+    """A key made of words: "dog's name" becomes dog_name."""
+    words = _NO_SLUG.sub("_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
+    return words[:_LONGEST_SLUG].rstrip("_")
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
+    return frozenset(words.split())
+
+
+def phrases(listed: str) -> str:
+    """A regular expression's alternatives from a list with commas; a space stands for any space."""
+    return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())

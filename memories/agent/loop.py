@@ -1,0 +1,81 @@
+"""A user turn, from the words to the answer: the one entry for the chat page and the API.
+
+Invariant: the user's message and its episode are committed before anything else happens. Only a killed process leaves a
+turn without a stored answer, and it can then be answered without saying anything twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from memories.agent.answering import Answering
+from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished, TurnStarted
+from memories.agent.llm import ChatModel, chat_model
+from memories.models import MessageState, Relation
+from memories.selectors.sessions import TurnView, transcript
+from memories.services.turns import Turn, begin_turn, clear_answer
+from tenants.principal import Principal, Right
+
+
+def run_turn(
+    principal: Principal,
+    *,
+    text: str,
+    session_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    retry: bool = False,
+    model: ChatModel | None = None,
+) -> Iterator[Event]:
+    """Store what the user said, now, and return the events of the answer, which is made while they are read.
+
+    The same `turn_id` again stores nothing: it gives the stored answer, or with `retry` (or if there is none) another
+    one. Close the iterator to stop: what was streamed is kept as cut off. Raises InvalidInput, NotFound (session),
+    Conflict (the same turn with other words; a retry of a complete answer), Forbidden.
+    """
+    _require_all(principal)
+    turn = begin_turn(principal, text=text, session_id=session_id, turn_id=turn_id)
+    if not turn.created and not retry:
+        (view,) = (view for view in transcript(principal, turn.session_id) if view.turn == turn.turn)
+        if view.answer_state is not None:
+            return _stored(view)
+    if not turn.created:
+        turn = clear_answer(principal, session_id=turn.session_id, turn=turn.turn)
+    return _answer(principal, turn, model)
+
+
+def retry_turn(principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None) -> Iterator[Event]:
+    """Answer a stored turn again: its answer failed, was cut off, or never came. A second episode is not made.
+
+    Raises NotFound, Conflict (it is answered already), Forbidden.
+    """
+    _require_all(principal)
+    return _answer(principal, clear_answer(principal, session_id=session_id, turn=turn), model)
+
+
+def _require_all(principal: Principal) -> None:
+    """A conversation reads and writes memory, so it needs these rights besides its own."""
+    for right in (Right.CHAT, Right.READ, Right.WRITE):
+        principal.require(right)
+
+
+def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Iterator[Event]:
+    return Answering(principal, turn, model or chat_model()).events()
+
+
+def _stored(view: TurnView) -> Iterator[Event]:
+    """The events of an answer that was given before."""
+    yield TurnStarted(view.session_id, view.turn, view.message_id, view.episode_id)
+    if view.answer:
+        yield TextDelta(view.answer)
+    if view.answer_id is None or view.answer_state is MessageState.FAILED:
+        yield TurnFailed(view.error, retryable=True)
+        return
+    yield TurnFinished(
+        message_id=view.answer_id,
+        state=view.answer_state or MessageState.COMPLETE,
+        took_ms=view.took_ms or 0.0,
+        used=len(view.having(Relation.RECALLED)),
+        wrote=len(view.having(Relation.WROTE)),
+        replaced=len(view.having(Relation.REPLACED)),
+    )

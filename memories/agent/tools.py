@@ -1,0 +1,168 @@
+"""The tools at work: recall, write and forget, on behalf of one owner in one turn.
+
+Invariant: a tool never raises for what a model sent. Wrong arguments, unknown ids and refusals go back to the model in
+words; ids of other owners are unknown ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+from uuid import UUID
+
+from memories.agent.events import MemoriesRecalled, MemoryForgotten, MemoryWritten
+from memories.agent.prompt import quoted, render_pinned, render_recall
+from memories.agent.tool_schemas import BadArguments, ForgetArguments, RecallArguments, WriteArguments, checked
+from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS, MAX_FORGETS_IN_A_TURN, MAX_PINNED_FACTS
+from memories.errors import MemoriesError
+from memories.models import Fact
+from memories.recall.pipeline import recall
+from memories.selectors.memories import find_memory, list_memories, memories_by_id
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.types import ALL_KINDS, Contradiction, ForgetOutcome, Kind, Recall, Source, WriteOutcome, WriteResult
+from tenants.errors import TenantsError
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool did: `content` for the model, the rest for the transcript and the events; `error` in words."""
+
+    content: str
+    event: MemoriesRecalled | MemoryWritten | MemoryForgotten | None = None
+    recall: Recall | None = None
+    written: WriteOutcome | None = None
+    forgotten: ForgetOutcome | None = None
+    error: str = ""
+
+
+class Toolbox:
+    """The tools of one turn. `forgets` counts the memories that it was asked to erase."""
+
+    def __init__(self, principal: Principal, *, session_id: UUID, episode_id: UUID | None) -> None:
+        self._principal = principal
+        self._session_id = session_id
+        self._episode_ids = () if episode_id is None else (episode_id,)
+        self.forgets = 0
+
+    def recall_automatically(self, message: str) -> Answer:
+        """What the user's words bring up by themselves, on each turn."""
+        found = recall(
+            self._principal,
+            message,
+            limit=AUTOMATIC_RECALL_ITEMS,
+            token_budget=AUTOMATIC_RECALL_TOKENS,
+            session_id=self._session_id,
+            exclude_episode_ids=self._episode_ids,
+        )
+        return self._recalled(found, automatic=True)
+
+    def pinned(self) -> str:
+        """The owner's pinned facts as a tool result; empty if there are none."""
+        rows = list_memories(self._principal, Kind.SEMANTIC).filter(pinned=True)[:MAX_PINNED_FACTS]
+        return render_pinned(row for row in rows if isinstance(row, Fact))
+
+    def run(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call tool `name`."""
+        try:
+            match checked(name, arguments):
+                case RecallArguments() as wanted:
+                    return self._recall(wanted)
+                case WriteArguments() as wanted:
+                    return self._write(wanted)
+                case ForgetArguments() as wanted:
+                    return self._forget(wanted)
+                case unreachable:
+                    assert_never(unreachable)
+        except (BadArguments, MemoriesError, TenantsError) as error:
+            return failed(str(error))
+
+    def _recall(self, wanted: RecallArguments) -> Answer:
+        found = recall(
+            self._principal,
+            wanted.query,
+            types=tuple(map(Kind, wanted.types)) or ALL_KINDS,
+            limit=wanted.limit,
+            include_superseded=wanted.include_superseded,
+            as_of=wanted.as_of,
+            session_id=self._session_id,
+            exclude_episode_ids=self._episode_ids,
+            token_budget=AUTOMATIC_RECALL_TOKENS,
+        )
+        return self._recalled(found, automatic=False)
+
+    def _recalled(self, found: Recall, *, automatic: bool) -> Answer:
+        content = render_recall(found, speaker=self._principal.speaker)
+        return Answer(content, MemoriesRecalled(found, automatic), recall=found)
+
+    def _write(self, wanted: WriteArguments) -> Answer:
+        outcome = self._remember_playbook(wanted) if wanted.kind == "procedural" else self._remember_fact(wanted)
+        stored = outcome.result is not WriteResult.BLOCKED
+        told = self._texts(outcome.kind, (outcome.memory_id, *outcome.superseded_ids)) if stored else {}
+        text = told.get(outcome.memory_id, "")
+        superseded = tuple((old, told.get(old, "")) for old in outcome.superseded_ids)
+        result = {
+            "result": outcome.result.value,
+            "id": str(outcome.memory_id) if stored else "",
+            "text": text,
+            "replaced": [{"id": str(old), "text": words} for old, words in superseded],
+            "reason": outcome.reason,
+        }
+        content = quoted({name: value for name, value in result.items() if value})
+        return Answer(content, MemoryWritten(outcome, text, wanted.key, superseded), written=outcome)
+
+    def _remember_fact(self, wanted: WriteArguments) -> WriteOutcome:
+        return remember_fact(
+            self._principal,
+            text=wanted.text.strip(),
+            key=wanted.key,
+            category=wanted.category,
+            source=Source(wanted.source),
+            supporting_episode_ids=self._episode_ids,
+            supersedes_ids=wanted.supersedes_ids,
+            contradiction=Contradiction(wanted.contradiction),
+            reason="said in chat" if wanted.source == "user_stated" else "concluded in chat",
+        )
+
+    def _remember_playbook(self, wanted: WriteArguments) -> WriteOutcome:
+        return remember_playbook(
+            self._principal,
+            title=wanted.title.strip(),
+            trigger=wanted.trigger,
+            steps=wanted.steps,
+            text=wanted.text.strip(),
+            category=wanted.category,
+            supersedes_ids=wanted.supersedes_ids,
+            contradiction=Contradiction(wanted.contradiction),
+            reason="said in chat",
+        )
+
+    def _forget(self, wanted: ForgetArguments) -> Answer:
+        if self.forgets == MAX_FORGETS_IN_A_TURN:
+            return failed("That is enough for one message. Tell the user what is left; they can ask again.")
+        row = find_memory(self._principal, wanted.memory_id)
+        # What a fact was learned from says the same, so it goes too; so do facts that only an erased episode supported.
+        outcome = forget(
+            self._principal,
+            kind=row.kind,
+            memory_id=row.pk,
+            sources=row.kind is Kind.SEMANTIC,
+            cascade=row.kind is Kind.EPISODIC,
+            reason="asked for in chat",
+        )
+        self.forgets += 1
+        content = quoted({"erased": [kind.value for kind, _ in outcome.erased]})
+        event = MemoryForgotten(row.kind, wanted.memory_id, row.searchable_text, outcome.erased)
+        return Answer(content, event, forgotten=outcome)
+
+    def _texts(self, kind: Kind, ids: Iterable[UUID]) -> dict[UUID, str]:
+        rows = memories_by_id(self._principal, {kind: ids})
+        return {row.pk: getattr(row, "title", "") or row.text for row in rows.values()}
+
+
+def failed(reason: str) -> Answer:
+    """A tool's refusal, for the model."""
+    return Answer(quoted({"error": reason}), error=reason)
