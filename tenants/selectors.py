@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from tenants.errors import NoMembership
 from tenants.models import Membership, User
 from tenants.principal import Role
+from tenants.storing import is_storable
 
 
 def active_memberships() -> QuerySet[Membership]:
@@ -53,9 +54,10 @@ def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:
     Raises NoMembership if there is none, or if an e-mail address fits several.
     """
     in_tenant = active_memberships().filter(_named("tenant__slug", "tenant_id", str(tenant)))
+    findable = str(user) != "" and is_storable(f"{tenant}{user}")
     by_user = _named("user__username", "user_id", str(user))
     for condition in (by_user, Q(external_id=str(user)), Q(user__email__iexact=str(user))):
-        found = list(in_tenant.filter(condition)[:2]) if str(user) else []
+        found = list(in_tenant.filter(condition)[:2]) if findable else []
         if len(found) == 1:
             return found[0]
     raise NoMembership(f"No single active member {str(user)!r} in a tenant {str(tenant)!r}.")

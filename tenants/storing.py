@@ -15,7 +15,7 @@ def store(row: models.Model, *, fields: list[str] | None = None) -> None:
     """
     for field in row._meta.concrete_fields:
         value = getattr(row, field.attname)
-        if isinstance(value, str) and not _is_storable(value):
+        if isinstance(value, str) and not is_storable(value):
             raise InvalidValue(field.name, "Contains characters that cannot be stored.")
     try:
         with transaction.atomic():
@@ -26,5 +26,6 @@ def store(row: models.Model, *, fields: list[str] | None = None) -> None:
         raise InvalidValue(name if name != NON_FIELD_ERRORS else row._meta.model_name or "", messages[0]) from error
 
 
-def _is_storable(text: str) -> bool:
+def is_storable(text: str) -> bool:
+    """Whether every database can hold, or be asked for, this text."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
