@@ -17,6 +17,8 @@ from memories.errors import InvalidInput
 MAX_LINE_BYTES = 1_000_000
 # Nobody's memory begins before this or ends after; it also catches milliseconds given as seconds.
 FIRST_YEAR, LAST_YEAR = 1800, 2200
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANK = object()
 
 
 def line_place(number: int) -> str:
@@ -35,11 +37,19 @@ def read_lines(path: Path) -> Iterator[bytes]:
             yield line.rstrip(b"\r\n")
 
 
+def read_json(path: Path) -> Any:
+    """The JSON value of a whole file. Raises InvalidInput, OSError."""
+    value = json_value(path.read_bytes().removeprefix(_BYTE_ORDER_MARK), place="file")
+    if value is _BLANK:
+        raise InvalidInput("file", "is empty.")
+    return value
+
+
 def json_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each line that is not blank, as its place and its JSON object. Raises InvalidInput."""
     for number, line in enumerate(lines, start=1):
         place = line_place(number)
-        value = json_value(line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line, place=place)
+        value = json_value(line.removeprefix(_BYTE_ORDER_MARK) if isinstance(line, bytes) else line, place=place)
         if value is _BLANK:
             continue
         if not isinstance(value, dict):
@@ -65,11 +75,6 @@ def json_value(source: bytes | str, *, place: str) -> Any:
         raise InvalidInput(place, f"is not readable JSON: {error}.") from None
 
 
-def is_blank(value: object) -> bool:
-    """Whether `json_value` found nothing but white space."""
-    return value is _BLANK
-
-
 def text_of(value: object, name: str, *, place: str) -> str:
     """`value` if it is text (None: empty). Raises InvalidInput."""
     if value is None:
@@ -92,9 +97,6 @@ def time_of(value: object, name: str, *, place: str) -> datetime:
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise InvalidInput(place, f'"{name}" lies outside the years {FIRST_YEAR} to {LAST_YEAR}.')
     return moment
-
-
-_BLANK = object()
 
 
 def _parsed(parse: Callable[[], datetime], name: str, place: str) -> datetime:

@@ -1,0 +1,72 @@
+"""`manage.py export_memories`: write a member's memories as JSON lines, in the form that import_memories reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from memories.importing.records import MemoryRecord, record_line
+from memories.management.member_command import MemberCommand, progress
+from memories.services.exporting import count_for_export, export_memories
+from memories.services.importing import Advance
+from tenants.principal import Principal
+
+
+class Command(MemberCommand):
+    """Episodes, facts with their chains, and playbooks of this member alone, to a file or to standard output."""
+
+    help = "Export the memories of a member as JSON lines."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, nargs="?", help="where to write (default: standard output)")
+        super().add_arguments(parser)
+        parser.add_argument("--catalog", action="store_true", help="with the catalog that the tenant shares")
+
+    def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
+        path: Path | None = options["file"]
+        with closing(export_memories(principal, catalog=options["catalog"])) as records:
+            if path is None:
+                self._print(records)
+                return
+            with progress("Exporting", count_for_export(principal, catalog=options["catalog"])) as advance:
+                count = write(records, path, advance)
+        self.stderr.write(f"Exported {count:,} memories to {path}.")
+
+    def _print(self, records: Iterator[MemoryRecord]) -> None:
+        """Write to standard output; whoever reads it may stop when they have enough."""
+        try:
+            for record in records:
+                self.stdout.write(record_line(record))
+            self.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
+    """Write `records` to a file; return how many."""
+    count = 0
+    with replacing(path) as file:
+        for record in records:
+            file.write(f"{record_line(record)}\n")
+            advance(1)
+            count += 1
+    return count
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """A file, readable by its owner alone, that appears at `path` when it is complete and not before."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yield file
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""`manage.py import_conversation`: bring a conversation from elsewhere into a member's memory."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memories.errors import InvalidInput
+from memories.importing import ConversationSession, parse_chatgpt, parse_jsonl, parse_locomo
+from memories.importing.locomo import conversation_count
+from memories.importing.reading import read_json, read_lines
+from memories.management.member_command import MemberCommand, progress, remarks, warm_index
+from memories.services.importing import ImportReport, import_sessions
+from memories.types import Kind
+from tenants.principal import Principal
+
+
+class Command(MemberCommand):
+    """Sessions and episodes at their own times, all or nothing; the same file again adds nothing."""
+
+    help = "Import a conversation: sessions, transcripts and episodes at their own times."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="what to import")
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--format",
+            required=True,
+            choices=["jsonl", "locomo", "chatgpt"],
+            help='jsonl: lines {"session", "role", "content", "timestamp"}; chatgpt: conversations.json of an export',
+        )
+        parser.add_argument("--conversation", type=int, help="only this one of the file, counted from 0")
+        parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+
+    def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
+        sessions = read(options["file"], options["format"], options["conversation"])
+        total = sum(len(session.turns) for session in sessions)
+        with progress("Importing", total) as advance:
+            report = import_sessions(principal, sessions, source=options["format"], advance=advance)
+        waiting = warm_index(principal, report.total_added)
+        self.answer(options, numbers_of(report, waiting), sentence_of(report, waiting))
+
+
+def read(path: Path, form: str, number: int | None) -> tuple[ConversationSession, ...]:
+    """The sessions of a file (of its conversation `number`). Raises InvalidInput, OSError."""
+    if form == "jsonl":
+        sessions = parse_jsonl(read_lines(path))
+        if number is not None and not 0 <= number < len(sessions):
+            raise InvalidInput("conversation", f"there is no number {number}; this file has {len(sessions)}, from 0.")
+        return sessions if number is None else sessions[number : number + 1]
+    data = read_json(path)
+    if form == "chatgpt":
+        return parse_chatgpt(data, number)
+    numbers = range(conversation_count(data)) if number is None else [number]
+    return tuple(session for each in numbers for session in parse_locomo(data, each))
+
+
+def numbers_of(report: ImportReport, waiting: int) -> dict[str, object]:
+    """The report for machines."""
+    return {
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "episodes": report.added.get(Kind.EPISODIC, 0),
+        "known": report.known,
+        "forgotten": report.forgotten,
+        "waiting_for_index": waiting,
+    }
+
+
+def sentence_of(report: ImportReport, waiting: int) -> str:
+    """The report for people."""
+    episodes = report.added.get(Kind.EPISODIC, 0)
+    return (
+        f"Imported {report.messages:,} messages in {report.sessions:,} new sessions; "
+        f"{episodes:,} became episodes.{remarks(report, waiting)}"
+    )

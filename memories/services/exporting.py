@@ -1,0 +1,149 @@
+"""Exporting an owner's memory in the form that the import reads: all of it, and nobody else's.
+
+Invariant: only rows of the owner (and, asked for, the catalog that their tenant shares) leave here; what an import of
+it makes exports the same again, ids apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Iterator
+from datetime import datetime
+from typing import TypedDict, TypeVar
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model, Prefetch, QuerySet
+
+from memories.importing.records import MemoryRecord
+from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.types import Contradiction, Kind, Scope, Source, Status
+from tenants.audit import record_event
+from tenants.locks import lock_owner
+from tenants.principal import Principal, Right
+
+ROWS_AT_ONCE = 500
+# Columns for the search plane; they can be made again.
+_DERIVED = ("embedding", "token_ids")
+
+Row = TypeVar("Row", bound=Model)
+Succeeding = TypeVar("Succeeding", Fact, Playbook)
+
+
+class _Standing(TypedDict):
+    id: str
+    task: str
+    learned_at: datetime
+    supersedes: tuple[str, ...]
+    status: Status | None
+    superseded_at: datetime | None
+    contradiction: Contradiction | None
+
+
+def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
+    """The owner's episodes, facts and playbooks, in every status, oldest first; that it was exported is recorded.
+
+    `catalog` adds the entries that the tenant shares. Raises Forbidden before anything is read.
+    """
+    principal.require(Right.READ)
+    with transaction.atomic():
+        lock_owner(principal)
+        record_event(principal, action="memory.exported", reason="with the catalog" if catalog else "")
+    return _records(principal, catalog=catalog)
+
+
+def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
+    """How many records `export_memories` gives, for a progress bar."""
+    principal.require(Right.READ)
+    own = sum(model.objects.of(principal).count() for model in (Episode, Fact, Playbook))
+    return own + (_shared(principal).count() if catalog else 0)
+
+
+def _records(principal: Principal, *, catalog: bool) -> Generator[MemoryRecord, None, None]:
+    exported: set[UUID] = set()
+    for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
+        exported.add(episode.pk)
+        yield _episode(episode)
+    support = Prefetch("supporting_episodes", Episode.objects.of(principal).only("pk"))
+    for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
+        yield _fact(fact, exported)
+    for playbook in _streamed(_by_belief(Playbook, principal)):
+        yield _playbook(playbook)
+    if catalog:
+        for entry in _streamed(_shared(principal).order_by("title", "id")):
+            yield _catalog_entry(entry)
+
+
+def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
+    return CatalogEntry.objects.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+
+
+def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
+    """The owner's rows with what they replaced, in the order in which they were believed."""
+    replaced = Prefetch("supersedes", model.objects.of(principal).only("superseded_by"))
+    return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
+
+
+def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
+    return rows.defer(*_DERIVED).iterator(chunk_size=ROWS_AT_ONCE)
+
+
+def _episode(row: Episode) -> MemoryRecord:
+    return MemoryRecord(
+        id=str(row.pk),
+        kind=Kind.EPISODIC,
+        text=row.text,
+        session=str(row.session_id),
+        speaker=row.speaker,
+        context=row.context,
+        happened_at=row.happened_at,
+    )
+
+
+def _fact(row: Fact, exported: Container[UUID]) -> MemoryRecord:
+    return MemoryRecord(
+        kind=Kind.SEMANTIC,
+        text=row.text,
+        key=row.key,
+        category=row.category,
+        confidence=row.confidence,
+        source=Source(row.source),
+        pinned=row.pinned,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        # An episode that was said while the export ran is not in it.
+        supported_by=tuple(sorted(str(each.pk) for each in row.supporting_episodes.all() if each.pk in exported)),
+        **_standing(row),
+    )
+
+
+def _playbook(row: Playbook) -> MemoryRecord:
+    return MemoryRecord(
+        kind=Kind.PROCEDURAL,
+        text=row.text,
+        title=row.title,
+        trigger=row.trigger,
+        steps=tuple(row.steps),
+        category=row.category,
+        success_count=row.success_count,
+        failure_count=row.failure_count,
+        last_success_at=row.last_success_at,
+        last_failure_at=row.last_failure_at,
+        **_standing(row),
+    )
+
+
+def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
+    return MemoryRecord(id=str(row.pk), kind=Kind.CATALOG, title=row.title, text=row.text, source_url=row.source_url)
+
+
+def _standing(row: Fact | Playbook) -> _Standing:
+    """What facts and playbooks share: since when, until when, and instead of what."""
+    return _Standing(
+        id=str(row.pk),
+        task=row.task or "",
+        learned_at=row.learned_at,
+        supersedes=tuple(sorted(str(old.pk) for old in row.supersedes.all())),
+        status=None if row.status == Status.ACTIVE else Status(row.status),
+        superseded_at=row.superseded_at,
+        contradiction=Contradiction(row.contradiction) if row.contradiction else None,
+    )
