@@ -1,0 +1,180 @@
+"""A memory as a person reads it: its words, its state, where it came from, what took its place.
+
+Invariant: a card is made from rows of the reader's own selectors; it holds no model, and templates query nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.urls import reverse
+
+from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.selectors.memories import Memory, is_shared, memories_by_id
+from memories.selectors.sources import supporting_episodes
+from memories.types import CURRENT, Kind, Status
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A memory named in the card of another one."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words that a fact was learned from."""
+
+    text: str
+    speaker: str
+    said_at: datetime
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One memory. `since` is when it happened or was learned; `successor` what replaced it, if anything did."""
+
+    kind: Kind
+    id: UUID
+    text: str
+    status: Status
+    since: datetime
+    url: str
+    until: datetime | None = None
+    retracted: bool = False
+    shared: bool = False
+    speaker: str = ""
+    context: str = ""
+    category: str = ""
+    trigger: str = ""
+    steps: tuple[str, ...] = ()
+    successes: int = 0
+    attempts: int = 0
+    pinned: bool = False
+    use_count: int = 0
+    session_id: UUID | None = None
+    successor: Link | None = None
+    quotes: tuple[Quote, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def current(self) -> bool:
+        """Whether it is still believed."""
+        return self.status in CURRENT
+
+    @property
+    def can_correct(self) -> bool:
+        """Facts and how-tos of one's own that are still believed; what was said stays as it was said."""
+        return self.current and not self.shared and self.kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
+
+    @property
+    def can_forget(self) -> bool:
+        """Everything of one's own."""
+        return not self.shared
+
+    @property
+    def wording(self) -> str:
+        """What a correction starts from: the text of a fact, the steps of a how-to one a line."""
+        return "\n".join(self.steps) if self.kind is Kind.PROCEDURAL else self.text
+
+
+def cards_of(
+    principal: Principal,
+    rows: Sequence[Memory],
+    *,
+    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
+    quotes: bool = False,
+) -> tuple[Card, ...]:
+    """The cards of these rows in their order, with successors and, if asked, the words that facts came from."""
+    successors = _successors(principal, rows)
+    facts = [row.pk for row in rows if isinstance(row, Fact)]
+    sources = supporting_episodes(principal, facts) if quotes and facts else {}
+    return tuple(
+        _card(
+            principal,
+            row,
+            successor=successors.get(getattr(row, "superseded_by_id", None)),
+            quotes=tuple(_quote(principal, episode) for episode in sources.get(row.pk, ())),
+            reasons=(reasons or {}).get(row.pk, ()),
+        )
+        for row in rows
+    )
+
+
+def address(kind: Kind, memory_id: UUID) -> str:
+    """The page of one memory."""
+    return reverse("remember:memory", kwargs={"kind": kind, "memory_id": memory_id})
+
+
+def speaker_name(principal: Principal, speaker: str) -> str:
+    """Who said it, from the reader's side."""
+    return "You" if speaker in ("", principal.speaker) else speaker
+
+
+def headline(row: Memory) -> str:
+    """The words that stand for a memory in a list."""
+    return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
+
+
+def _quote(principal: Principal, episode: Episode) -> Quote:
+    speaker = speaker_name(principal, episode.speaker)
+    return Quote(episode.text, speaker, episode.happened_at, address(Kind.EPISODIC, episode.pk))
+
+
+def _successors(principal: Principal, rows: Iterable[Memory]) -> dict[UUID | None, Link]:
+    ids: dict[Kind, set[UUID]] = {Kind.SEMANTIC: set(), Kind.PROCEDURAL: set()}
+    for row in rows:
+        if isinstance(row, Fact | Playbook) and row.superseded_by_id:
+            ids[row.kind].add(row.superseded_by_id)
+    found = memories_by_id(principal, ids)
+    return {pk: Link(headline(row), address(row.kind, pk)) for pk, row in found.items()}
+
+
+def _card(
+    principal: Principal, row: Memory, *, successor: Link | None, quotes: tuple[Quote, ...], reasons: tuple[str, ...]
+) -> Card:
+    card = Card(
+        kind=row.kind,
+        id=row.pk,
+        text=headline(row),
+        status=Status(row.status),
+        since=_since(row),
+        url=address(row.kind, row.pk),
+        shared=is_shared(row),
+        successor=successor,
+        quotes=quotes,
+        reasons=reasons,
+    )
+    match row:
+        case Episode():
+            speaker = speaker_name(principal, row.speaker)
+            return replace(card, speaker=speaker, context=row.context, session_id=row.session_id)
+        case Fact():
+            return replace(_ended(card, row), category=row.category, pinned=row.pinned, use_count=row.use_count)
+        case Playbook():
+            return replace(
+                _ended(card, row),
+                trigger=row.trigger,
+                steps=tuple(row.steps),
+                successes=row.success_count,
+                attempts=row.success_count + row.failure_count,
+            )
+        case CatalogEntry():
+            return card
+
+
+def _ended(card: Card, row: Fact | Playbook) -> Card:
+    return replace(card, until=row.superseded_at, retracted=row.retracted)
+
+
+def _since(row: Memory) -> datetime:
+    if isinstance(row, Episode):
+        return row.happened_at
+    return row.learned_at if isinstance(row, Fact | Playbook) else row.created_at

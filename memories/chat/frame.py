@@ -1,0 +1,37 @@
+"""What the frame around every page shows: the theme, the tenants of the reader, and what does not work right now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from memories.agent.llm import chat_model
+from memories.search import search_plane
+from tenants.models import Membership, User
+from tenants.principal import Role
+from tenants.selectors import memberships_of
+
+THEME_COOKIE = "theme"
+THEMES = ("light", "dark")
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """The context of `base.html`. Nothing is looked up until the template asks for it."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    membership: Membership | None = getattr(request, "membership", None)
+    return {
+        "theme": theme if theme in THEMES else "",
+        "membership": membership,
+        "memberships": SimpleLazyObject(lambda: _memberships(request)),
+        "opens_admin": membership is not None and (membership.role != Role.MEMBER or membership.user.is_staff),
+        "offline": chat_model().offline,
+        "search_down": membership is not None and not search_plane().health().ok,
+    }
+
+
+def _memberships(request: HttpRequest) -> Sequence[Membership]:
+    user = getattr(request, "user", None)
+    return list(memberships_of(user)) if isinstance(user, User) else []

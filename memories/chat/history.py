@@ -1,0 +1,116 @@
+"""How a memory came to be what it is: its states, newest first, each with who did what, and why, as sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.chat.cards import address
+from memories.chat.moments import short_date
+from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.types import CURRENT, Contradiction, Kind
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal
+
+_WHO: Mapping[str, str] = {
+    ActorKind.MEMBER: "You",
+    ActorKind.AGENT: "Your agent",
+    ActorKind.TOKEN: "A connected program",
+    ActorKind.STAFF: "Staff",
+    ActorKind.SYSTEM: "The system",
+}
+_DID: Mapping[str, str] = {
+    "created": "wrote it down",
+    "merged": "came upon it again",
+    "superseded": "replaced it",
+    "retired": "retired it",
+    "pinned": "pinned it",
+    "unpinned": "unpinned it",
+    "forgotten": "forgot it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One audit event in words."""
+
+    sentence: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One wording of a memory: how long it was believed, how that ended, and what happened to it."""
+
+    text: str
+    url: str
+    here: bool
+    current: bool
+    span: str
+    ending: str
+    confidence: float | None
+    events: tuple[Happening, ...]
+
+
+def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
+    """The states of the chain that a memory belongs to, newest first; none for kinds that are never superseded."""
+    links = chain_of(principal, kind, memory_id)
+    happened = _by_memory(history_of(principal, [link.id for link in links])) if links else {}
+    return tuple(
+        State(
+            text=link.text,
+            url=address(link.kind, link.id),
+            here=link.id == memory_id,
+            current=link.status in CURRENT,
+            span=_span(link),
+            ending=ending(link),
+            confidence=link.confidence,
+            events=happened.get(link.id, ()),
+        )
+        for link in reversed(links)
+    )
+
+
+def told(action: str, actor_kind: str, reason: str = "") -> str:
+    """Such as `You replaced it: corrected`."""
+    noun, _, verb = action.partition(".")
+    said = f"{_WHO.get(actor_kind, 'Somebody')} {_DID.get(verb, verb.replace('_', ' ') or noun)}"
+    return f"{said}: {reason}" if reason else said
+
+
+def ending(link: ChainLink) -> str:
+    """Why a state is no longer believed, in words; empty while it is."""
+    if link.status in CURRENT:
+        return ""
+    if link.retracted or link.contradiction is Contradiction.HARSH:
+        return "It had been wrong." if link.superseded_by else "It had been wrong, and nothing took its place."
+    return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
+
+
+def _span(link: ChainLink) -> str:
+    began = _day(link.since)
+    return f"believed from {began} to {_day(link.until)}" if link.until else f"believed since {began}"
+
+
+def _day(moment: datetime) -> str:
+    return short_date(timezone.localdate(moment), timezone.localdate())
+
+
+def _by_memory(events: Iterable[AuditEvent]) -> Mapping[UUID, tuple[Happening, ...]]:
+    found: dict[UUID, list[Happening]] = defaultdict(list)
+    for event in events:
+        if event.target_id is not None:
+            happening = Happening(told(event.action, event.actor_kind, _reason(event)), event.created_at)
+            found[event.target_id].append(happening)
+    return {memory_id: tuple(each) for memory_id, each in found.items()}
+
+
+def _reason(event: AuditEvent) -> str:
+    """The reason, unless its payload was erased."""
+    payload = getattr(event, "payload", None)
+    return str(payload.data.get("reason") or "") if payload else ""

@@ -1,0 +1,108 @@
+"""A turn as the chat shows it: who said what, how the answer ended, and in one line what it used and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.urls import reverse
+
+from memories.chat.cards import Card, cards_of, speaker_name
+from memories.models import MessageState, Relation
+from memories.selectors.sessions import MentionView, TurnView
+from memories.types import Kind
+from tenants.principal import Principal
+
+# What changed comes before what was merely read.
+_SECTIONS: tuple[tuple[Relation, str, str], ...] = (
+    (Relation.WROTE, "Wrote", "wrote"),
+    (Relation.REPLACED, "Replaced", "replaced"),
+    (Relation.CONFIRMED, "Knew already", "confirmed"),
+    (Relation.FORGOT, "Forgot", "forgot"),
+    (Relation.RECALLED, "Used", "used"),
+)
+_ORDER_IN_LINE = (Relation.RECALLED, Relation.WROTE, Relation.REPLACED, Relation.CONFIRMED, Relation.FORGOT)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn with what the template needs beyond it. `usage` is the quiet line under the answer, in parts."""
+
+    view: TurnView
+    speaker: str
+    usage: tuple[str, ...]
+    is_last: bool
+
+    @property
+    def can_retry(self) -> bool:
+        """The last turn, unless it has a whole answer or was forgotten."""
+        return self.is_last and self.view.answer_state not in (MessageState.COMPLETE, MessageState.REDACTED)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSection:
+    """Memories of one relation to the answer; `gone` counts those that were forgotten since."""
+
+    relation: Relation
+    title: str
+    cards: tuple[Card, ...]
+    gone: tuple[Kind, ...]
+
+    @property
+    def count(self) -> int:
+        """How many memories, those that are gone among them."""
+        return len(self.cards) + len(self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What stands beside an answer; `back` is the address that shows it again."""
+
+    turn: int
+    back: str
+    sections: tuple[PanelSection, ...]
+    usage: tuple[str, ...]
+    degraded: bool
+
+
+def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownTurn, ...]:
+    """The turns of a transcript, ready to show."""
+    views = tuple(turns)
+    return tuple(
+        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), is_last=view is views[-1])
+        for view in views
+    )
+
+
+def panel_of(principal: Principal, view: TurnView) -> Panel:
+    """The memories of one turn, what changed first."""
+    by_relation = {relation: view.having(relation) for relation, _, _ in _SECTIONS}
+    cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
+    sections = tuple(
+        PanelSection(
+            relation,
+            title,
+            tuple(cards[m.memory_id] for m in by_relation[relation] if m.memory_id in cards),
+            tuple(m.kind for m in by_relation[relation] if m.memory_id not in cards),
+        )
+        for relation, title, _ in _SECTIONS
+        if by_relation[relation]
+    )
+    back = f"{reverse('chat:session', args=[view.session_id])}?turn={view.turn}"
+    return Panel(view.turn, back, sections, usage_of(view), view.degraded)
+
+
+def usage_of(view: TurnView) -> tuple[str, ...]:
+    """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn."""
+    verbs = {relation: verb for relation, _, verb in _SECTIONS}
+    counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
+    return tuple(f"{verbs[relation]} {count}" for relation, count in counts.items() if count)
+
+
+def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, Card]:
+    """One card for each memory that is still there, with the reasons of its first recall."""
+    rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
+    reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
+    cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
+    return {card.id: card for card in cards}

@@ -1,0 +1,36 @@
+"""Addresses of the member's pages; included at the root of the site."""
+
+from __future__ import annotations
+
+from django.urls import include, path, register_converter
+
+from memories.chat.sections import KindConverter
+from memories.chat.views import conversation, conversations, forgetting, memory, preferences, remembered, sending
+
+register_converter(KindConverter, "kind")
+
+chat = [
+    path("", conversation.new, name="new"),
+    path("chat/send/", sending.send, name="begin"),
+    path("chat/all/", conversations.every, name="conversations"),
+    path("chat/theme/", preferences.theme, name="theme"),
+    path("chat/<uuid:session_id>/", conversation.show, name="session"),
+    path("chat/<uuid:session_id>/send/", sending.send, name="send"),
+    path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
+    path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/", conversation.turn, name="turn"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/retry/", sending.retry, name="retry"),
+]
+remember = [
+    path("remember/", remembered.home, name="home"),
+    path("remember/<kind:kind>/", remembered.listed, name="list"),
+    path("remember/<kind:kind>/<uuid:memory_id>/", memory.show, name="memory"),
+    path("remember/<kind:kind>/<uuid:memory_id>/correct/", memory.correct, name="correct"),
+    path("remember/<kind:kind>/<uuid:memory_id>/retire/", memory.retire, name="retire"),
+    path("remember/<kind:kind>/<uuid:memory_id>/pin/", memory.pin, name="pin"),
+    path("remember/<kind:kind>/<uuid:memory_id>/forget/", forgetting.forget, name="forget"),
+]
+urlpatterns = [
+    path("", include((chat, "chat"))),
+    path("", include((remember, "remember"))),
+]

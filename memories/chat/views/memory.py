@@ -1,0 +1,130 @@
+"""One memory: what it says, where it came from, what became of it; and correcting, retiring and pinning it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from memories.chat.cards import address, cards_of
+from memories.chat.details import details_of
+from memories.chat.history import states_of
+from memories.chat.pages import member_page, next_address
+from memories.chat.sections import SECTIONS
+from memories.chat.wording import sentence
+from memories.errors import Conflict, InvalidInput
+from memories.models import CatalogEntry, Playbook
+from memories.selectors.memories import get_memory, messages_using
+from memories.selectors.sources import questions_of, supported_facts
+from memories.services.facts import pin_fact
+from memories.services.supersede import correct as correct_memory
+from memories.services.supersede import retire as retire_memory
+from memories.types import Kind
+from tenants.principal import Principal
+
+USES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A question whose answer used a memory; the question is empty once it was forgotten."""
+
+    question: str
+    url: str
+    at: datetime
+
+
+@require_safe
+@member_page
+def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """The page of one memory."""
+    return _page(request, principal, kind, memory_id)
+
+
+@require_POST
+@member_page
+def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """That is wrong: the text of the form takes its place."""
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    try:
+        outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
+    except (InvalidInput, Conflict) as error:
+        reason = error.reason if isinstance(error, InvalidInput) else str(error)
+        return _page(request, principal, kind, memory_id, correction=text, correction_error=sentence(reason))
+    messages.success(request, "Corrected. The old wording stays in the history, marked as wrong.")
+    return redirect(next_address(request, address(kind, outcome.memory_id)))
+
+
+@require_POST
+@member_page
+def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """No longer true, and nothing takes its place."""
+    try:
+        retire_memory(principal, kind=kind, memory_id=memory_id, reason=request.POST.get("reason", "").strip())
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, sentence(error.reason if isinstance(error, InvalidInput) else str(error)))
+    else:
+        messages.success(request, "Retired. It stays in the history and is not recalled again.")
+    return redirect(next_address(request, address(kind, memory_id)))
+
+
+@require_POST
+@member_page
+def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """Pin a fact, or unpin it."""
+    pinned = request.POST.get("pinned") == "1"
+    get_memory(principal, kind, memory_id)
+    try:
+        pin_fact(principal, fact_id=memory_id, pinned=pinned)
+    except Conflict as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(
+            request, "Pinned: it comes first, and is always on your agent's mind." if pinned else "Unpinned."
+        )
+    return redirect(next_address(request, address(kind, memory_id)))
+
+
+def _page(
+    request: HttpRequest,
+    principal: Principal,
+    kind: Kind,
+    memory_id: UUID,
+    *,
+    correction: str = "",
+    correction_error: str = "",
+) -> HttpResponse:
+    row = get_memory(principal, kind, memory_id)
+    (card,) = cards_of(principal, [row], quotes=True)
+    using = messages_using(principal, memory_id)
+    learned = cards_of(principal, list(supported_facts(principal, memory_id))) if kind is Kind.EPISODIC else ()
+    uses = [
+        Use(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
+        for each in questions_of(principal, using[:USES_SHOWN])
+    ]
+    context: dict[str, Any] = {
+        "section": SECTIONS[kind],
+        "card": card,
+        "body": row.text if isinstance(row, Playbook | CatalogEntry) else "",
+        "states": states_of(principal, kind, memory_id),
+        "learned": learned,
+        "uses": uses,
+        "more_uses": max(using.count() - USES_SHOWN, 0),
+        "details": details_of(row),
+        "session_url": _session(card.session_id) if card.session_id else "",
+        "source_url": row.source_url if isinstance(row, CatalogEntry) else "",
+        "correction": correction,
+        "correction_error": correction_error,
+    }
+    return render(request, "remember/memory.html", context, status=400 if correction_error else 200)
+
+
+def _session(session_id: UUID) -> str:
+    return reverse("chat:session", args=[session_id])

@@ -1,0 +1,88 @@
+"""What I remember: the lists of facts, how-tos, events and shared entries, with search and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memories.chat.cards import Card, cards_of
+from memories.chat.moments import Group, day_title, grouped
+from memories.chat.pages import member_page
+from memories.chat.sections import SECTIONS, Section
+from memories.selectors.memories import Memory, count_memories, list_memories
+from memories.selectors.sources import facts_by_category
+from memories.types import Kind, Status
+from tenants.principal import Principal
+
+PAGE_SIZE = 50
+QUERY_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A section with how much is in it."""
+
+    section: Section
+    count: int
+
+
+@require_safe
+@member_page
+def home(_request: HttpRequest, _principal: Principal) -> HttpResponse:
+    """The facts come first."""
+    return redirect("remember:list", kind=Kind.SEMANTIC)
+
+
+@require_safe
+@member_page
+def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpResponse:
+    """One section. `?q=` searches it, `?show=replaced` shows what is no longer believed, `?page=` turns the page."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
+    replaced = request.GET.get("show") == "replaced" and kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
+    rows = _rows(principal, kind, query, [Status.SUPERSEDED] if replaced else None)
+    page: Page[Memory] = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+    cards = cards_of(principal, list(page.object_list))
+    counts = count_memories(principal)
+    show = "replaced" if replaced else ""
+    kept = urlencode({name: value for name, value in (("q", query), ("show", show)) if value})
+    context: dict[str, Any] = {
+        "kind": kind,
+        "section": SECTIONS[kind],
+        "tabs": [Tab(section, counts[section.kind]) for section in SECTIONS.values()],
+        "query": query,
+        "show": show,
+        "page": page,
+        "base": f"?{kept}&" if kept else "?",
+        "cards": cards,
+        "groups": _groups(kind, cards),
+    }
+    return render(request, f"remember/{kind.value}.html", context)
+
+
+def _rows(principal: Principal, kind: Kind, query: str, status: list[Status] | None) -> QuerySet[Any]:
+    if kind is Kind.SEMANTIC:
+        return facts_by_category(principal, query=query, status=status)
+    return list_memories(principal, kind, query=query, status=status)
+
+
+def _groups(kind: Kind, cards: Iterable[Card]) -> tuple[Group[Card], ...]:
+    """Facts under their categories, the pinned ones first; events under their days."""
+    if kind is Kind.SEMANTIC:
+        return tuple(grouped(cards, _category_title))
+    today = timezone.localdate()
+    return tuple(grouped(cards, lambda card: day_title(timezone.localdate(card.since), today)))
+
+
+def _category_title(card: Card) -> str:
+    if card.pinned:
+        return "Pinned"
+    return card.category.replace("_", " ").capitalize() or "Other"

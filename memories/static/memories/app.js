@@ -1,0 +1,92 @@
+// What every page adds when scripts run: the keyboard, the theme without a reload, the reader's time zone, and forms
+// that are sent once. Each page works without any of it.
+
+const YEAR = 60 * 60 * 24 * 365;
+const secure = location.protocol === "https:" ? "; Secure" : "";
+
+function remember(name, value) {
+  const age = value ? YEAR : 0;
+  document.cookie = `${name}=${value}; Path=/; Max-Age=${age}; SameSite=Lax${secure}`;
+}
+
+remember("tz", Intl.DateTimeFormat().resolvedOptions().timeZone ?? "");
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.matches("[data-theme-form]")) {
+    event.preventDefault();
+    chooseTheme(form, event.submitter);
+  } else if (form.matches("[data-once]")) {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "true";
+  }
+});
+
+function chooseTheme(form, chosen) {
+  remember("theme", chosen.value);
+  if (chosen.value) document.documentElement.dataset.theme = chosen.value;
+  else delete document.documentElement.dataset.theme;
+  for (const button of form.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button === chosen));
+}
+
+// A page that comes back from the history may be sent again.
+window.addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});
+
+// A popover that became a column of a wider window is no longer on top of anything.
+const wide = matchMedia("(min-width: 1100px)");
+wide.addEventListener("change", () => {
+  for (const open of document.querySelectorAll("[popover]:popover-open")) open.hidePopover();
+});
+
+const typing = (element) => element.matches("input, textarea, select") || element.isContentEditable;
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape") return escape(event);
+  if (typing(event.target)) return;
+  if (event.key === "j" || event.key === "k") return step(event, event.key === "j" ? 1 : -1);
+  if (event.key === "/") return search(event);
+  const target = [...document.querySelectorAll("[data-key]")].find((each) => each.dataset.key === event.key);
+  if (!target) return;
+  event.preventDefault();
+  target.click();
+});
+
+function escape(event) {
+  const disclosure = event.target.closest("details[open]");
+  if (disclosure) {
+    disclosure.open = false;
+    disclosure.querySelector("summary").focus();
+  } else if (typing(event.target)) {
+    event.target.blur();
+  }
+}
+
+function search(event) {
+  event.preventDefault();
+  const field = document.querySelector('[data-key="/"]');
+  if (!field) {
+    location.assign(document.querySelector("[data-search-page]")?.href ?? "/remember/");
+    return;
+  }
+  field.focus();
+  field.select();
+}
+
+// j and k move through the list that has the focus, else through the main one of the page.
+function step(event, by) {
+  const list = event.target.closest("[data-list]") ?? document.querySelector("main [data-list]");
+  if (!list) return;
+  const items = [...(list.closest("main, aside") ?? list).querySelectorAll("[data-list] [data-item]")].filter(
+    (item) => item.checkVisibility() && (list.contains(item) || !list.matches("nav")),
+  );
+  const here = items.indexOf(event.target.closest("li")?.querySelector("[data-item]"));
+  const next = items[here < 0 ? (by > 0 ? 0 : items.length - 1) : here + by];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}

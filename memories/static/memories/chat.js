@@ -1,0 +1,261 @@
+// The chat: sends a message and draws the answer as it comes. What the server renders at the end takes the place of
+// what was drawn here, so that a streamed turn and a loaded one are the same.
+
+import { frames } from "./sse.js";
+
+const one = (selector, root = document) => root.querySelector(selector);
+
+const composer = one("[data-composer]");
+const message = one("textarea", composer);
+const turns = one("[data-turns]");
+const transcript = one("[data-transcript]");
+const panel = one("[data-panel]");
+const stopButton = one("[data-stop]");
+const sendButton = one("[data-send]");
+
+const DOING = { recalling: "recalling", thinking: "thinking", writing: "writing" };
+const SETTLING = [200, 400, 800, 1600, 3000];
+const NEAR = 80;
+
+// On a touch keyboard Enter is the only way to a new line; there the button sends.
+const enterSends = !matchMedia("(pointer: coarse)").matches;
+
+let running = null;
+
+// Sending
+
+composer.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (running || !message.value.trim()) return;
+  const body = new FormData(composer);
+  const turn = drawTurn(message.value);
+  const draft = message.value;
+  message.value = "";
+  stream(composer.action, body, turn, (reason) => {
+    turn.remove();
+    if (!message.value) message.value = draft;
+    complain(reason);
+    showWelcome(!turns.children.length);
+  });
+});
+
+message.addEventListener("keydown", (event) => {
+  if (!enterSends || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  composer.requestSubmit();
+});
+
+stopButton.addEventListener("click", () => running?.abort());
+
+// A retry is the same stream in the place of the turn that failed.
+turns.addEventListener("submit", (event) => {
+  const form = event.target.closest("[data-retry]");
+  if (!form) return;
+  event.preventDefault();
+  if (running) return;
+  const before = form.closest("[data-turn]");
+  const turn = drawTurn(one(".said .words", before)?.textContent ?? "", before);
+  turn.dataset.turn = before.dataset.turn;
+  stream(form.action, new FormData(form), turn, (reason) => {
+    turn.replaceWith(before);
+    complain(reason);
+  });
+});
+
+async function stream(address, body, turn, refused) {
+  running = new AbortController();
+  busy(true);
+  complain("");
+  const answer = { turn, text: one("[data-answer]", turn), activity: one("[data-activity]", turn), session: null };
+  let ended = false;
+  let accepted = false;
+  try {
+    const response = await fetch(address, {
+      method: "POST",
+      body,
+      headers: { Accept: "text/event-stream" },
+      signal: running.signal,
+    });
+    if (!response.ok || !isStream(response)) {
+      if (response.status === 409) freshTurnId();
+      refused(await reasonOf(response));
+      return;
+    }
+    accepted = true;
+    freshTurnId();
+    for await (const event of frames(response.body)) ended = draw(event, answer) || ended;
+    if (!ended) await settle(answer, "The connection was cut off.");
+  } catch (error) {
+    if (!accepted && error.name !== "AbortError") refused("The server could not be reached. Check the connection and send again.");
+    else await settle(answer, error.name === "AbortError" ? "Stopped." : "The connection was cut off.");
+  } finally {
+    running = null;
+    busy(false);
+  }
+}
+
+const isStream = (response) => response.headers.get("Content-Type")?.startsWith("text/event-stream");
+
+async function reasonOf(response) {
+  if (response.redirected) return "You were signed out. Sign in again in another tab, then send this once more.";
+  if (response.headers.get("Content-Type")?.startsWith("application/json")) return (await response.json()).message;
+  if (response.status === 413) return "That is more than a message can hold. Shorten it and send again.";
+  if (response.status === 403) return "This page is out of date. Copy your message, reload and send it again.";
+  return "The server could not take this. Nothing was lost; try again in a moment.";
+}
+
+// Drawing
+
+const DRAW = {
+  turn_started(event, answer) {
+    answer.session = event.session_id;
+    answer.turn.id = `turn-${event.turn}`;
+    answer.turn.dataset.turn = event.turn;
+  },
+  stage: (event, answer) => say(answer, DOING[event.doing] ?? event.doing),
+  notice: (event, answer) => say(answer, event.text),
+  memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
+  memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
+  memory_forgotten: (_event, answer) => say(answer, "forgetting"),
+  text_delta(event, answer) {
+    const follow = atEnd();
+    answer.text.append(event.text);
+    answer.text.normalize();
+    if (follow) toEnd();
+  },
+  turn_failed: (event, answer) => say(answer, event.message),
+  page(event, answer) {
+    place(event, answer.turn);
+    return true;
+  },
+};
+
+const draw = (event, answer) => DRAW[event.type]?.(event, answer) === true;
+const count = (number, single, plural) => `${number} ${number === 1 ? single : plural}`;
+
+function say(answer, words) {
+  answer.activity.textContent = words;
+  announce(words);
+}
+
+function drawTurn(text, inPlaceOf) {
+  const turn = one("[data-streaming]").content.firstElementChild.cloneNode(true);
+  one("[data-said]", turn).textContent = text;
+  showWelcome(false);
+  if (inPlaceOf) inPlaceOf.replaceWith(turn);
+  else turns.append(turn);
+  for (const retry of turns.querySelectorAll("[data-retry]")) if (!turn.contains(retry)) retry.remove();
+  toEnd();
+  return turn;
+}
+
+// Put the server's rendering in place: the turn, the panel beside it, the list of conversations, the address.
+function place(event, turn) {
+  const follow = atEnd();
+  turn.outerHTML = event.turn_html;
+  showPanel(event.panel_html, event.turn);
+  if (event.sessions_html) {
+    one("[data-sessions]").innerHTML = event.sessions_html;
+    one("[data-title] bdi").textContent = event.title;
+    document.title = `${event.title} · memoryhub`;
+    composer.action = event.send_url;
+    if (location.pathname !== event.url) {
+      history.replaceState(null, "", event.url);
+      one("[data-session-menu]").innerHTML = event.menu_html;
+    }
+  }
+  announce(one(`#turn-${event.turn} .answer`)?.textContent.replace(/\s+/g, " ").trim() ?? "");
+  if (follow) toEnd();
+}
+
+// After a stop or a lost connection: ask what was stored until it is settled; what is on the page stays meanwhile.
+async function settle(answer, words) {
+  answer.turn.removeAttribute("aria-busy");
+  say(answer, words);
+  if (!answer.session) {
+    location.reload();
+    return;
+  }
+  const address = `/chat/${answer.session}/turns/${answer.turn.dataset.turn}/`;
+  for (const pause of SETTLING) {
+    await new Promise((done) => setTimeout(done, pause));
+    const response = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
+    if (!response?.ok) continue;
+    const event = await response.json();
+    const last = pause === SETTLING.at(-1);
+    if (!event.state && !last) continue;
+    place(event, answer.turn);
+    announce(words);
+    return;
+  }
+  say(answer, `${words} Reload the page to see what was kept.`);
+}
+
+function showPanel(html, number) {
+  panel.innerHTML = html;
+  for (const link of turns.querySelectorAll("[data-usage]")) {
+    if (link.closest("[data-turn]").dataset.turn === String(number)) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+turns.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-usage]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const response = await fetch(link.dataset.usage, { headers: { Accept: "application/json" } }).catch(() => null);
+  if (!response?.ok) {
+    location.assign(link.href);
+    return;
+  }
+  const fragment = await response.json();
+  showPanel(fragment.panel_html, fragment.turn);
+  if (getComputedStyle(panel).display === "none") panel.showPopover({ source: link });
+  one("[tabindex]", panel)?.focus({ preventScroll: true });
+});
+
+// Small things
+
+function busy(state) {
+  stopButton.hidden = !state;
+  sendButton.hidden = state;
+  message.focus({ preventScroll: true });
+}
+
+function complain(words) {
+  const error = one("[data-error]", composer);
+  error.textContent = words;
+  error.classList.toggle("composer-error", Boolean(words));
+}
+
+function freshTurnId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  composer.elements.turn_id.value = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function announce(words) {
+  one("[data-status]").textContent = words;
+}
+
+function showWelcome(shown) {
+  const welcome = one("[data-welcome]");
+  if (welcome) welcome.hidden = !shown;
+}
+
+const atEnd = () => transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < NEAR;
+const toEnd = () => transcript.scrollTo({ top: transcript.scrollHeight });
+
+for (const example of document.querySelectorAll("[data-example]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = example.className;
+  button.append(...example.childNodes);
+  button.addEventListener("click", () => {
+    message.value = example.dataset.example;
+    message.focus();
+  });
+  example.className = "";
+  example.append(button);
+}
+
+if (!location.hash) toEnd();
