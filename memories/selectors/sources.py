@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
-from memories.models import Episode, Fact
+from memories.models import Episode, Fact, Message
 from memories.selectors.memories import list_memories
 from memories.types import Kind, Status
 from tenants.principal import Principal, Right
@@ -30,6 +30,17 @@ def supporting_episodes(principal: Principal, fact_ids: Iterable[UUID]) -> Mappi
     for episode in episodes:
         found[episode.fact_id].append(episode)
     return {fact_id: tuple(rows) for fact_id, rows in found.items()}
+
+
+def questions_of(principal: Principal, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The user's message of the turn that each of these belongs to, in their order, each turn once; one query."""
+    principal.require(Right.READ)
+    turns = list(dict.fromkeys((message.session_id, message.turn) for message in messages))
+    asked = Message.objects.of(principal).filter(
+        step=0, session_id__in={session for session, _ in turns}, turn__in={turn for _, turn in turns}
+    )
+    by_turn = {(message.session_id, message.turn): message for message in asked}
+    return tuple(by_turn[turn] for turn in turns if turn in by_turn)
 
 
 def supported_facts(principal: Principal, episode_id: UUID) -> QuerySet[Fact]:
