@@ -49,7 +49,7 @@ def read(message: str) -> Reading:
     forget: str | None = None
     questions: list[str] = []
     for whole in sentences(text):
-        sentence = _OPENERS.sub("", whole)
+        sentence = _POLITE.sub(r"\1", _OPENERS.sub("", whole))
         if len(sentence) > LONGEST_SENTENCE:
             continue
         if match := _FORGET.match(sentence):
@@ -308,6 +308,10 @@ _OPENERS = re.compile(
     r"|update|quick update|good news|just so you know|for the record|hi there|dear memoryhub|memoryhub|in fact|great)\b"
     r"[\s,:!.-]+)+",
     re.IGNORECASE,
+)
+# A request in the form of a question is a request.
+_POLITE = re.compile(
+    r"^((?:can|could|would|will) you (?:please )?(?:remember that|note that|keep in mind)\b.*?)\?+$", re.IGNORECASE
 )
 _ASKING = r"(?:(?:please|can you|could you|would you|will you|i want you to|i'd like you to|you should|always)\s+)*"
 _FORGET = re.compile(

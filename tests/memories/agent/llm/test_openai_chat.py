@@ -1,0 +1,198 @@
+"""The endpoint client against a real server: what it yields, and one clear fault for everything that can go wrong."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from memories.agent.llm.base import Finished, ModelFault, Output, StopReason, Text, ToolCall, Usage
+from memories.agent.llm.openai_chat import OpenAIChat
+from tests.openai_server import (
+    KEY,
+    Call,
+    Cut,
+    HangUp,
+    OpenAIServer,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Stall,
+    openai_server,
+    until,
+)
+
+HELLO = Say(["Hel", "lo."])
+MESSAGES = [{"role": "user", "content": "Hi"}]
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+def ask(server: OpenAIServer, **options: Any) -> list[Output]:
+    return list(answer(server.base_url, **options))
+
+
+def answer(base_url: str, *, tools: bool = False, **options: Any) -> Generator[Output]:
+    quick = {"stall_seconds": 0.3, "answer_seconds": 2.0, "retry_seconds": 0.01} | options
+    model = OpenAIChat(name="m", base_url=base_url, api_key=KEY, **quick)
+    try:
+        yield from model.stream(MESSAGES, TOOLS if tools else [], may_call_tools=tools)
+    finally:
+        model.close()
+
+
+def fault(*script: Reply, **options: Any) -> tuple[ModelFault, str, OpenAIServer]:
+    """The fault of an answer, with the text that came before it."""
+    texts: list[str] = []
+    with openai_server(*script) as server, pytest.raises(ModelFault) as caught:
+        texts.extend(output.text for output in answer(server.base_url, **options) if isinstance(output, Text))
+    assert KEY not in repr(caught.value)
+    assert "127.0.0.1" not in str(caught.value)
+    return caught.value, "".join(texts), server
+
+
+def test_text_arrives_in_pieces_and_the_tokens_are_counted() -> None:
+    with openai_server(HELLO) as server:
+        assert ask(server) == [Text("Hel"), Text("lo."), Finished(StopReason.DONE, Usage(12, 3))]
+    assert server.keys == [KEY]
+    assert server.requests[0]["stream_options"] == {"include_usage": True}
+
+
+def test_tool_calls_come_whole_and_in_order() -> None:
+    wanted = [("look", '{"query": "tea"}'), ("look", '{"query": "milk"}')]
+    with openai_server(Call(wanted, text="Let me see.")) as server:
+        *outputs, finished = ask(server, tools=True)
+    assert outputs == [Text("Let me see."), *(ToolCall(*call) for call in wanted)]
+    assert finished == Finished(StopReason.TOOL_CALLS, Usage(12, 3))
+    assert server.requests[0]["tool_choice"] == "auto"
+
+
+def test_calls_that_are_all_numbered_zero_are_told_apart_by_their_ids() -> None:
+    calls = b"".join(
+        b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"%s","function":'
+        b'{"name":"look","arguments":"{}"}}]},"finish_reason":null}]}\n\n' % name
+        for name in (b"a", b"b")
+    )
+    end = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    with openai_server(Raw(calls + end)) as server:
+        assert ask(server, tools=True)[:2] == [ToolCall("look", "{}")] * 2
+
+
+def test_a_truncated_answer_gives_no_tool_calls() -> None:
+    with openai_server(Call([("look", '{"query": "te')], finish="length")) as server:
+        assert ask(server, tools=True) == [Finished(StopReason.LENGTH, Usage(12, 3))]
+
+
+def test_characters_split_between_chunks_are_joined_and_the_unstorable_replaced() -> None:
+    with openai_server(Say(["Tea \ud83c", "\udf75 and\x00", " \udead end"])) as server:
+        texts = [output.text for output in ask(server) if isinstance(output, Text)]
+    assert "".join(texts) == "Tea 🍵 and � end"
+
+
+def test_what_breaks_after_the_end_takes_nothing_away() -> None:
+    with openai_server(Cut(HELLO, until(HELLO, b'"usage"'))) as server:
+        assert ask(server)[-1] == Finished(StopReason.DONE)
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence", "retryable", "streamed"),
+    [
+        pytest.param(Cut(HELLO, until(HELLO, b"lo.")), "broke off", True, "Hel", id="cut connection"),
+        pytest.param(
+            Cut(HELLO, until(HELLO, b"lo."), politely=True), "broke off", True, "Hel", id="an end that is none"
+        ),
+        pytest.param(Stall(HELLO, 2), "stopped answering", True, "Hel", id="stalled"),
+        pytest.param(Raw(b"data: {not json}\n\n"), "cannot be read", True, "", id="nonsense JSON"),
+        pytest.param(Raw(b'data: {"choices": 7}\n\n'), "cannot be read", True, "", id="JSON of another shape"),
+        pytest.param(
+            Raw(b'data: {"choices": [{"delta": 7}]}\n\n'), "cannot be read", True, "", id="a delta of another shape"
+        ),
+        pytest.param(Raw(b"\xff\xfe\x00data: \xff\n\n"), "cannot be read", True, "", id="no UTF-8"),
+        pytest.param(Raw(b"<html>Welcome</html>"), "cannot be read", True, "", id="a web page"),
+        pytest.param(Raw(b""), "cannot be read", True, "", id="nothing at all"),
+        pytest.param(
+            Raw(b'data: {"error": {"message": "overloaded sk-test"}}\n\n'),
+            "broke off",
+            True,
+            "",
+            id="error in the stream",
+        ),
+        pytest.param(Say(["x" * 20_000] * 2), "too long", True, "x" * 20_000, id="endless text"),
+        pytest.param(Refuse(401, message=f"Incorrect API key {KEY}"), "OPENAI_API_KEY", False, "", id="wrong key"),
+        pytest.param(Refuse(404), "MEMORYHUB_MODEL", False, "", id="no such model"),
+        pytest.param(Refuse(400, code="context_length_exceeded"), "too long for the model", False, "", id="too much"),
+        pytest.param(Refuse(400, code="content_filter"), "content filter", False, "", id="filtered"),
+        pytest.param(Refuse(400), "refused the request (400)", False, "", id="bad request"),
+    ],
+)
+def test_each_fault_is_one_sentence(reply: Reply, sentence: str, retryable: bool, streamed: str) -> None:
+    error, text, server = fault(reply)
+    assert sentence in error.message
+    assert (error.retryable, text) == (retryable, streamed)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        pytest.param(Refuse(429, headers={"Retry-After": "0.01"}), "is busy", id="rate limit"),
+        pytest.param(Refuse(500), "has a fault (500)", id="server error"),
+        pytest.param(HangUp(), "cannot be reached", id="no reply"),
+    ],
+)
+def test_what_may_pass_is_tried_again_a_bounded_number_of_times(reply: Reply, sentence: str) -> None:
+    error, _, server = fault(reply)
+    assert sentence in error.message
+    assert error.retryable
+    assert len(server.requests) == 3
+
+
+def test_a_fault_that_passes_is_not_noticed() -> None:
+    with openai_server(Refuse(503), HELLO) as server:
+        assert ask(server)[0] == Text("Hel")
+
+
+def test_a_server_that_asks_for_minutes_is_not_waited_for() -> None:
+    started = time.monotonic()
+    error, _, server = fault(Refuse(429, headers={"Retry-After": "90"}))
+    assert "in 90 seconds" in error.message
+    assert len(server.requests) == 1
+    assert time.monotonic() - started < 2
+
+
+def test_a_stream_that_only_says_it_is_alive_ends_in_time() -> None:
+    error, text, _ = fault(Stall(HELLO, 2, alive=True), answer_seconds=0.4)
+    assert (error.message[:27], text) == ("The model stopped answering", "Hel")
+
+
+def test_a_refused_connection_is_a_fault() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(ModelFault, match="cannot be reached"):
+            list(answer(f"http://user:{KEY}@127.0.0.1:{free.getsockname()[1]}/v1"))
+
+
+def test_an_endpoint_that_does_not_count_tokens_is_asked_without() -> None:
+    refusal = Refuse(400, message="Unknown parameter: stream_options")
+    with openai_server(refusal, HELLO) as server:
+        ask(server)
+    assert "stream_options" not in server.requests[1]
+
+
+def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="memories"):
+        fault(Refuse(401, message=f"Incorrect API key {KEY}"))
+    assert "AuthenticationError 401" in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_closing_the_stream_ends_the_connection() -> None:
+    with openai_server(Stall(HELLO, 2)) as server:
+        outputs = answer(server.base_url, stall_seconds=5)
+        assert next(outputs) == Text("Hel")
+        started = time.monotonic()
+        outputs.close()
+    assert time.monotonic() - started < 2

@@ -1,0 +1,234 @@
+"""A small HTTP server on this machine that speaks the chat-completions streaming protocol, from a script of replies.
+
+Invariant: every request takes the next reply of the script (the last one again when it is used up), and is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "sk-test-0123456789-never-to-be-seen"
+
+
+@dataclass(frozen=True)
+class Say:
+    """An answer in pieces."""
+
+    pieces: Sequence[str]
+    finish: str | None = "stop"
+
+    def chunks(self) -> Iterator[bytes]:
+        """The stream."""
+        yield _chunk({"role": "assistant", "content": ""})
+        yield from (_chunk({"content": piece}) for piece in self.pieces)
+        yield from _end(self.finish)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Tool calls: (name, arguments as JSON text), each split into pieces of `width` characters, after some text."""
+
+    calls: Sequence[tuple[str, str]]
+    text: str = ""
+    width: int = 7
+    finish: str | None = "tool_calls"
+
+    def chunks(self) -> Iterator[bytes]:
+        """The stream."""
+        yield _chunk({"role": "assistant", "content": self.text or None})
+        for index, (name, arguments) in enumerate(self.calls):
+            yield _chunk(_tool(index, id=f"call_{index}", type="function", function={"name": name, "arguments": ""}))
+            for start in range(0, len(arguments), self.width):
+                yield _chunk(_tool(index, function={"arguments": arguments[start : start + self.width]}))
+        yield from _end(self.finish)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes as they are, with a status of 200 and the type of an event stream."""
+
+    body: bytes
+
+    def chunks(self) -> Iterator[bytes]:
+        """The stream."""
+        yield self.body
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An error status."""
+
+    status: int
+    code: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    message: str = "no"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Another stream that ends after `size` bytes: with its connection, or, if `politely`, as if that were all."""
+
+    stream: Say | Call
+    size: int
+    politely: bool = False
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Another stream that says nothing more after `count` chunks; `alive` sends comments meanwhile."""
+
+    stream: Say | Call
+    count: int
+    alive: bool = False
+
+
+class HangUp:
+    """The connection ends without a reply."""
+
+
+Reply = Say | Call | Raw | Refuse | Cut | Stall | HangUp
+
+
+class OpenAIServer:
+    """`base_url` is where it listens; `requests` are the bodies, `keys` the bearer tokens that came."""
+
+    def __init__(self, script: Sequence[Reply]) -> None:
+        self.script = list(script)
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.released = threading.Event()
+        self._lock = threading.Lock()
+        self._http = _Http(self)
+        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def start(self) -> None:
+        """Serve on a thread."""
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def stop(self) -> None:
+        """Let go of stalled streams and end."""
+        self.released.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def next_reply(self, request: dict[str, Any], key: str) -> Reply:
+        """Keep a request and say how to answer it."""
+        with self._lock:
+            self.requests.append(request)
+            self.keys.append(key)
+            return self.script[min(len(self.requests), len(self.script)) - 1]
+
+
+def until(stream: Say | Call, mark: bytes) -> int:
+    """How many bytes of a stream come before `mark`."""
+    return b"".join(stream.chunks()).index(mark)
+
+
+@contextmanager
+def openai_server(*script: Reply) -> Iterator[OpenAIServer]:
+    """A server for the length of a test."""
+    server = OpenAIServer(script)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self, owner: OpenAIServer) -> None:
+        self.owner = owner
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        reply = self.server.owner.next_reply(body, self.headers.get("Authorization", "").removeprefix("Bearer "))
+        self.close_connection = True
+        try:
+            self._answer(reply)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the client left, as some tests want
+
+    def _answer(self, reply: Reply) -> None:
+        match reply:
+            case HangUp():
+                return
+            case Refuse():
+                self._refuse(reply)
+            case Cut():
+                whole = b"".join(reply.stream.chunks())
+                self._begin()
+                self._send(whole[: reply.size])
+                if reply.politely:
+                    self._end()
+            case Stall():
+                self._begin()
+                for _, chunk in zip(range(reply.count), reply.stream.chunks(), strict=False):
+                    self._send(chunk)
+                while not self.server.owner.released.wait(0.05 if reply.alive else 10):
+                    self._send(b": still here\n\n")
+            case _:
+                self._begin()
+                for chunk in reply.chunks():
+                    self._send(chunk)
+                self._end()
+
+    def _refuse(self, reply: Refuse) -> None:
+        body = json.dumps({"error": {"message": reply.message, "code": reply.code or None}}).encode()
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _begin(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+
+    def _send(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def _end(self) -> None:
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
+        """Say nothing."""
+
+
+def _chunk(delta: dict[str, Any], finish: str | None = None, **members: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    value = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice], **members}
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+def _tool(index: int, **members: Any) -> dict[str, Any]:
+    return {"tool_calls": [{"index": index, **members}]}
+
+
+def _end(finish: str | None) -> Iterator[bytes]:
+    if finish is not None:
+        yield _chunk({}, finish)
+    usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
+    yield _chunk({}, choices=[], usage=usage)
+    yield b"data: [DONE]\n\n"
