@@ -26,6 +26,11 @@ class Belief:
     is_replaced: bool
 
     @property
+    def is_dated(self) -> bool:
+        """Whether the source says since when, so that it says the same the next time."""
+        return _told(self.record) is not None
+
+    @property
     def ended_at(self) -> datetime | None:
         """When it ended without a successor in the file, if it did."""
         record = self.record

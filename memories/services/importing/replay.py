@@ -187,7 +187,7 @@ class Replay:
             or (bool(record.key) and not fact.key)
             or (bool(record.category) and not fact.category)
             or (record.pinned and not fact.pinned)
-            or belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at)
+            or (belief.is_dated and belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at))
         )
 
     def _olds(self, record: MemoryRecord) -> list[UUID]:

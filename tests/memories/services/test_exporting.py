@@ -1,0 +1,151 @@
+"""Exporting memories: all of the owner's, nobody else's, and what is imported again exports the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.importing import MemoryRecord, parse_memories
+from memories.importing.records import record_line
+from memories.models import Fact
+from memories.selectors.chains import verify_chains
+from memories.services.exporting import count_for_export, export_memories
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.importing import import_memories
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import correct, retire, supersede
+from memories.types import Kind, Scope, Source, Status
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal, Right
+
+pytestmark = pytest.mark.django_db
+
+MARCH, MAY = datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 5, 1, tzinfo=UTC)
+
+
+def live_a_little(principal: Principal) -> None:
+    """Leave a memory of every kind, status and relation."""
+    session = start_session(principal, created_at=MARCH).pk
+    said = remember_episode(
+        principal, session_id=session, text="I live in Bristol", speaker="Ada", happened_at=MARCH
+    ).memory_id
+    remember_episode(principal, session_id=session, text="Look", context="a cat", speaker="Olaf", happened_at=MAY)
+    home = remember_fact(
+        principal,
+        text="Lives in Bristol",
+        key="home_city",
+        learned_at=MARCH,
+        supporting_episode_ids=[said],
+        pinned=True,
+    ).memory_id
+    leeds = supersede(principal, old_ids=[home], text="Lives in Leeds", valid_from=MAY).memory_id
+    correct(principal, kind=Kind.SEMANTIC, memory_id=leeds, text="Lives in York")
+    one, two = (
+        remember_fact(principal, text=text, learned_at=MARCH, source=Source.PATTERN).memory_id
+        for text in ("Cat", "Dog")
+    )
+    remember_fact(principal, text="Has pets", supersedes_ids=[one, two], category="home")
+    gone = remember_fact(principal, text="Rents a van", key="van", learned_at=MARCH).memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=gone)
+    remember_fact(principal, text="Owns a van", key="van")
+    remember_fact(principal, text="Boxes are packed", scope=Scope.TASK, task="move")
+    old = remember_playbook(principal, title="Bleed", steps=["open"], success_count=2, last_success_at=MAY).memory_id
+    correct(principal, kind=Kind.PROCEDURAL, memory_id=old, text="open\npush")
+    Fact.objects.of(principal).filter(text="Has pets").update(status=Status.STALE)
+    evicted = remember_fact(principal, text="Likes rain", learned_at=MARCH).memory_id
+    Fact.objects.of(principal).filter(pk=evicted).update(status=Status.EVICTED)
+
+
+def nameless(records: Iterable[MemoryRecord]) -> list[str]:
+    """The lines of an export with each id replaced by its text, for comparing two owners' exports."""
+    records = list(records)
+    text = {record.id: f"{record.title}{record.text}" for record in records}
+    sessions = {record.session: f"session {n}" for n, record in enumerate(records)}
+    return sorted(
+        record_line(
+            replace(
+                record,
+                id=text[record.id],
+                session=sessions[record.session] if record.session else "",
+                supersedes=tuple(sorted(text[name] for name in record.supersedes)),
+                supported_by=tuple(sorted(text[name] for name in record.supported_by)),
+            )
+        )
+        for record in records
+    )
+
+
+def test_what_is_imported_again_exports_the_same(principal: Principal, other_tenant_member: Principal) -> None:
+    live_a_little(principal)
+    lines = [record_line(record) for record in export_memories(principal)]
+    import_memories(other_tenant_member, parse_memories(lines))
+    again = nameless(export_memories(other_tenant_member))
+    assert again == nameless(parse_memories(lines))
+    assert len(again) == 14
+    assert verify_chains().ok
+
+
+def test_an_export_imported_by_its_own_member_adds_nothing(principal: Principal) -> None:
+    live_a_little(principal)
+    records = list(export_memories(principal))
+    report = import_memories(principal, records)
+    assert (report.total_added, report.merged, report.known) == (0, 0, len(records))
+    assert list(export_memories(principal)) == records
+
+
+def test_an_erased_link_of_a_chain_leaves_an_export_that_can_be_imported(
+    principal: Principal, other_member: Principal
+) -> None:
+    live_a_little(principal)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.of(principal).get(text="Lives in Leeds").pk)
+    import_memories(other_member, list(export_memories(principal)))
+    assert Fact.objects.of(other_member).get(text="Lives in Bristol").superseded_by == Fact.objects.of(
+        other_member
+    ).get(text="Lives in York")
+    assert verify_chains().ok
+
+
+def test_an_export_is_recorded_before_anything_leaves(principal: Principal) -> None:
+    export_memories(principal)
+    assert AuditEvent.objects.get(action="memory.exported").owner_id == principal.user_id
+    with pytest.raises(Forbidden):
+        export_memories(replace(principal, rights=frozenset({Right.WRITE})))
+
+
+def test_an_export_isolates_other_members(principal: Principal, other_member: Principal) -> None:
+    live_a_little(other_member)
+    assert list(export_memories(principal, catalog=True)) == []
+    assert count_for_export(principal) == 0
+
+
+def test_an_export_isolates_other_tenants(principal: Principal, other_tenant_member: Principal) -> None:
+    entry = MemoryRecord(kind=Kind.CATALOG, title="Price list", text="Confidential")
+    import_memories(replace(other_tenant_member, actor_kind=ActorKind.SYSTEM), [entry])
+    live_a_little(other_tenant_member)
+    assert list(export_memories(principal, catalog=True)) == []
+
+
+def test_the_catalog_is_exported_when_asked_for(principal: Principal) -> None:
+    entry = MemoryRecord(
+        kind=Kind.CATALOG, title="Returns", text="Within 30 days.", source_url="https://shop.example/r"
+    )
+    import_memories(replace(principal, actor_kind=ActorKind.SYSTEM), [entry])
+    (exported,) = export_memories(principal, catalog=True)
+    assert (exported.title, exported.source_url) == ("Returns", "https://shop.example/r")
+    assert list(export_memories(principal)) == []
+
+
+def test_an_export_asks_the_database_a_few_times_whatever_its_length(
+    principal: Principal, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    import_memories(principal, [MemoryRecord(kind=Kind.SEMANTIC, text=f"fact {n}") for n in range(40)])
+    with django_assert_max_num_queries(20):
+        assert len(list(export_memories(principal))) == 40

@@ -1,0 +1,226 @@
+"""Importing memories: the gates hold, chains keep their shape and times, twice adds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from memories.errors import InvalidInput
+from memories.importing import parse_memory
+from memories.importing.records import MemoryRecord
+from memories.models import CatalogEntry, Episode, Fact, OutboxEntry, Playbook, Session
+from memories.selectors.chains import verify_chains
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.importing import import_memories
+from memories.services.playbooks import remember_playbook
+from memories.types import Contradiction, Kind, Source, Status
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal
+
+pytestmark = pytest.mark.django_db
+
+MARCH, APRIL, MAY = (datetime(2025, month, 1, tzinfo=UTC) for month in (3, 4, 5))
+
+
+def fact(text: str, **values: Any) -> MemoryRecord:
+    """A record of a fact, placed by its text."""
+    return parse_memory({"kind": "semantic", "text": text, **values}, place=f"line of {text}")
+
+
+def playbook(title: str, **values: Any) -> MemoryRecord:
+    """A record of a playbook."""
+    return parse_memory({"kind": "procedural", "title": title, "steps": ["do it"], **values}, place=f"line of {title}")
+
+
+def episode(text: str, **values: Any) -> MemoryRecord:
+    """A record of an episode."""
+    return parse_memory({"kind": "episodic", "text": text, **values}, place=f"line of {text}")
+
+
+BRISTOL = fact("Lives in Bristol", id="f1", key="home_city", valid_from="2025-03-01T00:00:00Z")
+LEEDS = fact("Lives in Leeds", id="f2", key="home_city", valid_from="2025-05-01T00:00:00Z", supersedes=["f1"])
+
+
+def only(principal: Principal, text: str) -> Fact:
+    """The fact with this text."""
+    return Fact.objects.of(principal).get(text=text)
+
+
+def test_a_fact_is_believed_since_it_was_true_and_counts_as_imported(principal: Principal) -> None:
+    report = import_memories(principal, [BRISTOL])
+    row = only(principal, "Lives in Bristol")
+    assert (row.learned_at, row.valid_from, row.source, row.confidence) == (MARCH, MARCH, Source.IMPORTED, 0.9)
+    assert report.ids == {"f1": row.pk}
+
+
+def test_a_successor_may_stand_before_what_it_replaces(principal: Principal) -> None:
+    import_memories(principal, [LEEDS, BRISTOL])
+    old, new = only(principal, "Lives in Bristol"), only(principal, "Lives in Leeds")
+    assert (old.status, old.superseded_by_id, old.superseded_at, old.valid_to) == ("superseded", new.pk, MAY, MAY)
+    assert (new.status, new.learned_at) == ("active", MAY)
+    assert verify_chains().ok
+
+
+def test_the_key_gate_holds_without_a_word_of_superseding(principal: Principal) -> None:
+    import_memories(principal, [replace(LEEDS, supersedes=()), BRISTOL])
+    assert only(principal, "Lives in Bristol").superseded_by == only(principal, "Lives in Leeds")
+
+
+def test_a_newer_fact_of_the_owner_wins_over_an_imported_one(principal: Principal) -> None:
+    known = remember_fact(principal, text="Lives in York", key="home_city").memory_id
+    import_memories(principal, [BRISTOL, LEEDS])
+    assert [row.pk for row in Fact.objects.of(principal).current()] == [known]
+    assert only(principal, "Lives in Leeds").superseded_by_id == known
+    assert verify_chains().ok
+
+
+def test_the_ending_is_as_the_source_tells_it(principal: Principal) -> None:
+    wrong = fact(
+        "Is vegan", id="v", valid_from="2025-03-01", status="superseded", contradiction="harsh", valid_to="2025-04-01"
+    )
+    stale = fact("Has a cold", id="c", valid_from="2025-03-01", status="stale")
+    import_memories(principal, [wrong, stale])
+    row = only(principal, "Is vegan")
+    assert (row.status, row.superseded_by_id, row.superseded_at, row.valid_to) == ("superseded", None, APRIL, APRIL)
+    assert (row.contradiction, row.retracted) == (Contradiction.HARSH, True)
+    assert only(principal, "Has a cold").status == Status.STALE
+    assert AuditEvent.objects.filter(target_id=row.pk, action="fact.retired").exists()
+
+
+def test_a_retired_fact_does_not_meet_the_next_one_of_its_key(principal: Principal) -> None:
+    retired = replace(BRISTOL, status=Status.SUPERSEDED, superseded_at=APRIL)
+    import_memories(principal, [retired, replace(LEEDS, supersedes=())])
+    assert only(principal, "Lives in Bristol").superseded_by_id is None
+    assert only(principal, "Lives in Bristol").superseded_at == APRIL
+
+
+def test_episodes_come_in_their_sessions_and_support_facts(principal: Principal) -> None:
+    said = [
+        episode("I moved", id="e1", session="s", happened_at="2025-05-01T08:00:00Z", speaker="Ines"),
+        episode("to Leeds", id="e2", session="s", happened_at="2025-05-01T08:01:00Z"),
+        episode("no session", happened_at="2025-05-02T08:00:00Z"),
+    ]
+    report = import_memories(principal, [replace(LEEDS, supersedes=(), supported_by=("e1", "e2")), *said])
+    assert (report.sessions, report.added[Kind.EPISODIC]) == (2, 3)
+    support = only(principal, "Lives in Leeds").supporting_episodes.order_by("sequence")
+    assert [(row.text, row.speaker) for row in support] == [("I moved", "Ines"), ("to Leeds", "Ada")]
+
+
+def test_a_playbook_keeps_its_outcomes_and_a_title_is_made_if_missing(principal: Principal) -> None:
+    records = [
+        playbook("Bleed brakes", success_count=3, failure_count=1, valid_from="2025-03-01"),
+        parse_memory({"kind": "procedural", "trigger": "lever soft", "text": "Bleed."}),
+    ]
+    import_memories(principal, records)
+    bleed = Playbook.objects.of(principal).get(title="Bleed brakes")
+    assert (bleed.success_count, bleed.failure_count, bleed.learned_at) == (3, 1, MARCH)
+    assert Playbook.objects.of(principal).filter(title="lever soft").exists()
+
+
+ALL_KINDS = [BRISTOL, LEEDS, fact("No id"), fact("No id"), playbook("P", id="p"), episode("E"), episode("E")]
+
+
+def test_twice_adds_nothing(principal: Principal) -> None:
+    first = import_memories(principal, ALL_KINDS)
+    before = (AuditEvent.objects.count(), OutboxEntry.objects.count(), Session.objects.of(principal).count())
+    second = import_memories(principal, ALL_KINDS)
+    assert first.total_added == 6
+    assert (second.total_added, second.ids) == (0, first.ids)
+    assert (AuditEvent.objects.count(), OutboxEntry.objects.count(), Session.objects.of(principal).count()) == before
+
+
+def test_what_is_known_already_gains_and_is_not_doubled(principal: Principal) -> None:
+    known = remember_fact(principal, text="Lives in Bristol", source=Source.AGENT_INFERRED, learned_at=APRIL).memory_id
+    remember_playbook(principal, title="P", steps=["do it"], success_count=2)
+    records = [BRISTOL, playbook("P", success_count=5)]
+    first, second = import_memories(principal, records), import_memories(principal, records)
+    row = only(principal, "Lives in Bristol")
+    assert (first.merged, second.merged, first.ids["f1"]) == (2, 2, known)
+    assert (row.confidence, row.key, row.version) == (0.9, "home_city", 2)
+    assert Playbook.objects.of(principal).get().success_count == 2
+
+
+def test_an_id_that_says_something_else_now_is_refused(principal: Principal) -> None:
+    import_memories(principal, [BRISTOL])
+    with pytest.raises(InvalidInput, match='line of Bath: "id" was imported before with another text'):
+        import_memories(principal, [fact("Bath", id="f1")])
+
+
+def test_an_owner_s_own_memory_can_be_named_by_its_id(principal: Principal) -> None:
+    mine = remember_fact(principal, text="Lives in Bristol", learned_at=MARCH).memory_id
+    import_memories(principal, [fact("Lives in Bath", valid_from="2025-04-01", supersedes=[str(mine)])])
+    assert only(principal, "Lives in Bristol").superseded_by == only(principal, "Lives in Bath")
+
+
+def test_forgotten_memories_do_not_come_back(principal: Principal) -> None:
+    report = import_memories(principal, [BRISTOL, LEEDS])
+    forget(principal, kind=Kind.SEMANTIC, memory_id=report.ids["f1"])
+    again = import_memories(principal, [BRISTOL, LEEDS])
+    assert (again.forgotten, again.known, set(again.ids)) == (1, 1, {"f2"})
+    assert not Fact.objects.of(principal).filter(text="Lives in Bristol").exists()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        pytest.param(fact(""), 'line of : "text" is empty', id="empty"),
+        pytest.param(fact("x" * 8_001), '"text" is too long', id="too long"),
+        pytest.param(fact("a\x00"), '"text" holds a NUL', id="NUL"),
+        pytest.param(fact("a", supersedes=["ghost"]), "neither in the file nor a memory", id="unknown predecessor"),
+        pytest.param(fact("a", supported_by=["ghost"]), "nor an episode of this member", id="unknown support"),
+        pytest.param(fact("a", valid_from="2025-05-01", valid_to="2025-03-01"), "lies before valid_from", id="times"),
+        pytest.param(fact("a", key="k" * 101), '"key" is too long', id="key too long"),
+        pytest.param(playbook("p", steps=["s"] * 51), '"steps" has 51 steps', id="too many steps"),
+        pytest.param(episode(""), "text is empty", id="empty episode"),
+    ],
+)
+def test_one_bad_record_leaves_nothing(principal: Principal, bad: MemoryRecord, message: str) -> None:
+    good = [fact(f"fact {n}", id=str(n)) for n in range(20)]
+    with pytest.raises(InvalidInput, match=message):
+        import_memories(principal, [*good, episode("fine"), bad])
+    assert not Fact.objects.of(principal).exists()
+    assert not Episode.objects.of(principal).exists()
+    assert not AuditEvent.objects.exists()
+
+
+def test_the_catalog_goes_to_the_tenant_and_needs_more_than_a_member(
+    principal: Principal, other_member: Principal, other_tenant_member: Principal
+) -> None:
+    entry = parse_memory({"kind": "catalog", "id": "c1", "title": "Returns", "text": "Within 30 days."})
+    with pytest.raises(Forbidden):
+        import_memories(principal, [entry])
+    report = import_memories(replace(principal, actor_kind=ActorKind.SYSTEM), [entry])
+    again = import_memories(replace(other_member, actor_kind=ActorKind.SYSTEM), [entry])
+    assert (report.added[Kind.CATALOG], again.added.get(Kind.CATALOG, 0)) == (1, 0)
+    assert CatalogEntry.objects.visible_to(other_member).get().title == "Returns"
+    assert not CatalogEntry.objects.visible_to(other_tenant_member).exists()
+
+
+@pytest.mark.parametrize("field", ["supersedes", "supported_by", "id"])
+def test_an_import_isolates_other_members(principal: Principal, other_member: Principal, field: str) -> None:
+    """The id of another owner's memory is answered exactly as an unknown one."""
+    theirs = import_memories(other_member, [fact("secret", id="f"), episode("told", id="e")]).ids
+    foreign = str(theirs["e" if field == "supported_by" else "f"])
+    answers = []
+    for name in (foreign, str(uuid4())):
+        try:
+            import_memories(principal, [fact("mine", **{field: [name] if field != "id" else name})])
+            answers.append("stored")
+        except InvalidInput as error:
+            answers.append(str(error).replace(name, "ID"))
+        Fact.objects.of(principal).delete()
+    assert answers[0] == answers[1]
+    assert only(other_member, "secret").status == Status.ACTIVE
+
+
+def test_an_import_isolates_other_tenants(principal: Principal, other_tenant_member: Principal) -> None:
+    mine = import_memories(principal, ALL_KINDS).ids
+    theirs = import_memories(other_tenant_member, ALL_KINDS).ids
+    assert not set(mine.values()) & set(theirs.values())
+    assert Fact.objects.of(other_tenant_member).count() == Fact.objects.of(principal).count() == 3
