@@ -69,7 +69,7 @@ class Answering:
         self._wrote: set[UUID] = set()
         self._replaced: set[UUID] = set()
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event]:
         """Answer, event by event."""
         try:
             yield TurnStarted(self._turn.session_id, self._turn.turn, self._turn.message_id, self._turn.episode_id)

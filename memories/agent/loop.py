@@ -6,7 +6,7 @@ turn without a stored answer, and it can then be answered without saying anythin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from uuid import UUID
 
 from memories.agent.answering import Answering
@@ -26,11 +26,11 @@ def run_turn(
     turn_id: UUID | None = None,
     retry: bool = False,
     model: ChatModel | None = None,
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Store what the user said, now, and return the events of the answer, which is made while they are read.
 
     The same `turn_id` again stores nothing: it gives the stored answer, or with `retry` (or if there is none) another
-    one. Close the iterator to stop: what was streamed is kept as cut off. Raises InvalidInput, NotFound (session),
+    one. Close the generator to stop: what was streamed is kept as cut off. Raises InvalidInput, NotFound (session),
     Conflict (the same turn with other words; a retry of a complete answer), Forbidden.
     """
     _require_all(principal)
@@ -44,7 +44,9 @@ def run_turn(
     return _answer(principal, turn, model)
 
 
-def retry_turn(principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None) -> Iterator[Event]:
+def retry_turn(
+    principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None
+) -> Generator[Event]:
     """Answer a stored turn again: its answer failed, was cut off, or never came. A second episode is not made.
 
     Raises NotFound, Conflict (it is answered already), Forbidden.
@@ -59,11 +61,11 @@ def _require_all(principal: Principal) -> None:
         principal.require(right)
 
 
-def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Iterator[Event]:
+def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Generator[Event]:
     return Answering(principal, turn, model or chat_model()).events()
 
 
-def _stored(view: TurnView) -> Iterator[Event]:
+def _stored(view: TurnView) -> Generator[Event]:
     """The events of an answer that was given before."""
     yield TurnStarted(view.session_id, view.turn, view.message_id, view.episode_id)
     if view.answer:

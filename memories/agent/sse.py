@@ -14,9 +14,9 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints)
     turn_failed       message, retryable (bool)
 
-    item              kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title, key, speaker,
+    item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title, key, speaker,
                       since|null, until|null, status, scope, session_id|null, superseded_by|null, retracted (bool),
-                      confidence|null, trigger, steps: [str], success_count, failure_count, score, reasons: [str]
+                      confidence|null, trigger, steps: [str], success_count, failure_count, reasons: [str]
 
 A turn is turn_started, any of the middle ones, then one turn_finished or turn_failed. Clients ignore types and members
 that they do not know.
@@ -25,7 +25,8 @@ that they do not know.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 from memories.agent.events import (
@@ -57,15 +58,11 @@ _TYPES: dict[type[Event], str] = {
 }
 
 
-def frames(events: Iterable[Event]) -> Iterator[bytes]:
+def frames(events: Generator[Event]) -> Generator[bytes]:
     """The body of a `text/event-stream` response. Closing it closes `events`, so a turn learns that nobody listens."""
-    try:
+    with closing(events):
         for event in events:
             yield frame(event)
-    finally:
-        close = getattr(events, "close", None)
-        if close is not None:
-            close()
 
 
 def frame(event: Event) -> bytes:
@@ -144,12 +141,12 @@ def recall_to_json(recall: Recall) -> dict[str, Any]:
         "query": recall.query,
         "degraded": recall.degraded,
         "took_ms": round(recall.took_ms, 1),
-        "items": [item_to_json(item) for item in recall.items],
+        "items": [{"rank": rank, **item_to_json(item)} for rank, item in enumerate(recall.items, start=1)],
     }
 
 
 def item_to_json(item: Recalled) -> dict[str, Any]:
-    """One recalled memory as plain values; its signals stay in the trace."""
+    """One recalled memory as plain values; its score and signals stay in the trace."""
     return {
         "kind": item.kind.value,
         "id": str(item.id),
@@ -169,7 +166,6 @@ def item_to_json(item: Recalled) -> dict[str, Any]:
         "steps": list(item.steps),
         "success_count": item.success_count,
         "failure_count": item.failure_count,
-        "score": round(item.score, 4),
         "reasons": list(item.reasons),
     }
 

@@ -1,0 +1,88 @@
+"""What the tests of the agent share: a recall and a model that do as they are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.agent.events import Event, TextDelta
+from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.models import RecallTrace
+from memories.types import Kind, Recall, Recalled, Scope, Status
+from tenants.principal import Principal
+
+SAID_AT = datetime(2026, 3, 3, 9, 30, tzinfo=UTC)
+
+
+def recalled(text: str, kind: Kind = Kind.SEMANTIC, *, memory_id: UUID | None = None, **columns: Any) -> Recalled:
+    """A recalled memory."""
+    values: dict[str, Any] = {"score": 1.0, "since": SAID_AT, "status": Status.ACTIVE, "scope": Scope.USER}
+    return Recalled(kind=kind, id=memory_id or uuid4(), text=text, **values | columns)
+
+
+@dataclass
+class FakeRecall:
+    """Answers every recall with `items`; keeps what it was asked."""
+
+    items: list[Recalled] = field(default_factory=list)
+    degraded: bool = False
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, principal: Principal, query: str, **options: Any) -> Recall:
+        self.asked.append({"query": query, **options})
+        trace = RecallTrace.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id, query=query)
+        return Recall(trace.pk, query, tuple(self.items), self.degraded, 1.0, options.get("as_of"))
+
+
+@pytest.fixture
+def remembered(monkeypatch: pytest.MonkeyPatch) -> FakeRecall:
+    """The recall of the agent's tools, as a fake."""
+    fake = FakeRecall()
+    monkeypatch.setattr("memories.agent.tools.recall", fake)
+    return fake
+
+
+Reply = Sequence[Output] | Callable[[Sequence[ChatMessage]], Sequence[Output]]
+
+
+class ScriptedModel:
+    """A model that gives the next reply of its script (the last one again at the end) and keeps what it was sent."""
+
+    name = "scripted"
+    offline = False
+
+    def __init__(self, *script: Reply) -> None:
+        self.script = script
+        self.sent: list[list[ChatMessage]] = []
+        self.may_call: list[bool] = []
+
+    def stream(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
+    ) -> Generator[Output]:
+        """Answer, whatever the tools."""
+        assert tools
+        self.sent.append(list(messages))
+        self.may_call.append(may_call_tools)
+        reply = self.script[min(len(self.sent), len(self.script)) - 1]
+        yield from reply(messages) if callable(reply) else reply
+
+
+def say(*pieces: str) -> list[Output]:
+    """A whole answer."""
+    return [*(Text(piece) for piece in pieces), Finished(StopReason.DONE)]
+
+
+def call(tool: str, /, **arguments: Any) -> list[Output]:
+    """One tool call."""
+    return [ToolCall(tool, json.dumps(arguments, default=str)), Finished(StopReason.TOOL_CALLS)]
+
+
+def text_of(events: Sequence[Event] | Iterator[Event]) -> str:
+    """The streamed answer."""
+    return "".join(event.text for event in events if isinstance(event, TextDelta))

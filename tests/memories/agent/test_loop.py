@@ -1,0 +1,402 @@
+"""A turn from the words to the answer: what is stored, what is told, and in which order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from types import ModuleType
+from typing import ParamSpec, TypeVar
+from uuid import uuid4
+
+import pytest
+
+from memories.agent import answering, record, tools
+from memories.agent.events import (
+    Event,
+    MemoriesRecalled,
+    MemoryForgotten,
+    MemoryWritten,
+    Notice,
+    NoticeKind,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall
+from memories.agent.loop import retry_turn, run_turn
+from memories.agent.sse import type_of
+from memories.constants import MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Episode, Fact, Message, MessageState, Relation
+from memories.selectors.sessions import TurnView, transcript
+from memories.services.facts import remember_fact
+from memories.services.forget import forget_session
+from memories.services.sessions import start_session
+from memories.types import Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+
+from .conftest import FakeRecall, ScriptedModel, call, recalled, say, text_of
+
+pytestmark = pytest.mark.django_db
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def only_turn(principal: Principal) -> TurnView:
+    (message,) = Message.objects.of(principal).filter(step=0)
+    (view,) = transcript(principal, message.session_id)
+    return view
+
+
+def failure(events: Sequence[Event]) -> TurnFailed:
+    """The one failure, which comes last."""
+    (failed,) = (event for event in events if isinstance(event, TurnFailed))
+    assert events[-1] is failed
+    return failed
+
+
+def test_a_plain_turn_tells_its_events_in_order(principal: Principal, remembered: FakeRecall) -> None:
+    events = list(run_turn(principal, text="Hello", model=ScriptedModel(say("Hi", " there"))))
+    assert [type_of(event) for event in events] == [
+        "turn_started", "stage", "memories_recalled", "stage", "text_delta", "text_delta", "turn_finished",
+    ]  # fmt: skip
+    view = only_turn(principal)
+    assert (view.answer, view.answer_state) == ("Hi there", MessageState.COMPLETE)
+
+
+def test_what_was_said_is_stored_before_the_model_is_asked(principal: Principal, remembered: FakeRecall) -> None:
+    def look(_: Sequence[ChatMessage]) -> list[Output]:
+        assert Episode.objects.get().text == Message.objects.get(step=0).text == "Hello"
+        return say("Seen.")
+
+    assert text_of(run_turn(principal, text="Hello", model=ScriptedModel(look))) == "Seen."
+
+
+def test_what_was_said_is_stored_even_if_nobody_reads_the_answer(principal: Principal) -> None:
+    run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
+    assert Episode.objects.get().text == "Hello"
+
+
+def test_the_recall_is_on_the_words_said_and_not_on_this_turn(principal: Principal, remembered: FakeRecall) -> None:
+    started, *_ = run_turn(principal, text=" Where do I live? ", model=ScriptedModel(say("?")))
+    assert isinstance(started, TurnStarted)
+    (asked,) = remembered.asked
+    assert asked["query"] == " Where do I live? "
+    assert asked["exclude_episode_ids"] == (started.episode_id,)
+    assert (asked["session_id"], asked["limit"], asked["token_budget"]) == (started.session_id, 5, 2_000)
+
+
+def test_the_recall_goes_to_the_model_as_a_tool_call_of_its_own(principal: Principal, remembered: FakeRecall) -> None:
+    remembered.items = [recalled("Lives in Edinburgh", key="home_city")]
+    model = ScriptedModel(say("In Edinburgh."))
+    list(run_turn(principal, text="Where do I live?", model=model))
+    system, user, called, result = model.sent[0]
+    assert (system["role"], user["content"]) == ("system", "Where do I live?")
+    assert called["tool_calls"][0]["function"]["name"] == "recall_memory"
+    assert result["tool_call_id"] == called["tool_calls"][0]["id"]
+    assert json.loads(result["content"])["memories"][0]["text"] == "Lives in Edinburgh"
+
+
+def test_the_transcript_tells_which_memories_were_used(principal: Principal, remembered: FakeRecall) -> None:
+    fact = remember_fact(principal, text="Lives in Edinburgh")
+    remembered.items = [recalled("Lives in Edinburgh", memory_id=fact.memory_id, reasons=("same words",))]
+    *_, finished = run_turn(principal, text="Where do I live?", model=ScriptedModel(say("In Edinburgh.")))
+    (mention,) = only_turn(principal).having(Relation.RECALLED)
+    assert (mention.memory_id, mention.reasons) == (fact.memory_id, ("same words",))
+    assert isinstance(finished, TurnFinished)
+    assert finished.used == 1
+
+
+def test_a_written_fact_is_told_and_rests_on_what_was_said(principal: Principal, remembered: FakeRecall) -> None:
+    model = ScriptedModel(call("write_memory", text="Lives in Oslo", key="home_city"), say("Noted."))
+    events = list(run_turn(principal, text="I moved to Oslo", model=model))
+    (written,) = (event for event in events if isinstance(event, MemoryWritten))
+    fact = Fact.objects.get()
+    assert (written.text, written.outcome.memory_id) == ("Lives in Oslo", fact.pk)
+    assert fact.supporting_episodes.get().text == "I moved to Oslo"
+    assert AuditEvent.objects.get(action="fact.created").actor_kind == "agent"
+    assert json.loads(model.sent[1][-1]["content"])["result"] == "created"
+
+
+def test_a_replaced_fact_is_told_with_its_words(principal: Principal, remembered: FakeRecall) -> None:
+    old = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    model = ScriptedModel(call("write_memory", text="Lives in Oslo", supersedes_ids=[old.memory_id]), say("Noted."))
+    events = list(run_turn(principal, text="I moved to Oslo", model=model))
+    (written,) = (event for event in events if isinstance(event, MemoryWritten))
+    assert written.superseded == ((old.memory_id, "Lives in Bristol"),)
+    assert Fact.objects.get(pk=old.memory_id).status == Status.SUPERSEDED
+    assert isinstance(events[-1], TurnFinished)
+    assert (events[-1].wrote, events[-1].replaced) == (1, 1)
+
+
+def test_text_around_tool_calls_is_one_answer(principal: Principal, remembered: FakeRecall) -> None:
+    looking = [Text("Let me look."), ToolCall("recall_memory", '{"query": "tea"}'), Finished(StopReason.TOOL_CALLS)]
+    events = list(run_turn(principal, text="Tea?", model=ScriptedModel(looking, say("Green", " tea."))))
+    assert text_of(events) == only_turn(principal).answer == "Let me look.\n\nGreen tea."
+    assert [event.automatic for event in events if isinstance(event, MemoriesRecalled)] == [True, False]
+
+
+def test_endless_tool_calls_end(principal: Principal, remembered: FakeRecall) -> None:
+    model = ScriptedModel(call("recall_memory", query="tea"))
+    failed = failure(list(run_turn(principal, text="Tea?", model=model)))
+    assert "kept calling tools" in failed.message
+    assert model.may_call == [True] * (MAX_AGENT_STEPS - 1) + [False]
+    assert len(remembered.asked) == MAX_AGENT_STEPS
+    assert only_turn(principal).answer_state is MessageState.FAILED
+
+
+def test_too_many_calls_at_once_are_not_all_made(principal: Principal, remembered: FakeRecall) -> None:
+    many: list[Output] = [ToolCall("recall_memory", '{"query": "tea"}')] * 11
+    model = ScriptedModel([*many, Finished(StopReason.TOOL_CALLS)], say("Done."))
+    list(run_turn(principal, text="Tea?", model=model))
+    assert len(remembered.asked) == 1 + 8
+    assert "Too many calls" in model.sent[1][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sentence", "kept"),
+    [
+        pytest.param(say(), "empty answer", "", id="empty"),
+        pytest.param(say(" ", "\n"), "empty answer", " \n", id="blank"),
+        pytest.param([Text("So"), Finished(StopReason.LENGTH)], "too long", "So", id="out of tokens"),
+        pytest.param([Text("So"), Finished(StopReason.CONTENT_FILTER)], "content filter", "So", id="filtered"),
+        pytest.param(say("x" * MAX_ANSWER_CHARACTERS, "y"), "too long", "x" * MAX_ANSWER_CHARACTERS, id="endless"),
+    ],
+)
+def test_no_whole_answer_is_a_failure_that_keeps_the_rest(
+    principal: Principal, remembered: FakeRecall, outputs: list[Output], sentence: str, kept: str
+) -> None:
+    failed = failure(list(run_turn(principal, text="Hello", model=ScriptedModel(outputs))))
+    view = only_turn(principal)
+    assert sentence in failed.message
+    assert (view.answer, view.answer_state, view.error) == (kept, MessageState.FAILED, failed.message)
+
+
+def test_a_fault_of_our_own_is_one_plain_sentence(
+    principal: Principal, remembered: FakeRecall, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Sequence[ChatMessage]) -> list[Output]:
+        raise RuntimeError("the secret of the house")
+
+    failed = failure(list(run_turn(principal, text="Hello", model=ScriptedModel(broken))))
+    assert failed.retryable
+    assert "secret" not in failed.message + only_turn(principal).error
+    assert "RuntimeError" in caplog.text
+
+
+def test_a_degraded_recall_is_told_and_the_answer_goes_on(principal: Principal, remembered: FakeRecall) -> None:
+    remembered.degraded = True
+    events = list(run_turn(principal, text="Hello", model=ScriptedModel(say("Hi"))))
+    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.DEGRADED]
+    assert only_turn(principal).degraded
+    assert text_of(events) == "Hi"
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_closing_at_any_event_keeps_exactly_what_was_given_out(
+    principal: Principal, remembered: FakeRecall, number: int
+) -> None:
+    model = ScriptedModel(call("write_memory", text="Likes tea"), say("A", "B", "C"))
+    events = run_turn(principal, text="I like tea", model=model)
+    given = [next(events) for _ in range(number)]
+    events.close()
+    view = only_turn(principal)
+    ended = isinstance(given[-1], TurnFinished)
+    assert view.answer == text_of(given)
+    assert view.answer_state is (MessageState.COMPLETE if ended else MessageState.CUT_OFF)
+    assert Episode.objects.count() == 1
+
+
+def test_a_dropped_answer_is_cut_off_too(principal: Principal, remembered: FakeRecall) -> None:
+    events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
+    while not isinstance(next(events), TextDelta):
+        pass
+    del events
+    assert only_turn(principal).answer_state is MessageState.CUT_OFF
+
+
+class Killed(BaseException):
+    """What no code handles, like a signal."""
+
+
+@pytest.mark.parametrize("again", [1, 2])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (answering, "transcript"),
+        (tools, "recall"),
+        (record, "add_tool_step"),
+        (record, "add_tool_result"),
+        (tools, "remember_fact"),
+        (record, "finish_turn"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_killed_turn_can_be_answered_and_says_nothing_twice(
+    principal: Principal, remembered: FakeRecall, module: ModuleType, name: str, again: int
+) -> None:
+    chosen = uuid4()
+    writing = call("write_memory", text="Likes tea")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, name, killing(getattr(module, name), at=again))
+        with suppress(Killed):
+            list(run_turn(principal, text="I like tea", turn_id=chosen, model=ScriptedModel(writing, say("Noted."))))
+    assert only_turn(principal).answer_state in (None, MessageState.COMPLETE)
+    events = list(run_turn(principal, text="I like tea", turn_id=chosen, model=ScriptedModel(writing, say("Noted."))))
+    assert text_of(events) == only_turn(principal).answer == "Noted."
+    assert (Episode.objects.count(), Fact.objects.count()) == (1, 1)
+
+
+def killing(function: Callable[P, R], *, at: int) -> Callable[P, R]:
+    """`function`, whose call number `at` the process does not survive."""
+    calls = count(1)
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if next(calls) == at:
+            raise Killed
+        return function(*args, **kwargs)
+
+    return called
+
+
+def test_the_same_turn_again_gives_the_stored_answer(principal: Principal, remembered: FakeRecall) -> None:
+    chosen = uuid4()
+    model = ScriptedModel(say("Hi"))
+    first = list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
+    again = list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
+    assert text_of(again) == "Hi"
+    assert isinstance(again[-1], TurnFinished)
+    assert again[0] == first[0]
+    assert (len(model.sent), Episode.objects.count()) == (1, 1)
+
+
+def test_a_failed_turn_is_told_again_as_failed_and_can_be_retried(principal: Principal, remembered: FakeRecall) -> None:
+    chosen = uuid4()
+    model = ScriptedModel(say(), say("Hi"))
+    list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
+    assert failure(list(run_turn(principal, text="Hello", turn_id=chosen, model=model))).retryable
+    assert text_of(run_turn(principal, text="Hello", turn_id=chosen, retry=True, model=model)) == "Hi"
+    assert Episode.objects.count() == 1
+    assert only_turn(principal).answer_state is MessageState.COMPLETE
+
+
+def test_a_cut_off_turn_can_be_retried_by_its_number(principal: Principal, remembered: FakeRecall) -> None:
+    events = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
+    started = next(events)
+    assert isinstance(started, TurnStarted)
+    events.close()
+    again = retry_turn(principal, session_id=started.session_id, turn=started.turn, model=ScriptedModel(say("Hi")))
+    assert text_of(again) == only_turn(principal).answer == "Hi"
+
+
+def test_a_complete_answer_is_not_made_again(principal: Principal, remembered: FakeRecall) -> None:
+    started, *_ = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
+    assert isinstance(started, TurnStarted)
+    with pytest.raises(Conflict):
+        retry_turn(principal, session_id=started.session_id, turn=1)
+
+
+def test_two_turns_at_once_do_not_mix(principal: Principal, remembered: FakeRecall) -> None:
+    session = start_session(principal).pk
+    models = [ScriptedModel(say(*word)) for word in ("one", "two")]
+    streams = [
+        run_turn(principal, text=f"Turn {n}", session_id=session, model=model) for n, model in enumerate(models, 1)
+    ]
+    interleave(*streams)
+    first, second = transcript(principal, session)
+    assert [(view.text, view.answer) for view in (first, second)] == [("Turn 1", "one"), ("Turn 2", "two")]
+    assert "Turn 2" not in json.dumps(models[0].sent)
+    assert "(No answer was given.)" in json.dumps(models[1].sent)
+
+
+def interleave(*streams: Iterator[Event]) -> None:
+    """Read one event of each in turn until all have ended."""
+    left = list(streams)
+    while left:
+        left = [stream for stream in left if next(stream, None) is not None]
+
+
+def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembered: FakeRecall) -> None:
+    chosen = uuid4()
+    slow = run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("s", "low")))
+    given = [next(slow) for _ in range(5)]
+    quick = list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
+    assert "answered elsewhere" in failure([*given, *slow]).message
+    assert only_turn(principal).answer == text_of(quick) == "quick"
+
+
+def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remembered: FakeRecall) -> None:
+    events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
+    started = next(events)
+    assert isinstance(started, TurnStarted)
+    forget_session(principal, session_id=started.session_id)
+    assert "deleted" in failure(list(events)).message
+    assert not Message.objects.exists()
+
+
+def test_an_exchange_that_erased_something_is_erased_with_it(principal: Principal, remembered: FakeRecall) -> None:
+    list(
+        run_turn(
+            principal,
+            text="I live in Bristol",
+            model=ScriptedModel(call("write_memory", text="Lives in Bristol"), say("Ok")),
+        )
+    )
+    fact = Fact.objects.get()
+    model = ScriptedModel(call("forget_memory", memory_id=fact.pk), say("I forgot that you live in Bristol."))
+    events = list(run_turn(principal, text="Forget that I live in Bristol", model=model))
+    (forgotten,) = (event for event in events if isinstance(event, MemoryForgotten))
+    assert forgotten.text == "Lives in Bristol"
+    assert not Fact.objects.exists()
+    assert not Episode.objects.exists()
+    assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
+    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.ERASED]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("", "message"),
+        ("\x00", "message"),
+        ("\ud800", "message"),
+        ("x" * 1_000_000, "message"),
+        ("\u200f \n", "message"),
+    ],
+    ids=["empty", "NUL", "lone surrogate", "a megabyte", "nothing visible"],
+)
+def test_what_cannot_be_stored_is_refused_at_once(principal: Principal, text: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        run_turn(principal, text=text)
+    assert caught.value.field == field
+    assert not Message.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "\u202eright to left", "a\u0301\U0001f9d1‍🚀", "x" * 32_000]
+)
+def test_odd_words_are_stored_as_they_are(principal: Principal, remembered: FakeRecall, text: str) -> None:
+    list(run_turn(principal, text=text, model=ScriptedModel(say(text[:100]))))
+    assert Episode.objects.get().text == only_turn(principal).text == text
+
+
+def test_run_turn_isolates_other_members(principal: Principal, other_member: Principal, remembered: FakeRecall) -> None:
+    session = start_session(other_member).pk
+    with pytest.raises(NotFound):
+        run_turn(principal, text="Hello", session_id=session)
+    with pytest.raises(NotFound):
+        retry_turn(principal, session_id=session, turn=1)
+
+
+def test_run_turn_isolates_other_tenants(
+    principal: Principal, other_tenant_member: Principal, remembered: FakeRecall
+) -> None:
+    session = start_session(other_tenant_member).pk
+    with pytest.raises(NotFound):
+        run_turn(principal, text="Hello", session_id=session)
+    with pytest.raises(NotFound):
+        retry_turn(principal, session_id=session, turn=1)

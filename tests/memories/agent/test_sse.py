@@ -1,0 +1,120 @@
+"""Events on the wire: one frame each, in the documented shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from memories.agent import sse
+from memories.agent.events import (
+    Doing,
+    Event,
+    MemoriesRecalled,
+    MemoryForgotten,
+    MemoryWritten,
+    Notice,
+    NoticeKind,
+    Stage,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from memories.models import MessageState
+from memories.types import Kind, Recall, WriteOutcome, WriteResult
+
+from .conftest import recalled
+
+A, B, C = (UUID(int=number) for number in (1, 2, 3))
+RECALL = Recall(A, "tea?", (recalled("Likes tea", memory_id=B, key="drink", reasons=("same words",)),), False, 2.04)
+WRITTEN = WriteOutcome(WriteResult.SUPERSEDED, Kind.SEMANTIC, A, (B,), "said in chat")
+
+SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
+    (
+        TurnStarted(A, 1, B, None),
+        "turn_started",
+        {"session_id": str(A), "turn": 1, "message_id": str(B), "episode_id": None},
+    ),
+    (Stage(Doing.THINKING), "stage", {"doing": "thinking"}),
+    (Notice(NoticeKind.DEGRADED, "Less."), "notice", {"kind": "degraded", "text": "Less."}),
+    (TextDelta("Hi\n"), "text_delta", {"text": "Hi\n"}),
+    (
+        MemoryWritten(WRITTEN, "Lives in Oslo", "home_city", ((B, "Lives in Bergen"),)),
+        "memory_written",
+        {
+            "result": "superseded",
+            "kind": "semantic",
+            "id": str(A),
+            "key": "home_city",
+            "text": "Lives in Oslo",
+            "reason": "said in chat",
+            "superseded": [{"id": str(B), "text": "Lives in Bergen"}],
+        },
+    ),
+    (
+        MemoryForgotten(Kind.SEMANTIC, A, "Likes tea", ((Kind.SEMANTIC, A), (Kind.EPISODIC, B))),
+        "memory_forgotten",
+        {
+            "kind": "semantic",
+            "id": str(A),
+            "text": "Likes tea",
+            "erased": [{"kind": "semantic", "id": str(A)}, {"kind": "episodic", "id": str(B)}],
+        },
+    ),
+    (
+        TurnFinished(A, MessageState.COMPLETE, 12.345, 4, 1, 1),
+        "turn_finished",
+        {"message_id": str(A), "state": "complete", "took_ms": 12.3, "used": 4, "wrote": 1, "replaced": 1},
+    ),
+    (TurnFailed("No.", retryable=True), "turn_failed", {"message": "No.", "retryable": True}),
+]
+
+
+@pytest.mark.parametrize(("event", "name", "members"), SHAPES, ids=[name for _, name, _ in SHAPES])
+def test_each_event_has_its_documented_shape(event: Event, name: str, members: dict[str, Any]) -> None:
+    assert sse.to_json(event) == {"type": name, **members}
+
+
+def test_recalled_memories_come_with_when_and_why() -> None:
+    told = sse.to_json(MemoriesRecalled(RECALL, automatic=True))
+    (item,) = told.pop("items")
+    assert told == {
+        "type": "memories_recalled", "automatic": True, "trace_id": str(A), "query": "tea?", "degraded": False,
+        "took_ms": 2.0,
+    }  # fmt: skip
+    assert (item["id"], item["since"], item["until"]) == (str(B), "2026-03-03T09:30:00+00:00", None)
+    assert (item["key"], item["status"], item["reasons"]) == ("drink", "active", ["same words"])
+    assert "signals" not in item
+
+
+def test_every_member_is_in_the_documentation() -> None:
+    events = [*(event for event, _, _ in SHAPES), MemoriesRecalled(RECALL, automatic=True)]
+    members = {member for event in events for member in sse.to_json(event)} | set(sse.item_to_json(RECALL.items[0]))
+    assert [member for member in sorted(members) if member not in (sse.__doc__ or "")] == []
+
+
+def test_a_frame_is_one_line_of_data_whatever_the_text() -> None:
+    frame = sse.frame(TextDelta('a\n\nevent: fake\r\u2028data: "x" 🍵')).decode()
+    head, data, *rest = frame.split("\n")
+    assert (head, rest) == ("event: text_delta", ["", ""])
+    assert json.loads(data.removeprefix("data: "))["text"] == 'a\n\nevent: fake\r\u2028data: "x" 🍵'
+
+
+def test_closing_the_frames_closes_the_events() -> None:
+    closed: list[bool] = []
+
+    def events() -> Generator[Event]:
+        try:
+            yield TextDelta("a")
+            yield TextDelta("b")
+        finally:
+            closed.append(True)
+
+    frames = sse.frames(events())
+    next(frames)
+    frames.close()
+    assert closed == [True]
