@@ -1,0 +1,151 @@
+"""`manage.py import_conversation`: the forms, twice, and one clear sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from memories.models import Episode, Message, OutboxEntry, Session
+from memories.search.outbox import pending
+from memories.types import Owner
+from tenants.models import Membership
+from tenants.principal import Principal
+from tests.memories.management.conftest import Run, arguments_of
+
+pytestmark = pytest.mark.django_db
+
+Write = Callable[[str | bytes], Path]
+
+
+def lines(count: int, bad: int = 0) -> str:
+    """`count` lines of a conversation, number `bad` (from 1) spoilt."""
+    spoken = [
+        {"session": "s", "role": ("user", "assistant")[n % 2], "content": f"line {n}", "timestamp": 1_750_000_000 + n}
+        for n in range(count)
+    ]
+    written = [json.dumps(each) for each in spoken]
+    if bad:
+        written[bad - 1] = '{"session": "s", "role": "user"'
+    return "\n".join(written)
+
+
+LOCOMO = [
+    {
+        "sample_id": f"talk-{n}",
+        "conversation": {
+            "speaker_a": "Ines",
+            "speaker_b": "Olaf",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [{"speaker": "Ines", "dia_id": "D1:1", "text": f"Hello {n}"}],
+        },
+    }
+    for n in range(2)
+]
+
+
+def test_a_conversation_becomes_sessions_and_episodes(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    said = run("import_conversation", write(lines(4)), *named, "--format=jsonl")
+    assert said == "Imported 4 messages in 1 new sessions; 2 became episodes.\n"
+    assert [row.text for row in Episode.objects.of(principal)] == ["line 0", "line 2"]
+
+
+def test_afterwards_the_search_index_is_warm(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    run("import_conversation", write(lines(4)), *named, "--format=jsonl")
+    assert not pending(Owner(principal.tenant_id, principal.user_id)).exists()
+    assert all(row.embedding for row in Episode.objects.of(principal))
+
+
+def test_the_same_file_again_adds_nothing(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    first, second = (
+        json.loads(run("import_conversation", write(lines(4)), *named, "--format=jsonl", "--json")) for _ in range(2)
+    )
+    assert (first["episodes"], first["known"]) == (2, 0)
+    assert (second["sessions"], second["messages"], second["episodes"], second["known"]) == (0, 0, 0, 4)
+    assert Message.objects.of(principal).count() == 4
+
+
+def test_one_conversation_of_several_or_all(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    run("import_conversation", write(json.dumps(LOCOMO)), *named, "--format=locomo", "--conversation=1")
+    assert [row.text for row in Episode.objects.of(principal)] == ["Hello 1"]
+    run("import_conversation", write(json.dumps(LOCOMO)), *named, "--format=locomo")
+    assert sorted(row.text for row in Episode.objects.of(principal)) == ["Hello 0", "Hello 1"]
+    assert {row.speaker for row in Episode.objects.of(principal)} == {"Ines"}
+
+
+def test_an_account_export_is_read(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    message = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi"]}, "create_time": 1.75e9}
+    export = [{"id": "c", "title": "T", "current_node": "n", "mapping": {"n": {"parent": None, "message": message}}}]
+    run("import_conversation", write(json.dumps(export)), *named, "--format=chatgpt")
+    assert Session.objects.of(principal).get().title == "T"
+
+
+def test_a_bad_line_is_named_and_leaves_nothing(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    with pytest.raises(CommandError, match="Line 500: is not valid JSON"):
+        run("import_conversation", write(lines(600, bad=500)), *named, "--format=jsonl")
+    assert not any(model.objects.of(principal).exists() for model in (Session, Message, Episode))
+    assert not OutboxEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "more", "sentence"),
+    [
+        pytest.param("", "locomo", [], "File: is empty", id="empty"),
+        pytest.param("{", "locomo", [], "File: is not valid JSON", id="not JSON"),
+        pytest.param(b"\xff\xfe", "chatgpt", [], "File: is not valid UTF-8", id="not UTF-8"),
+        pytest.param(json.dumps(LOCOMO), "chatgpt", [], "File: is no conversations.json", id="another form"),
+        pytest.param(json.dumps(LOCOMO), "jsonl", [], "Line 1: must be a JSON object", id="no lines"),
+        pytest.param("[]", "locomo", [], "File: is not in LoCoMo's form", id="an empty list"),
+        pytest.param(
+            json.dumps(LOCOMO), "locomo", ["--conversation=2"], "no number 2; this file has 0 to 1", id="no such"
+        ),
+        pytest.param(
+            lines(1), "jsonl", ["--conversation=1"], "no number 1; this file has 1, from 0", id="no such session"
+        ),
+        pytest.param("x" * 1_000_001, "jsonl", [], "Line 1: is longer than 1,000,000 bytes", id="a huge line"),
+    ],
+)
+def test_a_bad_file_is_answered_by_one_sentence(
+    run: Run, named: Any, write: Write, content: str | bytes, form: str, more: list[str], sentence: str
+) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        run("import_conversation", write(content), *named, f"--format={form}", *more)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("missing", "missing: No such file or directory"), (".", ": Is a directory")]
+)
+def test_a_file_that_cannot_be_read_is_named(run: Run, named: Any, tmp_path: Path, name: str, sentence: str) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        run("import_conversation", tmp_path / name, *named, "--format=jsonl")
+
+
+def test_an_unknown_member_is_answered_without_naming_anybody(run: Run, membership: Membership, write: Write) -> None:
+    tenant, _ = arguments_of(membership)
+    with pytest.raises(CommandError) as raised:
+        run("import_conversation", write(lines(1)), tenant, "--user=nobody", "--format=jsonl")
+    assert "username, e-mail address, external id or id" in str(raised.value)
+    assert membership.user.username not in str(raised.value)
+
+
+def test_the_import_isolates_other_tenants(
+    run: Run, membership: Membership, make_member: Any, write: Write, principal: Principal
+) -> None:
+    """A member of another tenant cannot be named in this one, not even by their id."""
+    tenant, _ = arguments_of(membership)
+    for stranger in (make_member().user.username, str(make_member().user.pk)):
+        with pytest.raises(CommandError, match="no active member"):
+            run("import_conversation", write(lines(1)), tenant, f"--user={stranger}", "--format=jsonl")
+    assert not Episode.objects.filter(tenant_id=principal.tenant_id).exists()
+
+
+def test_the_import_isolates_other_members(
+    run: Run, named: Any, write: Write, principal: Principal, other_member: Principal
+) -> None:
+    run("import_conversation", write(lines(2)), *named, "--format=jsonl")
+    assert Episode.objects.of(principal).count() == 1
+    assert not Episode.objects.of(other_member).exists()

@@ -1,0 +1,117 @@
+"""`manage.py import_memories` and `export_memories`: in, out, in again; to a pipe and to a file."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from memories.models import CatalogEntry, Episode, Fact
+from memories.search.outbox import pending
+from memories.types import Owner
+from tenants.models import Membership
+from tenants.principal import Principal
+from tests.memories.management.conftest import Run, arguments_of
+
+pytestmark = pytest.mark.django_db
+
+Write = Callable[[str | bytes], Path]
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "e1", "kind": "episodic", "text": "We left Bristol.", "session": "s", "happened_at": "2025-05-01T09:00:00Z"},
+    {"id": "f1", "kind": "semantic", "text": "Lives in Bristol", "key": "home_city", "valid_from": "2024-01-01"},
+    {
+        "id": "f2",
+        "kind": "semantic",
+        "text": "Lives in Leeds",
+        "key": "home_city",
+        "valid_from": "2025-05-01",
+        "supersedes": ["f1"],
+    },
+    {"id": "p1", "kind": "procedural", "title": "Move house", "steps": ["Pack", "Label", "Go"], "text": "How we move."},
+    {"id": "c1", "kind": "catalog", "title": "Removals", "text": "We move households."},
+]
+
+
+def lines(records: list[dict[str, Any]]) -> str:
+    """The records as a file."""
+    return "\n".join(map(json.dumps, records))
+
+
+def told(line: str) -> dict[str, Any]:
+    """A line of an export without its ids, which each owner has their own of."""
+    return {key: value for key, value in json.loads(line).items() if key not in ("id", "session", "supersedes")}
+
+
+def test_memories_of_all_kinds_come_in_and_are_searchable(
+    run: Run, named: Any, write: Write, principal: Principal
+) -> None:
+    said = run("import_memories", write(lines(RECORDS)), *named)
+    assert said == "Imported 1 episodes, 2 facts, 1 playbooks, 1 catalog entries.\n"
+    assert Fact.objects.of(principal).get(text="Lives in Bristol").superseded_by is not None
+    assert CatalogEntry.objects.visible_to(principal).get().embedding
+    owners = Owner(principal.tenant_id, principal.user_id), Owner(principal.tenant_id, None)
+    assert not pending(*owners).exists()
+
+
+def test_the_same_file_again_adds_nothing(run: Run, named: Any, write: Write) -> None:
+    first, second = (json.loads(run("import_memories", write(lines(RECORDS)), *named, "--json")) for _ in range(2))
+    assert (first["facts"], first["catalog_entries"], first["known"]) == (2, 1, 0)
+    assert (second["facts"], second["catalog_entries"], second["known"]) == (0, 0, 5)
+
+
+def test_an_export_imports_into_a_fresh_member_and_exports_the_same(
+    run: Run, named: Any, write: Write, make_member: Any
+) -> None:
+    fresh = arguments_of(make_member(name="Ada"))
+    run("import_memories", write(lines(RECORDS)), *named)
+    first = run("export_memories", *named, "--catalog")
+    run("import_memories", write(first), *fresh)
+    second = run("export_memories", *fresh, "--catalog")
+    assert [told(line) for line in second.splitlines()] == [told(line) for line in first.splitlines()]
+    assert len(first.splitlines()) == 5
+
+
+def test_an_export_to_a_file_is_private_and_whole(run: Run, named: Any, write: Write, tmp_path: Path) -> None:
+    run("import_memories", write(lines(RECORDS)), *named)
+    target = tmp_path / "memories.jsonl"
+    assert run("export_memories", target, *named) == ""
+    assert len(target.read_text().splitlines()) == 4
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert {path.name for path in tmp_path.glob("*memories.jsonl*")} == {"memories.jsonl"}
+
+
+def test_an_export_without_a_place_to_write_is_one_sentence(run: Run, named: Any, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file or directory"):
+        run("export_memories", tmp_path / "nowhere" / "memories.jsonl", *named)
+
+
+def test_a_bad_line_is_named_and_leaves_nothing(run: Run, named: Any, write: Write, principal: Principal) -> None:
+    many = [{"kind": "semantic", "text": f"Fact {n}"} for n in range(40)]
+    with pytest.raises(CommandError, match="Line 42: \"supersedes\" names 'ghost'"):
+        run("import_memories", write(lines([RECORDS[0], *many, RECORDS[2] | {"supersedes": ["ghost"]}])), *named)
+    assert not Fact.objects.of(principal).exists()
+    assert not Episode.objects.of(principal).exists()
+
+
+def test_an_export_isolates_other_members(
+    run: Run, named: Any, write: Write, tenant: Any, make_member: Any, membership: Membership
+) -> None:
+    run("import_memories", write(lines(RECORDS[:4])), *named)
+    assert run("export_memories", *arguments_of(make_member(tenant, name="Bob"))) == ""
+
+
+def test_an_export_isolates_other_tenants(run: Run, named: Any, write: Write, make_member: Any) -> None:
+    run("import_memories", write(lines(RECORDS)), *named)
+    assert run("export_memories", *arguments_of(make_member()), "--catalog") == ""
+
+
+def test_a_member_who_is_no_longer_active_is_nobody(run: Run, named: Any, membership: Membership) -> None:
+    Membership.objects.filter(pk=membership.pk).update(is_active=False)
+    with pytest.raises(CommandError, match="There is no active member"):
+        run("export_memories", *named)
