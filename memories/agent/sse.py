@@ -14,7 +14,8 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints)
     turn_failed       message, retryable (bool)
 
-    item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title, key, speaker,
+    item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title,
+                      key, speaker,
                       since|null, until|null, status, scope, session_id|null, superseded_by|null, retracted (bool),
                       confidence|null, trigger, steps: [str], success_count, failure_count, reasons: [str]
 
