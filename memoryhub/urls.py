@@ -10,6 +10,7 @@ urlpatterns = [
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("", include("tenants.urls")),
+    path("", include("memories.chat.urls")),
     path("admin/", admin.site.urls),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),
