@@ -26,8 +26,7 @@ that they do not know.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from memories.agent.events import (
@@ -59,11 +58,14 @@ _TYPES: dict[type[Event], str] = {
 }
 
 
-def frames(events: Generator[Event]) -> Generator[bytes]:
+def frames(events: Iterator[Event]) -> Generator[bytes]:
     """The body of a `text/event-stream` response. Closing it closes `events`, so a turn learns that nobody listens."""
-    with closing(events):
+    try:
         for event in events:
             yield frame(event)
+    finally:
+        if isinstance(events, Generator):
+            events.close()
 
 
 def frame(event: Event) -> bytes:

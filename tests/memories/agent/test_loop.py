@@ -135,7 +135,11 @@ def test_a_replaced_fact_is_told_with_its_words(principal: Principal, remembered
 
 
 def test_text_around_tool_calls_is_one_answer(principal: Principal, remembered: FakeRecall) -> None:
-    looking = [Text("Let me look."), ToolCall("recall_memory", '{"query": "tea"}'), Finished(StopReason.TOOL_CALLS)]
+    looking: list[Output] = [
+        Text("Let me look."),
+        ToolCall("recall_memory", '{"query": "tea"}'),
+        Finished(StopReason.TOOL_CALLS),
+    ]
     events = list(run_turn(principal, text="Tea?", model=ScriptedModel(looking, say("Green", " tea."))))
     assert text_of(events) == only_turn(principal).answer == "Let me look.\n\nGreen tea."
     assert [event.automatic for event in events if isinstance(event, MemoriesRecalled)] == [True, False]

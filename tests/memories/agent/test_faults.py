@@ -1,0 +1,205 @@
+"""A turn against an endpoint that misbehaves: one clear failure, what was said and streamed is kept, no key is seen."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+from django.core.serializers import serialize
+
+from memories.agent.events import Event, MemoryWritten, Stage, TextDelta, TurnFailed, TurnFinished, TurnStarted
+from memories.agent.llm.openai_chat import OpenAIChat
+from memories.agent.loop import retry_turn, run_turn
+from memories.agent.sse import to_json
+from memories.constants import MAX_AGENT_STEPS
+from memories.models import Episode, Fact, Message, MessageState
+from memories.selectors.sessions import TurnView, transcript
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+from tests.openai_server import (
+    KEY,
+    Call,
+    Cut,
+    HangUp,
+    OpenAIServer,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Stall,
+    openai_server,
+    until,
+)
+
+from .conftest import text_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("remembered")]
+
+ANSWER = Say(["We ", "shall ", "see."])
+WRITE = Call([("write_memory", '{"text": "Likes tea"}')])
+
+
+@contextmanager
+def model_at(*script: Reply) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
+    with openai_server(*script) as server:
+        model = OpenAIChat(
+            name="m", base_url=server.base_url, api_key=KEY, stall_seconds=0.2, answer_seconds=2, retry_seconds=0.01
+        )
+        try:
+            yield model, server
+        finally:
+            model.close()
+
+
+def say(principal: Principal, *script: Reply) -> list[Event]:
+    with model_at(*script) as (model, _):
+        return list(run_turn(principal, text="I like tea", model=model))
+
+
+def only_turn(principal: Principal) -> TurnView:
+    (message,) = Message.objects.of(principal).filter(step=0)
+    (view,) = transcript(principal, message.session_id)
+    return view
+
+
+FAULTS = [
+    pytest.param([Refuse(401, message=f"wrong {KEY}")], "", False, id="wrong key"),
+    pytest.param([Refuse(429, headers={"Retry-After": "0.01"})], "", True, id="rate limit"),
+    pytest.param([Refuse(500)], "", True, id="server error"),
+    pytest.param([HangUp()], "", True, id="no reply"),
+    pytest.param([Stall(ANSWER, 0)], "", True, id="stalled before the first word"),
+    pytest.param([Stall(ANSWER, 3)], "We shall ", True, id="stalled in the middle"),
+    pytest.param([Cut(ANSWER, until(ANSWER, b"see."))], "We shall ", True, id="cut in the middle"),
+    pytest.param([Cut(ANSWER, 10)], "", True, id="cut at the first bytes"),
+    pytest.param([Raw(b"data: {nonsense\n\n")], "", True, id="nonsense"),
+    pytest.param([Say([])], "", True, id="empty"),
+    pytest.param([Say(["No."], finish="content_filter")], "No.", False, id="filtered"),
+    pytest.param([Say(["So"], finish="length")], "So", True, id="out of tokens"),
+    pytest.param([WRITE], "", True, id="endless tool calls"),
+    pytest.param([WRITE, Refuse(500)], "", True, id="an error after a tool"),
+    pytest.param([Cut(WRITE, until(WRITE, b"tea"))], "", True, id="cut in a tool call"),
+]
+
+
+@pytest.mark.parametrize(("script", "streamed", "retryable"), FAULTS)
+def test_a_fault_ends_the_turn_once_and_keeps_what_was_said(
+    principal: Principal, script: Sequence[Reply], streamed: str, retryable: bool
+) -> None:
+    events = say(principal, *script)
+    assert isinstance(events[0], TurnStarted)
+    (failed,) = (event for event in events if isinstance(event, TurnFailed | TurnFinished))
+    assert events[-1] is failed
+    assert isinstance(failed, TurnFailed)
+    view = only_turn(principal)
+    assert (view.answer, view.answer_state, view.error) == (streamed, MessageState.FAILED, failed.message)
+    assert (text_of(events), failed.retryable) == (streamed, retryable)
+    assert Episode.objects.get().text == "I like tea"
+
+
+@pytest.mark.parametrize(("script", "streamed", "retryable"), FAULTS)
+def test_no_fault_shows_the_key_or_the_address(
+    principal: Principal, script: Sequence[Reply], streamed: str, retryable: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", logger="memories"):
+        told = json.dumps([to_json(event) for event in say(principal, *script)])
+    stored = serialize("json", [*Message.objects.all(), *AuditEvent.objects.all(), *Episode.objects.all()])
+    for seen in (told, stored, "\n".join(record.getMessage() for record in caplog.records)):
+        assert KEY not in seen
+        assert "127.0.0.1" not in seen
+
+
+def test_a_retry_after_a_fault_answers_and_makes_no_second_episode(principal: Principal) -> None:
+    say(principal, Cut(ANSWER, until(ANSWER, b"see.")))
+    view = only_turn(principal)
+    with model_at(ANSWER) as (model, _):
+        assert text_of(retry_turn(principal, session_id=view.session_id, turn=1, model=model)) == "We shall see."
+    view = only_turn(principal)
+    assert (view.answer, view.error, len(view.steps)) == ("We shall see.", "", 2)
+    assert Episode.objects.count() == 1
+
+
+@pytest.mark.parametrize("size", range(0, until(ANSWER, b"[DONE]"), 61))
+def test_a_stream_cut_at_any_byte_leaves_no_half_message(principal: Principal, size: int) -> None:
+    events = say(principal, Cut(ANSWER, size))
+    view = only_turn(principal)
+    whole = isinstance(events[-1], TurnFinished)
+    assert view.answer_state is (MessageState.COMPLETE if whole else MessageState.FAILED)
+    assert view.answer == text_of(events)
+    assert "We shall see.".startswith(view.answer)
+
+
+@pytest.mark.parametrize("size", range(0, until(WRITE, b'"usage"'), 97))
+def test_a_tool_call_cut_at_any_byte_writes_all_or_nothing(principal: Principal, size: int) -> None:
+    events = say(principal, Cut(WRITE, size), ANSWER)
+    written = [event for event in events if isinstance(event, MemoryWritten)]
+    assert [fact.text for fact in Fact.objects.all()] == ["Likes tea"] * len(written)
+    assert isinstance(events[-1], TurnFinished if written else TurnFailed)
+
+
+def test_endless_tool_calls_are_bounded_at_the_endpoint(principal: Principal) -> None:
+    with model_at(WRITE) as (model, server):
+        list(run_turn(principal, text="I like tea", model=model))
+    choices = [request["tool_choice"] for request in server.requests]
+    assert choices == ["auto"] * (MAX_AGENT_STEPS - 1) + ["none"]
+    assert Fact.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param([("write_memory", "{not json")], id="no JSON"),
+        pytest.param([("write_memory", '["text"]')], id="no object"),
+        pytest.param([("write_memory", "[" * 5_000)], id="deep"),
+        pytest.param([("write_memory", '{"text": "\\u0000\\ud800"}')], id="unstorable"),
+        pytest.param([("write_memory", '{"text": NaN}')], id="not a number"),
+        pytest.param([("write_memory", '{"text": "x", "user_id": "another"}')], id="another owner"),
+        pytest.param([("drop_tables", "{}")], id="unknown tool"),
+        pytest.param([("", "")], id="no name"),
+        pytest.param([("forget_memory", '{"memory_id": "all"}')], id="no id"),
+        pytest.param([("recall_memory", '{"query": "x", "limit": 1000000}')], id="out of bounds"),
+    ],
+)
+def test_nonsense_calls_are_refused_in_words_and_the_answer_goes_on(
+    principal: Principal, calls: list[tuple[str, str]]
+) -> None:
+    with model_at(Call(calls), ANSWER) as (model, server):
+        events = list(run_turn(principal, text="I like tea", model=model))
+    assert isinstance(events[-1], TurnFinished)
+    assert text_of(events) == "We shall see."
+    answered = json.loads(server.requests[1]["messages"][-1]["content"])
+    assert answered.get("error") or answered["result"] == "created"
+    assert "\x00" not in json.dumps(list(Message.objects.values_list("tool_calls", flat=True)), ensure_ascii=False)
+
+
+def test_stopping_in_the_middle_ends_the_call_and_keeps_the_words(principal: Principal) -> None:
+    with model_at(Stall(ANSWER, 3)) as (model, _):
+        events = run_turn(principal, text="I like tea", model=model)
+        given = [next(event for event in events if isinstance(event, TextDelta)) for _ in range(2)]
+        started = time.monotonic()
+        events.close()
+        assert time.monotonic() - started < 1
+    view = only_turn(principal)
+    assert (view.answer, view.answer_state) == (text_of(given), MessageState.CUT_OFF)
+
+
+def test_a_refused_connection_is_told_within_the_bounds_of_retrying(principal: Principal) -> None:
+    model = OpenAIChat(name="m", base_url="http://user:hidden@127.0.0.1:9/v1", api_key=KEY, retry_seconds=0.01)
+    *_, failed = run_turn(principal, text="Hello", model=model)
+    model.close()
+    assert isinstance(failed, TurnFailed)
+    assert "cannot be reached" in failed.message
+    assert "hidden" not in failed.message
+
+
+def test_the_stages_name_what_is_happening(principal: Principal) -> None:
+    events = say(
+        principal,
+        Call([("write_memory", '{"text": "Likes tea"}')]),
+        Call([("recall_memory", '{"query": "tea"}')]),
+        ANSWER,
+    )
+    stages = [event.doing.value for event in events if isinstance(event, Stage)]
+    assert stages == ["recalling", "thinking", "writing", "thinking", "recalling", "thinking"]
