@@ -41,11 +41,19 @@ class Turn:
     happened_at: datetime
 
 
-def begin_turn(principal: Principal, *, text: str, session_id: UUID | None = None, turn_id: UUID | None = None) -> Turn:
+def begin_turn(
+    principal: Principal,
+    *,
+    text: str,
+    session_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    at: datetime | None = None,
+) -> Turn:
     """Store what the user said: session (if new), message, episode, audit, outbox, in one transaction.
 
     `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
-    nothing. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or session).
+    nothing. `at` is when it was said, if not now: the other writers of a turn take it too, for conversations that are
+    told afterwards. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or session).
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
@@ -59,12 +67,13 @@ def begin_turn(principal: Principal, *, text: str, session_id: UUID | None = Non
         if session_id:
             session = locked_session(principal, session_id)
         else:
-            session = create_session(principal, title=title_from(text))
+            session = create_session(principal, title=title_from(text), created_at=at)
         message = _append(
             principal,
             session,
             turn=_next_turn(session),
             message_id=message_id,
+            at=at,
             role=MessageRole.USER,
             speaker=principal.speaker,
             text=text,
@@ -89,6 +98,7 @@ def add_tool_step(
     tool_calls: Sequence[Mapping[str, Any]],
     text: str = "",
     after: UUID | None = None,
+    at: datetime | None = None,
 ) -> Message:
     """Store that the agent called tools: `tool_calls` are `{"id", "name", "arguments"}`."""
     with owner_lock(principal):
@@ -97,6 +107,7 @@ def add_tool_step(
             locked_session(principal, session_id),
             turn=turn,
             after=after,
+            at=at,
             role=MessageRole.ASSISTANT,
             text=text,
             tool_calls=[dict(call) for call in tool_calls],
@@ -114,6 +125,7 @@ def add_tool_result(
     written: Sequence[WriteOutcome] = (),
     forgotten: ForgetOutcome | None = None,
     after: UUID | None = None,
+    at: datetime | None = None,
 ) -> Message:
     """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
     with owner_lock(principal):
@@ -122,6 +134,7 @@ def add_tool_result(
             locked_session(principal, session_id),
             turn=turn,
             after=after,
+            at=at,
             role=MessageRole.TOOL,
             text=text,
             tool_call_id=tool_call_id,
@@ -142,6 +155,7 @@ def finish_turn(
     error: str = "",
     took_ms: float | None = None,
     after: UUID | None = None,
+    at: datetime | None = None,
 ) -> Message:
     """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory."""
     with owner_lock(principal):
@@ -150,6 +164,7 @@ def finish_turn(
             locked_session(principal, session_id),
             turn=turn,
             after=after,
+            at=at,
             role=MessageRole.ASSISTANT,
             text=text,
             state=state,
@@ -196,13 +211,14 @@ def _append(
     turn: int,
     message_id: UUID | None = None,
     after: UUID | None = None,
+    at: datetime | None = None,
     **columns: Any,
 ) -> Message:
     """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one."""
     last = session.messages.filter(turn=turn).order_by("-step").values_list("pk", "step").first()
     if after is not None and (last is None or last[0] != after):
         raise Conflict("This message was answered elsewhere meanwhile.")
-    now = timezone.now()
+    now = at or timezone.now()
     message = Message(
         pk=message_id or uuid.uuid4(),
         session=session,

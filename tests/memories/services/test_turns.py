@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -117,3 +118,13 @@ def test_of_two_that_answer_one_turn_the_slower_one_stops(principal: Principal) 
         finish(text="The slow one", after=slow.pk)
     (view,) = transcript(principal, turn.session_id)
     assert (view.answer, view.steps) == ("The quick one", ())
+
+
+def test_a_turn_can_be_told_afterwards(principal: Principal) -> None:
+    said = datetime(2024, 5, 1, 9, 30, tzinfo=UTC)
+    answered = said + timedelta(seconds=4)
+    turn = begin_turn(principal, text="Hello", at=said)
+    finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Hi", at=answered)
+    session = Session.objects.of(principal).get()
+    assert Episode.objects.of(principal).get().happened_at == turn.happened_at == said
+    assert (session.created_at, session.last_turn_at) == (said, answered)
