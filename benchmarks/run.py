@@ -57,20 +57,30 @@ def run(options: Namespace, folder: str) -> None:
         index(options.memories, progress)
         read_floor = ReadFloor(Path(folder), texts)
         questions = [writer.question() for _ in range(options.queries + WARM_UP)]
-        rows = [recalls("recall", owner, questions, read_floor, progress)]
+        rows = recalls("recall", owner, questions, read_floor, progress)
         rows += writes(owner, writer, WriteFloor(Path(folder)), options.writes, progress)
         index(options.writes * 2, progress)
         for _ in range(TAIL):
             remember_fact(owner, text=writer.fact())
-        rows.append(recalls(f"recall, {TAIL} just written", owner, questions, read_floor, progress))
+        rows += recalls(f"recall, {TAIL} just written", owner, questions, read_floor, progress)
     report(rows, options)
 
 
-def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> Row:
-    """Time recalls of one owner."""
-    row = beside(name, lambda question: recall(owner, question), floor.search, questions, progress)
-    recording.flush()
-    return row
+def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> list[Row]:
+    """Time recalls of one owner, and what follows each behind its answer: its trace and the use counts."""
+    spans, recorded, floors = zip(
+        *(
+            (
+                timed(lambda text: recall(owner, text), question),
+                timed(lambda _: recording.flush(), question),
+                timed(floor.search, question),
+            )
+            for question in progress.track(questions, description=name)
+        ),
+        strict=True,
+    )
+    bare = times_of(floors[WARM_UP:])
+    return [Row(name, times_of(spans[WARM_UP:]), bare), Row("… its recording", times_of(recorded[WARM_UP:]), bare)]
 
 
 def writes(owner: Principal, writer: Writer, floor: WriteFloor, count: int, progress: Progress) -> list[Row]:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("", include("tenants.urls")),
     path("", include("memories.chat.urls")),
+    path("api/v1/", include("memories.api.urls")),
     path("admin/", admin.site.urls),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),
