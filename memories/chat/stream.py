@@ -6,7 +6,7 @@ Invariant: closing the stream closes the turn, so that the agent stores what was
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from uuid import UUID
@@ -31,7 +31,7 @@ class Reader:
     csrf_token: str
 
 
-def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Iterator[bytes]:
+def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Generator[bytes]:
     """The frames of a turn that has begun."""
     try:
         yield sse.frame(started)

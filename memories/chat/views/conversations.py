@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from memories.chat.pages import member_page
 from memories.chat.sidebar import by_age
-from memories.chat.wording import counted
+from memories.chat.wording import counted, refusal
 from memories.errors import InvalidInput
 from memories.models import Session
 from memories.selectors.memories import list_memories
@@ -45,7 +45,7 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
         try:
             rename_session(principal, session_id=session_id, title=title)
         except InvalidInput as invalid:
-            error = f"The title {invalid.reason}"
+            error = refusal(invalid, "The title")
         else:
             messages.success(request, "Renamed.")
             return redirect("chat:session", session_id=session_id)

@@ -18,7 +18,7 @@ from memories.chat.details import details_of
 from memories.chat.history import states_of
 from memories.chat.pages import member_page, next_address
 from memories.chat.sections import SECTIONS
-from memories.chat.wording import sentence
+from memories.chat.wording import refusal
 from memories.errors import Conflict, InvalidInput
 from memories.models import CatalogEntry, Playbook
 from memories.selectors.memories import get_memory, messages_using
@@ -52,12 +52,15 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 @member_page
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """That is wrong: the text of the form takes its place."""
+    get_memory(principal, kind, memory_id)
     text = request.POST.get("text", "").replace("\r\n", "\n")
     try:
         outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
-    except (InvalidInput, Conflict) as error:
-        reason = error.reason if isinstance(error, InvalidInput) else str(error)
-        return _page(request, principal, kind, memory_id, correction=text, correction_error=sentence(reason))
+    except InvalidInput as error:
+        return _page(request, principal, kind, memory_id, correction=text, correction_error=refusal(error, "The text"))
+    except Conflict as error:
+        messages.error(request, str(error))
+        return redirect(address(kind, memory_id))
     messages.success(request, "Corrected. The old wording stays in the history, marked as wrong.")
     return redirect(next_address(request, address(kind, outcome.memory_id)))
 
@@ -66,10 +69,11 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 @member_page
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """No longer true, and nothing takes its place."""
+    get_memory(principal, kind, memory_id)
     try:
         retire_memory(principal, kind=kind, memory_id=memory_id, reason=request.POST.get("reason", "").strip())
     except (InvalidInput, Conflict) as error:
-        messages.error(request, sentence(error.reason if isinstance(error, InvalidInput) else str(error)))
+        messages.error(request, refusal(error, "The reason"))
     else:
         messages.success(request, "Retired. It stays in the history and is not recalled again.")
     return redirect(next_address(request, address(kind, memory_id)))

@@ -22,6 +22,7 @@ from memories.agent.loop import retry_turn, run_turn
 from memories.chat.pages import member_page
 from memories.chat.stream import Reader, stream
 from memories.chat.views.conversation import render_chat
+from memories.chat.wording import refusal
 from memories.errors import Conflict, InvalidInput
 from memories.selectors.sessions import find_turn, get_session
 from tenants.principal import Principal
@@ -74,7 +75,7 @@ def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event])
 def _refused(
     request: HttpRequest, principal: Principal, session_id: UUID | None, text: str, error: InvalidInput | Conflict
 ) -> HttpResponse:
-    words = f"Your {error.field} {error.reason}" if isinstance(error, InvalidInput) else str(error)
+    words = refusal(error, "Your message")
     status = 400 if isinstance(error, InvalidInput) else 409
     if _wants_stream(request):
         return JsonResponse({"message": words}, status=status)

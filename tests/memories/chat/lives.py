@@ -1,0 +1,51 @@
+"""A member's memory to show on pages: an answered turn, a fact with its words and its past, a how-to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from memories.services.facts import remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.types import Kind
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True)
+class Life:
+    """The ids of it."""
+
+    session: UUID
+    episode: UUID
+    bristol: UUID
+    edinburgh: UUID
+    howto: UUID
+
+    def of(self, kind: Kind) -> UUID:
+        """A memory of that kind."""
+        return {Kind.EPISODIC: self.episode, Kind.SEMANTIC: self.edinburgh, Kind.PROCEDURAL: self.howto}[kind]
+
+
+def live(principal: Principal, words: str = "We left Bristol for Edinburgh") -> Life:
+    """Bristol was known; then the member says `words`, and the agent replaces it."""
+    bristol = remember_fact(principal, text="Lives in Bristol", key="home_city", category="home")
+    turn = begin_turn(principal, text=words)
+    edinburgh = remember_fact(
+        principal,
+        text="Lives in Edinburgh",
+        key="home_city",
+        category="home",
+        supporting_episode_ids=[turn.episode_id] if turn.episode_id else [],
+    )
+    add_tool_step(
+        principal,
+        session_id=turn.session_id,
+        turn=1,
+        tool_calls=[{"id": "c1", "name": "write_memory", "arguments": {}}],
+    )
+    add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="c1", written=[edinburgh])
+    finish_turn(principal, session_id=turn.session_id, turn=1, text="Edinburgh it is.", took_ms=812)
+    howto = remember_playbook(principal, title="Reset the hub", steps=["Hold the button", "Wait"], success_count=3)
+    assert turn.episode_id
+    return Life(turn.session_id, turn.episode_id, bristol.memory_id, edinburgh.memory_id, howto.memory_id)

@@ -1,0 +1,68 @@
+"""The history of a memory, in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from memories.chat.history import states_of, told
+from memories.services.facts import pin_fact, remember_fact
+from memories.services.forget import forget
+from memories.services.supersede import correct, retire
+from memories.types import Kind
+from tenants.principal import ActorKind, Principal
+from tests.memories.chat.lives import live
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("action", "actor", "reason", "words"),
+    [
+        ("fact.superseded", ActorKind.MEMBER, "corrected", "You replaced it: corrected"),
+        ("fact.created", ActorKind.AGENT, "", "Your agent wrote it down"),
+        ("playbook.retired", ActorKind.SYSTEM, "", "The system retired it"),
+        ("fact.turned_blue", "robot", "", "Somebody turned blue"),
+    ],
+)
+def test_an_event_reads_as_a_sentence(action: str, actor: str, reason: str, words: str) -> None:
+    assert told(action, actor, reason) == words
+
+
+def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Principal) -> None:
+    life = live(principal)
+    new, old = states_of(principal, Kind.SEMANTIC, life.bristol)
+    assert (new.text, new.current, new.here, new.ending) == ("Lives in Edinburgh", True, False, "")
+    assert (old.text, old.current, old.here) == ("Lives in Bristol", False, True)
+    assert old.ending == "It was true until then; then it changed."
+    assert [event.sentence for event in old.events] == ["You wrote it down", "You replaced it"]
+
+
+def test_a_correction_says_that_it_had_been_wrong(principal: Principal) -> None:
+    wrong = remember_fact(principal, text="Is a vegan").memory_id
+    correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Is a vegetarian")
+    assert states_of(principal, Kind.SEMANTIC, wrong)[-1].ending == "It had been wrong."
+
+
+def test_what_was_retired_has_no_successor(principal: Principal) -> None:
+    over = remember_fact(principal, text="Plays football").memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=over, reason="knee")
+    (state,) = states_of(principal, Kind.SEMANTIC, over)
+    assert state.ending == "It stopped being true."
+    assert state.events[-1].sentence == "You retired it: knee"
+
+
+def test_events_are_never_superseded(principal: Principal) -> None:
+    assert states_of(principal, Kind.EPISODIC, live(principal).episode) == ()
+
+
+def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
+    life = live(principal)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
+    assert [state.text for state in states_of(principal, Kind.SEMANTIC, life.edinburgh)] == ["Lives in Edinburgh"]
+
+
+def test_pinning_is_told(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Is allergic to nuts").memory_id
+    pin_fact(principal, fact_id=fact, pinned=True)
+    (state,) = states_of(principal, Kind.SEMANTIC, fact)
+    assert state.events[-1].sentence == "You pinned it"

@@ -1,0 +1,65 @@
+"""A turn on the page: the line under the answer, the panel beside it, and what is left of what was forgotten."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from memories.chat.turns import panel_of, shown_turns, usage_of
+from memories.models import MessageState, Relation
+from memories.selectors.sessions import find_turn, transcript
+from memories.services.forget import forget
+from memories.services.turns import add_tool_result, begin_turn, finish_turn
+from memories.types import Kind, Recall, Recalled, Scope, Status
+from tenants.principal import Principal
+from tests.memories.chat.lives import live
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_line_counts_distinct_memories(principal: Principal) -> None:
+    life = live(principal)
+    assert usage_of(find_turn(principal, life.session, 1)) == ("wrote 1", "replaced 1")
+
+
+def test_what_changed_comes_before_what_was_used(principal: Principal) -> None:
+    life = live(principal)
+    reasons = ("same words",)
+    item = Recalled(Kind.SEMANTIC, life.edinburgh, "", 1.0, None, Status.ACTIVE, Scope.USER, reasons=reasons)
+    recall = Recall(uuid.uuid4(), "Where?", (item,), degraded=True, took_ms=1.0)
+    add_tool_result(principal, session_id=life.session, turn=1, tool_call_id="c0", recall=recall)
+    finish_turn(principal, session_id=life.session, turn=1, text="Edinburgh.")
+    panel = panel_of(principal, find_turn(principal, life.session, 1))
+    assert [section.relation for section in panel.sections] == [Relation.WROTE, Relation.REPLACED, Relation.RECALLED]
+    assert panel.sections[2].cards[0].reasons == reasons
+    assert panel.degraded
+
+
+def test_what_was_forgotten_leaves_a_tombstone_in_the_panel(principal: Principal) -> None:
+    life = live(principal)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
+    panel = panel_of(principal, find_turn(principal, life.session, 1))
+    replaced = next(section for section in panel.sections if section.relation is Relation.REPLACED)
+    assert (replaced.cards, replaced.gone, replaced.count) == ((), (Kind.SEMANTIC,), 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "can_retry"),
+    [(MessageState.COMPLETE, False), (MessageState.CUT_OFF, True), (MessageState.FAILED, True), (None, True)],
+)
+def test_only_an_answer_that_is_not_whole_can_be_tried_again(
+    principal: Principal, state: MessageState | None, can_retry: bool
+) -> None:
+    turn = begin_turn(principal, text="Hello")
+    if state:
+        finish_turn(principal, session_id=turn.session_id, turn=1, text="He", state=state)
+    (shown,) = shown_turns(principal, transcript(principal, turn.session_id))
+    assert shown.can_retry is can_retry
+
+
+def test_an_earlier_turn_is_not_tried_again(principal: Principal) -> None:
+    turn = begin_turn(principal, text="One")
+    begin_turn(principal, text="Two", session_id=turn.session_id)
+    first, last = shown_turns(principal, transcript(principal, turn.session_id))
+    assert (first.can_retry, last.can_retry) == (False, True)

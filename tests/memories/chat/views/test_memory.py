@@ -1,0 +1,97 @@
+"""One memory's page, and correcting, retiring and pinning it by plain forms."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import Fact, Playbook
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts import remember_fact
+from memories.types import Kind, Scope, Status
+from tenants.principal import Principal
+from tests.memories.chat.lives import Life
+
+pytestmark = pytest.mark.django_db
+
+
+def _address(action: str, kind: Kind, memory_id: UUID) -> str:
+    return reverse(f"remember:{action}", kwargs={"kind": kind, "memory_id": memory_id})
+
+
+def test_a_fact_shows_history_words_and_uses(ada: Client, life: Life) -> None:
+    page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
+    for words in ("It was true until then; then it changed.", "We left Bristol for Edinburgh", "home city", "100%"):
+        assert words in page
+    assert "No answer has used it yet." in page
+
+
+def test_an_event_shows_what_was_learned_from_it(ada: Client, life: Life) -> None:
+    page = ada.get(_address("memory", Kind.EPISODIC, life.episode)).content.decode()
+    assert "Lives in Edinburgh" in page
+    assert "That is wrong" not in page
+
+
+def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
+    response = ada.post(_address("correct", Kind.SEMANTIC, life.edinburgh), {"text": "Lives in Leith"}, follow=True)
+    old = Fact.objects.get(pk=life.edinburgh)
+    assert (old.status, old.retracted) == (Status.SUPERSEDED, True)
+    assert "Corrected. The old wording stays in the history" in response.content.decode()
+    assert "<h1" in response.content.decode()
+    assert "Lives in Leith" in response.content.decode()
+
+
+def test_a_how_to_is_corrected_step_by_step(ada: Client, life: Life) -> None:
+    ada.post(_address("correct", Kind.PROCEDURAL, life.howto), {"text": "Hold it\r\nCount to ten"})
+    assert Playbook.objects.get(status=Status.ACTIVE).steps == ["Hold it", "Count to ten"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "is empty"), ("lives in EDINBURGH.", "says the same"), ("x" * 9_000, "is too long"), ("a\x00", "NUL")],
+)
+def test_a_correction_that_cannot_be_comes_back_with_a_reason(ada: Client, life: Life, text: str, reason: str) -> None:
+    response = ada.post(_address("correct", Kind.SEMANTIC, life.edinburgh), {"text": text})
+    assert (response.status_code, reason in response.content.decode()) == (400, True)
+    assert Fact.objects.get(pk=life.edinburgh).status == Status.ACTIVE
+
+
+def test_what_was_replaced_already_is_not_corrected(ada: Client, life: Life) -> None:
+    response = ada.post(_address("correct", Kind.SEMANTIC, life.bristol), {"text": "Lives in Bath"}, follow=True)
+    assert "It was replaced already" in response.content.decode()
+
+
+def test_retiring_keeps_it_in_the_history(ada: Client, life: Life) -> None:
+    page = ada.post(_address("retire", Kind.SEMANTIC, life.edinburgh), {"reason": "moved on"}, follow=True)
+    assert "Retired. It stays in the history" in page.content.decode()
+    assert "You retired it: moved on" in page.content.decode()
+
+
+def test_pinning_and_unpinning(ada: Client, life: Life) -> None:
+    for wanted in ("1", "0"):
+        ada.post(_address("pin", Kind.SEMANTIC, life.edinburgh), {"pinned": wanted})
+        assert Fact.objects.get(pk=life.edinburgh).pinned is (wanted == "1")
+
+
+def test_what_is_replaced_cannot_be_pinned(ada: Client, life: Life) -> None:
+    page = ada.post(_address("pin", Kind.SEMANTIC, life.bristol), {"pinned": "1"}, follow=True)
+    assert "It was replaced already" in page.content.decode()
+
+
+@pytest.mark.parametrize("action", ["correct", "retire", "pin", "forget"])
+def test_members_cannot_change_what_is_shared(ada: Client, admin_principal: Principal, action: str) -> None:
+    fact = remember_fact(admin_principal, text="We close in August", scope=Scope.TENANT).memory_id
+    response = ada.post(_address(action, Kind.SEMANTIC, fact), {"text": "We never close", "pinned": "1"})
+    assert response.status_code in (403, 404)
+    assert Fact.objects.get().text == "We close in August"
+
+
+def test_a_shared_entry_offers_no_action(ada: Client, admin_principal: Principal) -> None:
+    entry = remember_catalog_entry(admin_principal, title="Holidays", text="27 days", source_url="https://x.example/")
+    page = ada.get(_address("memory", Kind.CATALOG, entry.memory_id)).content.decode()
+    assert "27 days" in page
+    assert 'rel="noreferrer nofollow"' in page
+    assert "Forget" not in page
