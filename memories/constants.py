@@ -53,3 +53,8 @@ MAX_RETRY_AFTER_SECONDS = 5.0
 # What a model may erase in one turn, however it came to ask for it; and how many pinned facts go into the prompt.
 MAX_FORGETS_IN_A_TURN = 3
 MAX_PINNED_FACTS = 20
+
+# The API: rows of one page of a list, turns of one page of a transcript, ids in one list of a request.
+MAX_LISTED = 100
+MAX_LISTED_TURNS = 200
+MAX_LINKS = 100

@@ -198,11 +198,28 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "memoryhub",
+    "DESCRIPTION": "A memory for LLM agents: converse, remember, recall, correct, forget. See docs/api.md.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_NAME_OVERRIDES": {
+        "Kind": "memories.types.Kind",
+        "Scope": "memories.types.Scope",
+        "Status": "memories.types.Status",
+        "Source": "memories.types.Source",
+        "Contradiction": "memories.types.Contradiction",
+        "WriteResult": "memories.types.WriteResult",
+        "MessageRole": "memories.models.MessageRole",
+        "MessageState": "memories.models.MessageState",
+        "Relation": "memories.models.Relation",
+        "NoticeKind": "memories.agent.events.NoticeKind",
+    },
 }
 
 # Logs go to standard error; messages hold ids, never a memory's text.

@@ -93,10 +93,17 @@ def get_session(principal: Principal, session_id: UUID) -> Session:
     return session
 
 
-def transcript(principal: Principal, session_id: UUID, *, last: int | None = None) -> tuple[TurnView, ...]:
-    """The turns of a session in order (the `last` ones). Five queries, whatever the length. Raises NotFound."""
+def transcript(
+    principal: Principal, session_id: UUID, *, last: int | None = None, before: int | None = None
+) -> tuple[TurnView, ...]:
+    """The turns of a session in order: the `last` ones, of those `before` a turn. Raises NotFound.
+
+    Five queries, whatever the length.
+    """
     session = get_session(principal, session_id)
     messages = Message.objects.of(principal).filter(session=session)
+    if before is not None:
+        messages = messages.filter(turn__lt=before)
     if last is not None:
         newest = messages.order_by("-turn").values_list("turn", flat=True).first() or 0
         messages = messages.filter(turn__gt=newest - last)

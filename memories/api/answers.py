@@ -1,0 +1,68 @@
+"""A turn's events folded into one answer, for callers who want it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memories.agent.events import (
+    Event,
+    MemoriesRecalled,
+    MemoryForgotten,
+    MemoryWritten,
+    Notice,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from memories.agent.sse import item_to_json, to_json
+from memories.api.problems import TurnNotAnswered
+from memories.types import Recall
+
+
+def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
+    """The members of an Answer. Raises TurnNotAnswered, naming the stored turn, if there is no whole answer."""
+    answer: dict[str, Any] = {"recalled": [], "written": [], "forgotten": [], "notices": []}
+    pieces: list[str] = []
+    for event in events:
+        match event:
+            case TurnStarted() | TurnFinished():
+                answer |= _named(to_json(event), finished=isinstance(event, TurnFinished))
+            case TextDelta():
+                pieces.append(event.text)
+            case MemoriesRecalled():
+                answer["recalled"] += recalled(event.recall)
+            case MemoryWritten():
+                answer["written"].append(to_json(event))
+            case MemoryForgotten():
+                answer["forgotten"] += to_json(event)["erased"]
+            case Notice():
+                answer["notices"].append(to_json(event))
+            case TurnFailed():
+                raise TurnNotAnswered(
+                    event.message,
+                    session_id=answer.get("session_id"),
+                    turn=answer.get("turn"),
+                    retryable=event.retryable,
+                )
+    return answer | {"answer": "".join(pieces), "recalled": _distinct(answer["recalled"])}
+
+
+def recalled(recall: Recall) -> list[dict[str, Any]]:
+    """The items of a recall with their ranks."""
+    return [{"rank": rank, **item_to_json(item)} for rank, item in enumerate(recall.items, start=1)]
+
+
+def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:
+    if not finished:
+        return {name: event[name] for name in ("session_id", "turn", "message_id", "episode_id")}
+    return {"answer_id": event["message_id"], "state": event["state"], "took_ms": event["took_ms"]}
+
+
+def _distinct(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each memory once, where it first came up."""
+    first: dict[str, dict[str, Any]] = {}
+    for item in items:
+        first.setdefault(item["id"], item)
+    return [item | {"rank": rank} for rank, item in enumerate(first.values(), start=1)]

@@ -1,0 +1,53 @@
+"""Who calls the API: a program with a token, or a member's browser with its session. Both end in a Principal.
+
+Invariant: `request.auth` is the principal and the only thing that views and permissions look at. A request that brings
+a token is judged by the token alone, and one that brings a session needs a CSRF token to change anything.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib.auth.models import AnonymousUser
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.authentication import SessionAuthentication as StockSessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from tenants.errors import NoMembership
+from tenants.middleware import TenantRequest, request_id_of
+from tenants.models import User
+from tenants.principal import Principal
+from tenants.services import authenticate_token
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer mh_…`. Unknown, revoked and expired tokens get the same answer."""
+
+    def authenticate(self, request: Request) -> tuple[AnonymousUser, Principal] | None:
+        """The principal of the token; None without such a header. Raises AuthenticationFailed."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        principal = authenticate_token(token.strip(), request_id=request_id_of(request._request))
+        if principal is None:
+            raise AuthenticationFailed("This token is not valid: unknown, expired or revoked.")
+        return AnonymousUser(), principal
+
+    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
+        """What a caller without credentials is asked for."""
+        return 'Bearer realm="memoryhub"'
+
+
+class SessionAuthentication(StockSessionAuthentication):
+    """The session of a signed-in member, in the tenant that it is in."""
+
+    def authenticate(self, request: Request) -> tuple[User, Principal] | None:
+        """The member in person; None if nobody is signed in. Raises PermissionDenied, NoMembership."""
+        signed_in = super().authenticate(request)
+        if signed_in is None:
+            return None
+        principal = cast("TenantRequest", request._request).principal
+        if principal is None:
+            raise NoMembership("You are in no active tenant.")
+        return cast("User", signed_in[0]), principal

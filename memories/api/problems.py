@@ -1,0 +1,163 @@
+"""Errors as problem details (RFC 9457): what was wrong and, for input, which field and why.
+
+Invariant: every answer of the API that is not a success has this form, whatever was asked to be accepted; it holds no
+value that was sent, no text of a memory and nothing of the inside. Unknown ids and ids of others give the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+
+from memories.api.parsing import BodyTooLarge
+from memories.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from tenants.errors import Forbidden, NoMembership
+from tenants.middleware import request_id_of
+
+CONTENT_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:memoryhub:problem:"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`name` ends the problem's type; `errors` are (field, reason); `more` are members of this problem alone."""
+
+    status: int
+    name: str
+    title: str
+    detail: str
+    errors: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)
+
+
+class TurnNotAnswered(ModelUnavailable):
+    """The user's turn is stored and has no whole answer. `retryable`: the same request with `retry` may succeed."""
+
+    def __init__(self, detail: str, **more: object) -> None:
+        super().__init__(detail)
+        self.more = more
+
+
+def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """The answer to an error in a view; the one exception handler of the API."""
+    request = context["request"]._request
+    problem = problem_of(error)
+    if problem is None:
+        logger.error("Request %s failed: %s", request_id_of(request), type(error).__name__, exc_info=error)
+        problem = _SERVER_ERROR
+    return respond(request, problem)
+
+
+def respond(request: HttpRequest, problem: Problem) -> HttpResponse:
+    """A problem as a response. ASCII only, so that any text can be written."""
+    body = {
+        "type": TYPE_PREFIX + problem.name,
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+        "errors": [{"field": name, "reason": reason} for name, reason in problem.errors],
+        "request_id": request_id_of(request),
+        **problem.more,
+    }
+    headers = {"Cache-Control": "no-store", **problem.headers}
+    return HttpResponse(json.dumps(body), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
+
+
+_SERVER_ERROR = Problem(
+    500, "server-error", "Server error", "Something went wrong on our side. Name the request id when you report it."
+)
+_NO_DATABASE = Problem(
+    503,
+    "unavailable",
+    "Temporarily unavailable",
+    "The database did not answer. Try again in a moment.",
+    headers={"Retry-After": "5"},
+)
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """What to say about an error; None for one that nobody foresaw."""
+    match error:
+        case InvalidInput():
+            return invalid([(error.field, error.reason)])
+        case exceptions.ValidationError():
+            return invalid(list(_flat(error.detail)))
+        case exceptions.ParseError():
+            return invalid([("body", str(error.detail))])
+        case exceptions.APIException():
+            return _of_framework(error)
+        case Http404():
+            return Problem(404, "not-found", "Not found", "There is nothing at this address.")
+        case TurnNotAnswered():
+            return Problem(502, "model-unavailable", "No answer", str(error), more=error.more)
+        case OperationalError() | InterfaceError():
+            return _NO_DATABASE
+    return next((known(error) for kind, known in _REFUSALS.items() if isinstance(error, kind)), None)
+
+
+def _not_found(error: Exception) -> Problem:
+    return Problem(404, "not-found", "Not found", str(error))
+
+
+def _conflict(error: Exception) -> Problem:
+    return Problem(409, "conflict", "Conflict", str(error))
+
+
+def _forbidden(error: Exception) -> Problem:
+    return Problem(403, "forbidden", "Forbidden", str(error) or "This is not allowed.")
+
+
+_REFUSALS: dict[type[Exception], Callable[[Exception], Problem]] = {
+    NotFound: _not_found,
+    Conflict: _conflict,
+    Forbidden: _forbidden,
+    NoMembership: _forbidden,
+    PermissionDenied: _forbidden,
+}
+
+
+def invalid(errors: list[tuple[str, str]]) -> Problem:
+    """Bad input, by field."""
+    detail = "; ".join(f"{name} {reason}" for name, reason in errors[:3])
+    return Problem(400, "invalid-input", "Invalid input", f"Nothing was stored: {detail}", tuple(errors))
+
+
+def _of_framework(error: exceptions.APIException) -> Problem:
+    headers: dict[str, str] = {}
+    name = str(error.default_code).replace("_", "-")
+    errors: tuple[tuple[str, str], ...] = ()
+    detail = str(error.detail)
+    match error:
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            headers["WWW-Authenticate"] = str(getattr(error, "auth_header", "Bearer"))
+        case exceptions.UnsupportedMediaType():
+            detail = "Send the body as application/json."
+            errors = (("Content-Type", "must be application/json."),)
+        case exceptions.NotAcceptable():
+            errors = (("Accept", "names no type that this address answers in."),)
+        case BodyTooLarge():
+            errors = (("body", detail),)
+    return Problem(error.status_code, name, name.replace("-", " ").capitalize(), detail, errors, headers)
+
+
+def _flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The messages of a nested validation error, each with the path to its field: `steps.3`."""
+    if isinstance(detail, Mapping):
+        for name, inner in detail.items():
+            yield from _flat(inner, path if name == "non_field_errors" else f"{path}.{name}".lstrip("."))
+    elif isinstance(detail, list | tuple):
+        for inner in detail:
+            yield from _flat(inner, path)
+    else:
+        yield path or "body", str(detail)

@@ -1,0 +1,305 @@
+"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
+from rest_framework import serializers
+
+from memories.api.fields import (
+    Choice,
+    Identifier,
+    Moment,
+    Several,
+    Share,
+    StrictSerializer,
+    Text,
+    Truth,
+    Whole,
+    Words,
+)
+from memories.api.serializers.common import CascadeQuery, PageQuery
+from memories.constants import (
+    MAX_KEY_CHARACTERS,
+    MAX_LINKS,
+    MAX_MEMORY_CHARACTERS,
+    MAX_MESSAGE_CHARACTERS,
+    MAX_STEPS,
+    MAX_TITLE_CHARACTERS,
+)
+from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
+
+# What comes out
+
+
+class MemorySerializer(serializers.Serializer[Any]):
+    """What every memory has."""
+
+    kind = Choice(Kind)
+    id = serializers.UUIDField(source="pk")
+    text = serializers.CharField()
+    status = Choice(Status, help_text="superseded: replaced or retired; kept, and hidden from recall.")
+    scope = Choice(Scope)
+    task = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class EpisodeSerializer(MemorySerializer):
+    """What happened: somebody's words, verbatim."""
+
+    session_id = serializers.UUIDField()
+    sequence = serializers.IntegerField(help_text="Its place among the episodes of the session, from 1.")
+    speaker = serializers.CharField()
+    context = serializers.CharField(help_text="What came with the words, such as an image caption.")  # type: ignore[assignment]  # declared fields leave the class
+    happened_at = serializers.DateTimeField()
+
+
+class SupersedableSerializer(MemorySerializer):
+    """What facts and playbooks have in common: they are replaced, never overwritten."""
+
+    category = serializers.CharField()
+    learned_at = serializers.DateTimeField(help_text="Since when it is believed.")
+    superseded_at = serializers.DateTimeField(allow_null=True)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
+    contradiction = serializers.CharField(help_text="natural: it was true until then; harsh: it never was.")
+    retracted = serializers.BooleanField()
+
+
+class FactSerializer(SupersedableSerializer):
+    """What is true of the owner."""
+
+    key = serializers.CharField(help_text="The slot it fills, such as home_city; one current fact for each.")
+    confidence = serializers.FloatField()
+    source = Choice(Source)  # type: ignore[assignment]  # declared fields leave the class
+    pinned = serializers.BooleanField()
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+    use_count = serializers.IntegerField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    supporting_episode_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The owner's words that it was learned from."
+    )
+
+
+class PlaybookSerializer(SupersedableSerializer):
+    """What works: when, and which steps."""
+
+    title = serializers.CharField()
+    trigger = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField())
+    success_count = serializers.IntegerField()
+    failure_count = serializers.IntegerField()
+    last_success_at = serializers.DateTimeField(allow_null=True)
+    last_failure_at = serializers.DateTimeField(allow_null=True)
+
+
+class CatalogEntrySerializer(MemorySerializer):
+    """What is shared in the tenant, or with all."""
+
+    title = serializers.CharField()
+    source_url = serializers.CharField()
+
+
+MEMORY_SERIALIZERS: dict[Kind, type[MemorySerializer]] = {
+    Kind.EPISODIC: EpisodeSerializer,
+    Kind.SEMANTIC: FactSerializer,
+    Kind.PROCEDURAL: PlaybookSerializer,
+    Kind.CATALOG: CatalogEntrySerializer,
+}
+
+
+ANY_MEMORY = PolymorphicProxySerializer(
+    component_name="Memory",
+    serializers={kind.value: shape for kind, shape in MEMORY_SERIALIZERS.items()},
+    resource_type_field_name="kind",
+)
+
+
+@extend_schema_field(ANY_MEMORY)
+class AnyMemory(serializers.JSONField):
+    """A memory that `memories/api/rendering.py` has rendered."""
+
+
+class MemoryPage(serializers.Serializer[Any]):
+    """Some memories of one kind."""
+
+    results = serializers.ListField(child=AnyMemory())
+    next_cursor = serializers.CharField(allow_null=True, help_text="`cursor` of the next page; null: this is the last.")
+
+
+class ChainLinkSerializer(serializers.Serializer[Any]):
+    """One state of a fact or playbook."""
+
+    id = serializers.UUIDField()
+    kind = Choice(Kind)
+    text = serializers.CharField()
+    status = Choice(Status)
+    since = serializers.DateTimeField(help_text="Believed from then")
+    until = serializers.DateTimeField(allow_null=True, help_text="until then; null: still.")
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+    contradiction = Choice(Contradiction, allow_null=True)
+    retracted = serializers.BooleanField()
+    confidence = serializers.FloatField(allow_null=True)
+    superseded_by = serializers.UUIDField(allow_null=True)
+
+
+class ChainSerializer(serializers.Serializer[Any]):
+    """Every state linked to a memory by supersession, oldest first; empty for episodes and the catalog."""
+
+    links = ChainLinkSerializer(many=True)
+
+
+# What goes in
+
+
+class MemoriesQuery(PageQuery):
+    """Which memories."""
+
+    kind = Choice(Kind, default=Kind.SEMANTIC)
+    status = Words(Status, default=None, help_text="Default: active,stale.")
+    q = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="Every word must occur.")
+    category = serializers.CharField(
+        default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts and playbooks."
+    )
+    key = serializers.CharField(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
+    session = Identifier(default=None, help_text="Episodes.")
+    shared = serializers.BooleanField(default=False, help_text="Also those that the tenant, or everybody, shares.")
+
+
+class NewMemory(StrictSerializer):
+    """What every new memory has."""
+
+    kind = Choice(Kind, default=Kind.SEMANTIC)
+
+
+class NewEpisode(NewMemory):
+    """Words to keep, at the end of a session."""
+
+    session_id = Identifier()
+    text = Text(limit=MAX_MESSAGE_CHARACTERS)
+    speaker = Text(limit=100, allow_blank=True, default="", help_text="Default: the owner.")
+    context = Text(limit=MAX_MESSAGE_CHARACTERS, allow_blank=True, default="")  # type: ignore[assignment]  # declared fields leave the class
+    happened_at = Moment(default=None, help_text="Default: now.")
+
+
+class NewFact(NewMemory):
+    """A fact to store. It merges into an equal one, and supersedes those it names and the one with the same key."""
+
+    text = Text(limit=MAX_MEMORY_CHARACTERS)
+    key = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    category = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    source = Choice(Source, default=Source.USER_STATED)  # type: ignore[assignment]  # declared fields leave the class
+    confidence = Share(default=None, help_text="Default: by source.")
+    valid_from = Moment(default=None)
+    valid_to = Moment(default=None)
+    learned_at = Moment(default=None, help_text="Default: now.")
+    supporting_episode_ids = Several(Identifier(), limit=MAX_LINKS, default=())
+    supersedes_ids = Several(Identifier(), limit=MAX_LINKS, default=())
+    contradiction = Choice(Contradiction, default=Contradiction.NATURAL)
+    scope = Choice(Scope, default=Scope.USER)
+    task = Text(limit=64, allow_blank=True, default="", help_text="With scope task only.")
+    pinned = Truth(default=False)
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class NewPlaybook(NewMemory):
+    """A playbook to store: a title, and steps or a text."""
+
+    title = Text(limit=MAX_TITLE_CHARACTERS)
+    trigger = Text(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
+    steps = Several(Text(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=())
+    text = Text(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
+    category = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    supersedes_ids = Several(Identifier(), limit=MAX_LINKS, default=())
+    contradiction = Choice(Contradiction, default=Contradiction.NATURAL)
+    success_count = Whole(min_value=0, max_value=1_000_000, default=0)
+    failure_count = Whole(min_value=0, max_value=1_000_000, default=0)
+    last_success_at = Moment(default=None)
+    last_failure_at = Moment(default=None)
+    learned_at = Moment(default=None, help_text="Default: now.")
+    scope = Choice(Scope, default=Scope.USER)
+    task = Text(limit=64, allow_blank=True, default="", help_text="With scope task only.")
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class NewCatalogEntry(NewMemory):
+    """An entry of the tenant's catalog; for administrators."""
+
+    title = Text(limit=MAX_TITLE_CHARACTERS)
+    text = Text(limit=MAX_MEMORY_CHARACTERS)
+    source_url = Text(limit=500, allow_blank=True, default="")
+
+
+NEW_MEMORY_SERIALIZERS: dict[Kind, type[NewMemory]] = {
+    Kind.EPISODIC: NewEpisode,
+    Kind.SEMANTIC: NewFact,
+    Kind.PROCEDURAL: NewPlaybook,
+    Kind.CATALOG: NewCatalogEntry,
+}
+
+
+ANY_NEW_MEMORY = PolymorphicProxySerializer(
+    component_name="NewMemory",
+    serializers={kind.value: shape for kind, shape in NEW_MEMORY_SERIALIZERS.items()},
+    resource_type_field_name="kind",
+)
+
+
+class Correction(StrictSerializer):
+    """What is right instead; for a playbook its steps, one a line. What was wrong counts as never true."""
+
+    text = Text(limit=MAX_MEMORY_CHARACTERS)
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Replacement(StrictSerializer):
+    """The new fact in the place of this one, and of `also_ids`."""
+
+    text = Text(limit=MAX_MEMORY_CHARACTERS)
+    also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further facts that it replaces.")
+    contradiction = Choice(
+        Contradiction, default=Contradiction.NATURAL, help_text="natural: true until now; harsh: never true."
+    )
+    key = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default=None, help_text="Default: that of the old fact.")
+    valid_from = Moment(default=None)
+    supporting_episode_ids = Several(Identifier(), limit=MAX_LINKS, default=())
+    source = Choice(Source, default=Source.USER_STATED)  # type: ignore[assignment]  # declared fields leave the class
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Retirement(StrictSerializer):
+    """Why it is no longer true."""
+
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Pin(StrictSerializer):
+    """Whether the fact comes first and goes into every prompt."""
+
+    pinned = Truth()
+
+
+class ForgetQuery(CascadeQuery):
+    """How far the erasure of one memory goes."""
+
+    sources = serializers.BooleanField(
+        default=False, help_text="Also erase the episodes that this fact was learned from."
+    )
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """What a write did."""
+
+    result = Choice(WriteResult, help_text="merged: it was known already.")
+    memory_id = serializers.UUIDField(help_text="The memory that now holds what was said.")
+    superseded_ids = serializers.ListField(child=serializers.UUIDField(), help_text="What it replaced.")
+    reason = serializers.CharField()
+
+
+class Written(OutcomeSerializer):
+    """What a write did, and the memory as it is now."""
+
+    memory = AnyMemory()

@@ -1,0 +1,32 @@
+"""Addresses of the API, version 1. They end with a slash; whatever else is asked for is a problem like any other."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+
+from memories.api.schema import SchemaView
+from memories.api.views.base import NowhereView
+from memories.api.views.changes import CorrectView, PinView, RetireView, SupersedeView
+from memories.api.views.memories import ChainView, MemoriesView, MemoryView
+from memories.api.views.recall import RecallView
+from memories.api.views.sessions import SessionsView, SessionView
+from memories.api.views.turns import NewSessionTurnsView, SessionTurnsView
+
+app_name = "api"
+
+urlpatterns = [
+    path("sessions/", SessionsView.as_view(), name="sessions"),
+    path("sessions/<uuid:session_id>/", SessionView.as_view(), name="session"),
+    path("sessions/<uuid:session_id>/turns/", SessionTurnsView.as_view(), name="session-turns"),
+    path("turns/", NewSessionTurnsView.as_view(), name="turns"),
+    path("memories/", MemoriesView.as_view(), name="memories"),
+    path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="memory"),
+    path("memories/<uuid:memory_id>/chain/", ChainView.as_view(), name="chain"),
+    path("memories/<uuid:memory_id>/correct/", CorrectView.as_view(), name="correct"),
+    path("memories/<uuid:memory_id>/supersede/", SupersedeView.as_view(), name="supersede"),
+    path("memories/<uuid:memory_id>/retire/", RetireView.as_view(), name="retire"),
+    path("memories/<uuid:memory_id>/pin/", PinView.as_view(), name="pin"),
+    path("recall/", RecallView.as_view(), name="recall"),
+    path("schema/", SchemaView.as_view(), name="schema"),
+    re_path("", NowhereView.as_view()),
+]

@@ -1,0 +1,85 @@
+"""What may be said of a memory: that it was wrong, has changed, is over, or matters."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.permissions import READ_WRITE
+from memories.api.rendering import own_memory, rendered, written
+from memories.api.schema import problems
+from memories.api.serializers.memories import ANY_MEMORY, Correction, Pin, Replacement, Retirement, Written
+from memories.api.views.base import ApiView
+from memories.errors import Conflict
+from memories.selectors.memories import get_memory
+from memories.services.facts import pin_fact
+from memories.services.supersede import correct, retire, supersede
+from memories.types import Kind
+
+
+class CorrectView(ApiView):
+    """A memory that was wrong."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_correct", request=Correction, responses={201: Written, **problems(400, 404, 409)}
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Say what is right instead. The old one stays in the history as never true."""
+        fields = self.body(Correction)
+        kind = own_memory(self.principal, memory_id).kind
+        outcome = correct(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(written(self.principal, outcome), status=201)
+
+
+class SupersedeView(ApiView):
+    """Facts that something else took the place of."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_supersede", request=Replacement, responses={201: Written, **problems(400, 404, 409)}
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Replace a fact, and others if need be, by a new one. The old ones stay in the history."""
+        fields = self.body(Replacement)
+        if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
+            raise Conflict("Only facts are superseded so; store a new playbook that names this one in supersedes_ids.")
+        old_ids = (memory_id, *fields.pop("also_ids"))
+        return Response(written(self.principal, supersede(self.principal, old_ids=old_ids, **fields)), status=201)
+
+
+class RetireView(ApiView):
+    """A memory that is no longer true."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_retire", request=Retirement, responses={200: Written, **problems(400, 404, 409)}
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Say that it is over and nothing takes its place. It stays in the history, hidden from recall."""
+        fields = self.body(Retirement)
+        kind = own_memory(self.principal, memory_id).kind
+        outcome = retire(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(written(self.principal, outcome))
+
+
+class PinView(ApiView):
+    """A fact that matters."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(operation_id="memories_pin", request=Pin, responses={200: ANY_MEMORY, **problems(400, 404, 409)})
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Put a fact first and into every prompt, or no longer."""
+        fields = self.body(Pin)
+        memory = own_memory(self.principal, memory_id)
+        if memory.kind is not Kind.SEMANTIC:
+            raise Conflict("Only facts can be pinned.")
+        pin_fact(self.principal, fact_id=memory_id, **fields)
+        return Response(rendered(self.principal, get_memory(self.principal, memory.kind, memory_id)))

@@ -1,0 +1,86 @@
+"""Sessions: list, open, read with the transcript, rename, forget."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.permissions import READ, WRITE
+from memories.api.schema import problems
+from memories.api.serializers.common import CascadeQuery, Forgotten, PageQuery, forgotten
+from memories.api.serializers.sessions import (
+    NewSession,
+    SessionPage,
+    SessionSerializer,
+    SessionTitle,
+    TranscriptQuery,
+    TranscriptSerializer,
+    TurnSerializer,
+)
+from memories.api.views.base import ApiView
+from memories.selectors.paging import page_of
+from memories.selectors.sessions import get_session, list_sessions, transcript
+from memories.services.forget import forget_session
+from memories.services.sessions import rename_session, start_session
+
+
+class SessionsView(ApiView):
+    """The owner's sessions."""
+
+    rights = {"GET": READ, "POST": WRITE}
+
+    @extend_schema(operation_id="sessions_list", parameters=[PageQuery], responses={200: SessionPage, **problems(400)})
+    def get(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.query
+        """The sessions, latest first."""
+        page = page_of(list_sessions(self.principal), **self.query(PageQuery))
+        return Response(SessionPage({"results": page.rows, "next_cursor": page.next_cursor or None}).data)
+
+    @extend_schema(
+        operation_id="sessions_create", request=NewSession, responses={201: SessionSerializer, **problems(400)}
+    )
+    def post(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Open a session."""
+        session = start_session(self.principal, **self.body(NewSession))
+        return Response(SessionSerializer(session).data, status=201)
+
+
+class SessionView(ApiView):
+    """One session."""
+
+    rights = {"GET": READ, "PATCH": WRITE, "DELETE": WRITE}
+
+    @extend_schema(
+        operation_id="sessions_read",
+        parameters=[TranscriptQuery],
+        responses={200: TranscriptSerializer, **problems(400, 404)},
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002
+        """A session with its latest turns."""
+        wanted = self.query(TranscriptQuery)
+        session = get_session(self.principal, session_id)
+        turns = transcript(self.principal, session_id, **wanted)
+        earlier = turns[0].turn if turns and turns[0].turn > 1 else None
+        return Response(
+            {**SessionSerializer(session).data, "turns": TurnSerializer(turns, many=True).data, "earlier": earlier}
+        )
+
+    @extend_schema(
+        operation_id="sessions_rename", request=SessionTitle, responses={200: SessionSerializer, **problems(400, 404)}
+    )
+    def patch(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002
+        """Give a session another title."""
+        session = rename_session(self.principal, session_id=session_id, **self.body(SessionTitle))
+        return Response(SessionSerializer(session).data)
+
+    @extend_schema(
+        operation_id="sessions_forget",
+        parameters=[CascadeQuery],
+        responses={200: Forgotten, **problems(400, 404)},
+    )
+    def delete(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002
+        """Erase a session for good: its transcript, its episodes and its recalls."""
+        outcome = forget_session(self.principal, session_id=session_id, **self.query(CascadeQuery))
+        return Response(forgotten(outcome))

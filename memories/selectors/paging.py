@@ -1,0 +1,72 @@
+"""Pages of a list that stay in place while rows come and go: each begins after the last row of the one before.
+
+Invariant: a cursor says only where a page ended, never whose rows; what a page may hold is decided by its queryset.
+It is signed, so it cannot be written by hand, and is good for lists of the same model in the same order only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.core import signing
+from django.db.models import Field, Model, Q, QuerySet
+
+from memories.errors import InvalidInput
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Some rows, and the cursor of the page after them; empty on the last one."""
+
+    rows: tuple[Row, ...]
+    next_cursor: str
+
+
+def page_of(rows: QuerySet[Row], *, limit: int, cursor: str = "") -> Page[Row]:
+    """At most `limit` rows after `cursor`, in the order of `rows`, which must end in a unique column without nulls.
+
+    Raises InvalidInput for a cursor that no page of such a list has given.
+    """
+    order = tuple(str(column) for column in rows.query.order_by)
+    if cursor:
+        rows = rows.filter(_after(order, _read(cursor, rows.model, order)))
+    found = list(rows[: limit + 1])
+    page = tuple(found[:limit])
+    return Page(page, _write(page[-1], order) if len(found) > limit else "")
+
+
+def _after(order: Sequence[str], values: Sequence[object]) -> Q:
+    """The rows that come after the one with `values`: later in a column, equal in all columns before it."""
+    condition, equal = Q(pk__in=[]), Q()
+    for column, value in zip(order, values, strict=True):
+        name = column.removeprefix("-")
+        direction = "lt" if column.startswith("-") else "gt"
+        condition |= equal & Q(**{f"{name}__{direction}": value})
+        equal &= Q(**{name: value})
+    return condition
+
+
+def _write(row: Model, order: Sequence[str]) -> str:
+    values = [field.value_to_string(row) for field in _columns(type(row), order)]
+    return signing.dumps(values, salt=_salt(type(row), order))
+
+
+def _read(cursor: str, model: type[Model], order: Sequence[str]) -> list[object]:
+    try:
+        values = signing.loads(cursor, salt=_salt(model, order))
+    except signing.BadSignature as error:
+        raise InvalidInput("cursor", "is not a cursor of this list; leave it out to begin anew.") from error
+    return [field.to_python(value) for field, value in zip(_columns(model, order), values, strict=True)]
+
+
+def _columns(model: type[Model], order: Sequence[str]) -> list[Field[Any, Any]]:
+    by_name = {field.name: field for field in model._meta.concrete_fields}
+    return [by_name[column.removeprefix("-")] for column in order]
+
+
+def _salt(model: type[Model], order: Sequence[str]) -> str:
+    return f"memories.page:{model._meta.label_lower}:{','.join(order)}"
