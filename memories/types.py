@@ -116,10 +116,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long.
-
-    `thread` is the session of an episode, None for what stands alone.
-    """
+    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long."""
 
     id: UUID
     kind: Kind
@@ -130,7 +127,6 @@ class SearchDocument:
     status: Status
     text: str
     vector: bytes
-    thread: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +160,11 @@ class CandidateRequest:
 class Candidates:
     """What a search plane found for one principal, and nothing that another owner's documents could move.
 
-    `hits` come in no particular order. `threads` maps the sessions of episode hits to the mean cosine of the query
-    with all of the session's episodes, for the sessions that the plane knows it of. `incomplete` names the owners (the
-    principal, their tenant, or global) whose part of the plane is missing: their memories come from the database.
+    `hits` come in no particular order. `incomplete` names the owners (the principal, their tenant, or global) whose
+    part of the plane is missing: their memories have to come from the database.
     """
 
     hits: tuple[Candidate, ...]
-    threads: Mapping[UUID, float] = field(default_factory=dict)
     incomplete: tuple[Owner, ...] = ()
 
 

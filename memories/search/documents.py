@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
-from memories.models import MEMORY_MODELS, Episode
+from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
 
@@ -89,5 +89,4 @@ def _document(row: MemoryRow) -> SearchDocument:
         status=Status(row.status),
         text=row.searchable_text,
         vector=bytes(row.embedding),
-        thread=row.session_id if isinstance(row, Episode) else None,
     )

@@ -71,14 +71,19 @@ def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
 
 
 def request_rebuild(owner: Owner) -> None:
-    """Have the owner's missing part rebuilt: deliver any of their memories again, the drain sees the rest."""
+    """Have the owner's missing part rebuilt: deliver any of their memories again, and the drain sees to the rest.
+
+    For an owner without memories an empty part is made at once. Raises SearchUnavailable.
+    """
     if pending(owner).exists():
         waiting.set()
         return
     row = next(rows_of(owner), None)
-    if row is not None:
-        with transaction.atomic():
-            enqueue(row)
+    if row is None:
+        rebuild_owner(owner)
+        return
+    with transaction.atomic():
+        enqueue(row)
 
 
 def rebuild_owner(owner: Owner) -> int:

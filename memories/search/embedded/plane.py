@@ -24,7 +24,7 @@ from memories.search.embedded.open_parts import OpenParts
 from memories.search.embedded.paths import owners_in, path_of
 from memories.search.embedded.schema import GONE, KIND_CODES, KINDS, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot
-from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
+from memories.types import Candidate, CandidateRequest, Candidates, Owner, SearchDocument, Status
 from tenants.principal import Principal
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -94,7 +94,6 @@ class EmbeddedPlane:
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
         hits: list[Candidate] = []
-        threads: dict[UUID, float] = {}
         incomplete: list[Owner] = []
         for owner in readable_by(principal):
             try:
@@ -103,8 +102,7 @@ class EmbeddedPlane:
                 incomplete.append(missing.owner)
                 continue
             hits += found.hits
-            threads |= found.threads
-        return Candidates(tuple(hits), threads, tuple(incomplete))
+        return Candidates(tuple(hits), tuple(incomplete))
 
     def _search(self, owner: Owner, request: CandidateRequest) -> Candidates:
         path = path_of(self.root, owner)
@@ -201,9 +199,7 @@ def _best(
         )
         for row in rows.tolist()
     )
-    if cosines is None or Kind.EPISODIC not in request.kinds:
-        return Candidates(hits)
-    return Candidates(hits, snapshot.thread_means(cosines, rows, request.task))
+    return Candidates(hits)
 
 
 def _top(rows: NDArray[np.intp], scores: Floats, count: int) -> NDArray[np.intp]:

@@ -32,7 +32,6 @@ CREATE TABLE documents (
     status TEXT NOT NULL,
     state INTEGER NOT NULL,
     task TEXT NOT NULL,
-    thread BLOB,
     vector BLOB,
     change INTEGER NOT NULL      -- the value of meta.change when the row last changed
 );

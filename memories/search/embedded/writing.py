@@ -91,8 +91,8 @@ def _next_change(connection: sqlite3.Connection) -> int:
 
 def _insert(connection: sqlite3.Connection, document: SearchDocument, change: int, place: int | None = None) -> None:
     cursor = connection.execute(
-        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, thread, vector, change)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, vector, change)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             place,
             document.id.bytes,
@@ -101,7 +101,6 @@ def _insert(connection: sqlite3.Connection, document: SearchDocument, change: in
             document.status.value,
             SUPERSEDED if document.status is Status.SUPERSEDED else CURRENT,
             document.task,
-            document.thread.bytes if document.thread else None,
             document.vector,
             change,
         ),

@@ -1,0 +1,78 @@
+"""The boundary: which of the ranked candidates are given out, and why the others are not. Pure.
+
+Invariant: the same candidates give the same selection; ties break on the id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memories.recall.query import words
+from memories.recall.words_en import FILLERS
+from memories.types import Kind, Status
+
+
+class Cut(StrEnum):
+    """Why a candidate was not given out."""
+
+    NO = ""
+    RANK = "rank"
+    DUPLICATE = "duplicate"
+    BUDGET = "budget"
+    THRESHOLD = "threshold"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A ranked candidate with what the boundary looks at; `tokens` is what its text costs in a prompt."""
+
+    id: str
+    kind: Kind
+    status: Status
+    score: float
+    text: str
+    tokens: int
+
+
+def select(
+    ranked: Sequence[Contender], *, limit: int, token_budget: int | None = None, threshold: float | None = None
+) -> list[Cut]:
+    """For each contender, best first, whether it is given out (Cut.NO) or why not.
+
+    A near duplicate of one that is given out collapses into it. One that does not fit the token budget is passed over,
+    so that a long text does not keep out the short ones behind it.
+    """
+    verdicts: list[Cut] = []
+    seen: set[tuple[str, ...]] = set()
+    left = token_budget
+    given = 0
+    for contender in ranked:
+        likeness = _likeness(contender)
+        if threshold is not None and contender.score < threshold:
+            verdict = Cut.THRESHOLD
+        elif likeness in seen:
+            verdict = Cut.DUPLICATE
+        elif given >= limit:
+            verdict = Cut.RANK
+        elif left is not None and contender.tokens > left:
+            verdict = Cut.BUDGET
+        else:
+            verdict = Cut.NO
+            seen.add(likeness)
+            given += 1
+            left = None if left is None else left - contender.tokens
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _likeness(contender: Contender) -> tuple[str, ...]:
+    """Equal for near duplicates: same kind and state, and the same words in the same order but for fillers.
+
+    Deliberately narrow. Two facts that differ in one number, one name or one "not" are nearly one to an encoder, and
+    the difference is what was asked for.
+    """
+    said = words(contender.text)
+    return (contender.kind, contender.status, *([word for word in said if word not in FILLERS] or [contender.text]))

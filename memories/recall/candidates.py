@@ -1,0 +1,144 @@
+"""Where candidates come from: the search plane, what it does not have yet, and the database where the plane fails.
+
+Invariant: a write is a candidate for the very next recall, and a plane that is down or lost costs quality, never an
+error: what the database can serve is served, and said to be so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from memories.constants import CANDIDATES_PER_LEG, TAIL_LIMIT
+from memories.embedding import Floats
+from memories.errors import SearchUnavailable
+from memories.models import Operation
+from memories.recall.query import Query
+from memories.recall.request import Request
+from memories.recall.visibility import visible_rows
+from memories.search import search_plane
+from memories.search.base import readable_by
+from memories.search.outbox import pending, request_rebuild
+from memories.types import CandidateRequest, Candidates, Kind, Owner
+from tenants.principal import Principal
+
+# Without the plane: words of the question that are looked for, longest first.
+MAX_WORDS_IN_DATABASE = 8
+
+_NEWEST = {
+    Kind.EPISODIC: "-happened_at",
+    Kind.SEMANTIC: "-learned_at",
+    Kind.PROCEDURAL: "-learned_at",
+    Kind.CATALOG: "-created_at",
+}
+_SEARCHED = {
+    Kind.EPISODIC: ("text", "context"),
+    Kind.SEMANTIC: ("text", "key"),
+    Kind.PROCEDURAL: ("text", "title", "trigger", "steps"),
+    Kind.CATALOG: ("title", "text"),
+}
+
+
+@dataclass(slots=True)
+class Found:
+    """Ids by kind. `lexical` and `dense` are what the plane's legs said of them; `tail` was just written."""
+
+    ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
+    lexical: dict[str, float] = field(default_factory=dict)
+    dense: dict[str, float] = field(default_factory=dict)
+    tail: set[str] = field(default_factory=set)
+    degraded: bool = False
+
+    def holds(self, kind: Kind, id_: UUID) -> bool:
+        """Whether it was found itself, not only a neighbour of it."""
+        return id_ in self.ids[kind]
+
+
+def find(principal: Principal, request: Request, query: Query, vector: Floats) -> Found:
+    """The candidates for a question. Never raises for a failing plane."""
+    found = Found()
+    owners = readable_by(principal)
+    _add_tail(found, request, owners)
+    try:
+        answer = _ask(principal, request, query, vector)
+    except SearchUnavailable:
+        found.degraded = True
+        missing: Sequence[Owner] = owners
+    else:
+        _add_hits(found, answer)
+        missing = answer.incomplete
+        for owner in missing:
+            with suppress(SearchUnavailable):
+                request_rebuild(owner)
+    for owner in missing:
+        if not _add_from_database(found, principal, request, query, owner):
+            found.degraded = True
+    return found
+
+
+def _ask(principal: Principal, request: Request, query: Query, vector: Floats) -> Candidates:
+    # What was believed then may be hidden now, and much of what is there now was not known then: look deeper.
+    deeper = request.as_of is not None
+    return search_plane().candidates(
+        principal,
+        CandidateRequest(
+            kinds=request.kinds,
+            terms=query.terms,
+            vector=vector,
+            per_leg=CANDIDATES_PER_LEG * (2 if deeper else 1),
+            task=request.task,
+            include_superseded=request.include_superseded or deeper,
+        ),
+    )
+
+
+def _add_hits(found: Found, answer: Candidates) -> None:
+    for hit in answer.hits:
+        found.ids[hit.kind].add(hit.id)
+        if hit.lexical is not None:
+            found.lexical[hit.id.hex] = hit.lexical
+        if hit.dense is not None:
+            found.dense[hit.id.hex] = hit.dense
+
+
+def _add_tail(found: Found, request: Request, owners: Iterable[Owner]) -> None:
+    """What is still in the outbox, the latest first; it may or may not be in the plane already."""
+    waiting = pending(*owners).filter(operation=Operation.UPSERT, kind__in=request.kinds)
+    for kind, id_ in waiting.values_list("kind", "memory_id")[:TAIL_LIMIT]:
+        found.ids[Kind(kind)].add(id_)
+        found.tail.add(id_.hex)
+
+
+def _add_from_database(found: Found, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
+    """Candidates of an owner whose part of the plane is missing; whether they are all that there is.
+
+    A small owner is served whole. Of a large one: the newest, those with the question's words, and facts by their key.
+    """
+    whole = True
+    for kind in request.kinds:
+        rows = visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
+        newest = _ids(rows.order_by(_NEWEST[kind], "pk"), TAIL_LIMIT + 1)
+        if len(newest) > TAIL_LIMIT:
+            whole = False
+            newest = newest[:CANDIDATES_PER_LEG]
+            newest += _ids(rows.filter(_holds_a_word(kind, query)).order_by(_NEWEST[kind], "pk"), CANDIDATES_PER_LEG)
+        found.ids[kind].update(newest)
+    return whole
+
+
+def _holds_a_word(kind: Kind, query: Query) -> Q:
+    match = Q(pk__in=[])
+    for word in sorted(query.terms, key=len, reverse=True)[:MAX_WORDS_IN_DATABASE]:
+        for column in _SEARCHED[kind]:
+            match |= Q(**{f"{column}__icontains": word})
+    return match
+
+
+def _ids(rows: QuerySet[Any], count: int) -> list[UUID]:
+    return list(rows.values_list("pk", flat=True)[:count])

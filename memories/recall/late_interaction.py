@@ -1,0 +1,113 @@
+"""Late interaction over static token vectors: how well the words of a query are covered by a memory, word by word.
+
+    L(texts) = sum over query pieces t of w_t * max over pieces u in the texts of max(0, cos(t, u))^2 / sum of w_t
+
+with w_t = sqrt(|E[t]|): the length of a static vector carries the piece's rarity in general English, so no document
+frequencies are needed, and nothing anybody else stores can move a score. Pure; shapes in the docstrings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.recall.weights import WINDOW_AROUND, WINDOW_BEFORE
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.intp]
+
+# Stands for a text without known pieces; its vector is zero.
+EMPTY_PIECE = 0
+# A query of more distinct pieces says nothing more.
+MAX_QUERY_PIECES = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Word pieces of many texts, one after the other; text i starts at `starts[i]`. No text is empty."""
+
+    pieces: NDArray[np.uint16]
+    starts: Integers
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def any_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each text, whether it holds a piece that `wanted` (by piece id) marks."""
+        if not len(self):
+            return np.zeros(0, np.bool_)
+        marked: NDArray[np.bool_] = np.logical_or.reduceat(wanted[self.pieces], self.starts)
+        return marked
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How well each item covers the query, between 0 and 1, (items,) each.
+
+    By itself, with the turns before it, with those around it; `previous`: how well the turn just before does by itself.
+    """
+
+    own: Floats
+    before: Floats
+    around: Floats
+    previous: Floats
+
+
+def pack(texts: Sequence[NDArray[np.uint16]]) -> Texts:
+    """Texts as one array of pieces."""
+    filled = [pieces if len(pieces) else np.array([EMPTY_PIECE], np.uint16) for pieces in texts]
+    if not filled:
+        return Texts(np.zeros(0, np.uint16), np.zeros(0, np.intp))
+    ends = np.cumsum([len(pieces) for pieces in filled])
+    return Texts(np.concatenate(filled), np.concatenate([[0], ends[:-1]]).astype(np.intp))
+
+
+def coverage(
+    texts: Texts, neighbours: Integers, query: NDArray[np.uint16], directions: Floats, weights: Floats
+) -> Coverage:
+    """Coverage of `query` (piece ids) by each item.
+
+    `neighbours` is (items, 9): the texts at offsets -4 to +4 in the item's session, column 4 the item itself, -1 where
+    there is none. `directions` and `weights` are those of the token vectors, by piece id.
+    """
+    distinct = _distinct(query)
+    items = len(neighbours)
+    if not len(distinct) or not items:
+        nothing = np.zeros(items, np.float32)
+        return Coverage(nothing, nothing, nothing, nothing)
+    best = _best_match(texts, distinct, directions)
+    share = np.sqrt(weights[distinct])
+    share /= max(float(share.sum()), 1e-9)
+    center = -WINDOW_AROUND[0]
+    own = best[neighbours[:, center]]
+    previous = best[neighbours[:, center - 1]]
+    before = own
+    for offset in range(WINDOW_BEFORE[0], 0):
+        before = np.maximum(before, best[neighbours[:, center + offset]])
+    around = before
+    for offset in (*range(WINDOW_AROUND[0], WINDOW_BEFORE[0]), *range(1, WINDOW_AROUND[1] + 1)):
+        around = np.maximum(around, best[neighbours[:, center + offset]])
+    return Coverage(own @ share, before @ share, around @ share, previous @ share)
+
+
+def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """The first distinct pieces of a query, in order."""
+    pieces, first = np.unique(query, return_index=True)
+    return pieces[np.argsort(first)[:MAX_QUERY_PIECES]]
+
+
+def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats) -> Floats:
+    """(texts + 1, query pieces): the squared cosine of the best match in each text; the last row, for "none", is 0."""
+    present = np.zeros(len(directions), np.bool_)
+    present[texts.pieces] = True
+    vocabulary = np.flatnonzero(present)
+    place = np.zeros(len(directions), np.intp)
+    place[vocabulary] = np.arange(len(vocabulary))
+    similarity = np.maximum(directions[vocabulary] @ directions[query].T, 0.0) ** 2
+    best = np.zeros((len(texts) + 1, len(query)), np.float32)
+    if len(texts):
+        best[:-1] = np.maximum.reduceat(similarity[place[texts.pieces]], texts.starts, axis=0)
+    return best

@@ -1,0 +1,150 @@
+"""Recall: the one way to memories, for the chat, the tools, the API and the commands.
+
+Candidates from the search plane and the outbox's tail; loaded by id from the database, filtered by owner and state;
+scored by the recipe; adjusted; selected; recorded. Invariant: nothing that is not the principal's to see, or that is no
+longer believed, is ever returned, whatever the search plane says.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID, uuid4
+
+import numpy as np
+from django.utils import timezone
+
+from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
+from memories.embedding import Floats, dequantize_many, encoder, token_vectors, unpack_pieces
+from memories.recall import recording
+from memories.recall.candidates import Found, find
+from memories.recall.late_interaction import pack
+from memories.recall.loading import known_speakers, load
+from memories.recall.markers import Markers, mark, markers
+from memories.recall.pool import Pool, assemble
+from memories.recall.query import Query, parse
+from memories.recall.request import Request, checked
+from memories.recall.scoring import Fusion, Inputs, Scores, score
+from memories.recall.selection import Selection, choose
+from memories.recall.tail import encoded_tail
+from memories.recall.trace import Stages
+from memories.types import ALL_KINDS, Kind, Recall
+from tenants.principal import Principal, Right
+
+_NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
+
+
+def recall(
+    principal: Principal,
+    query: str,
+    *,
+    types: Iterable[Kind | str] = ALL_KINDS,
+    limit: int = DEFAULT_RECALL_LIMIT,
+    task: str = "",
+    include_superseded: bool = False,
+    as_of: datetime | None = None,
+    session_id: UUID | None = None,
+    exclude_episode_ids: Sequence[UUID] = (),
+    token_budget: int | None = None,
+    fusion: Fusion = Fusion.SUM,
+    record: bool = True,
+) -> Recall:
+    """The memories that answer `query`, best first.
+
+    `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
+    is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
+    bounds the texts together, in word pieces. `record=False` leaves no trace and counts no use.
+    Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
+    """
+    principal.require(Right.READ)
+    request = checked(
+        query,
+        types=types,
+        limit=limit,
+        task=task,
+        include_superseded=include_superseded,
+        as_of=as_of,
+        session_id=session_id,
+        exclude_episode_ids=exclude_episode_ids,
+        token_budget=token_budget,
+    )
+    stages = Stages()
+    now = timezone.now()
+    parsed = parse(request.query, known_speakers(principal))
+    vector = encoder().encode([parsed.meaning])[0]
+    stages.passed("query")
+    found = find(principal, request, parsed, vector)
+    stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
+    pool = _load(principal, request, found)
+    stages.passed("loaded", len(pool))
+    scores = _score(pool, found, parsed, vector, now=request.as_of or now, fusion=fusion)
+    stages.passed("scored", len(pool))
+    selection = choose(principal, request, pool, scores, found)
+    stages.passed("selected", len(selection.items))
+    answer = Recall(
+        trace_id=uuid4(),
+        query=request.query,
+        items=selection.items,
+        degraded=found.degraded,
+        took_ms=stages.took_ms,
+        as_of=request.as_of,
+    )
+    if record:
+        _record(principal, request, answer, selection, stages, now=now)
+    return answer
+
+
+def _load(principal: Principal, request: Request, found: Found) -> Pool:
+    """The candidates as the database has them, with their surroundings; the tail encoded."""
+    turns, alone = load(principal, request, found.ids)
+    return encoded_tail(principal, request, assemble(turns, alone))
+
+
+def _score(pool: Pool, found: Found, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
+    static = token_vectors()
+    texts = pack([unpack_pieces(pieces) for pieces in pool.pieces])
+    vectors = dequantize_many([row.vector or _NO_VECTOR for row in pool.rows])
+    legs = [found.lexical.get(row.id, 0.0) for row in pool.rows]
+    return score(
+        pool,
+        Inputs(texts, mark(texts, _markers()), vectors @ vector, np.array(legs, np.float32)),
+        query,
+        query_pieces=static.piece_ids(" ".join(query.terms)),
+        directions=static.directions,
+        weights=static.weights,
+        now=now,
+        fusion=fusion,
+    )
+
+
+@functools.cache
+def _markers() -> Markers:
+    return markers(token_vectors())
+
+
+def _record(
+    principal: Principal, request: Request, answer: Recall, selection: Selection, stages: Stages, *, now: datetime
+) -> None:
+    recording.record(
+        recording.Record(
+            principal=principal,
+            trace_id=answer.trace_id,
+            query=request.query,
+            session_id=request.session_id,
+            parameters={
+                "types": [kind.value for kind in request.kinds],
+                "limit": request.limit,
+                "task": request.task,
+                "include_superseded": request.include_superseded,
+                "as_of": request.as_of.isoformat() if request.as_of else None,
+                "token_budget": request.token_budget,
+            },
+            stages=stages.stages,
+            candidates=[line.as_json() for line in selection.traced],
+            degraded=answer.degraded,
+            took_ms=answer.took_ms,
+            recalled_at=now,
+            fact_ids=tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC),
+        )
+    )

@@ -1,0 +1,151 @@
+"""Recording recalls: the trace, and the uses of the facts that were given out. Behind the answer, never in its way.
+
+Invariants: each use counts exactly once (`use_count + 1` in the database, never read and written back); what the queue
+cannot take is written before the answer instead; `flush` returns once everything recorded so far is written.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import queue
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, connections, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Greatest
+
+from memories.models import Fact, RecallTrace, Session
+from tenants.principal import Principal
+
+log = logging.getLogger(__name__)
+
+# A recall leaves a few kilobytes; a thousand waiting ones mean that the database is far behind.
+MAX_WAITING = 1_000
+MAX_BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recall, to be written."""
+
+    principal: Principal
+    trace_id: UUID
+    query: str
+    session_id: UUID | None
+    parameters: dict[str, Any]
+    stages: dict[str, Any]
+    candidates: list[dict[str, Any]]
+    degraded: bool
+    took_ms: float
+    recalled_at: datetime
+    fact_ids: tuple[UUID, ...]
+
+
+_waiting: queue.Queue[Record] = queue.Queue(MAX_WAITING)
+_starting = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def record(entry: Record) -> None:
+    """Write a recall: on a thread of its own, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
+
+    Never raises for the database: a recall that was answered is not taken back.
+    """
+    if settings.MEMORYHUB_RECORDING == "inline":
+        _write_or_log([entry])
+        return
+    _ensure_thread()
+    try:
+        _waiting.put_nowait(entry)
+    except queue.Full:
+        _write_or_log([entry])
+
+
+def flush() -> None:
+    """Wait until everything recorded so far is written."""
+    _waiting.join()
+
+
+def _ensure_thread() -> None:
+    global _thread  # noqa: PLW0603 - one thread for each process, started after any fork
+    if _thread is not None and _thread.is_alive():
+        return
+    with _starting:
+        if _thread is None or not _thread.is_alive():
+            _thread = threading.Thread(target=_run, name="recall-recorder", daemon=True)
+            _thread.start()
+            atexit.register(flush)
+
+
+def _run() -> None:
+    while True:
+        batch = [_waiting.get()]
+        try:
+            while len(batch) < MAX_BATCH:
+                batch.append(_waiting.get_nowait())
+        except queue.Empty:
+            pass
+        try:
+            _write_or_log(batch)
+        finally:
+            connections.close_all()
+            for _ in batch:
+                _waiting.task_done()
+
+
+def _write_or_log(batch: Sequence[Record]) -> None:
+    try:
+        _write(batch)
+    except DatabaseError:
+        if len(batch) > 1:
+            for entry in batch:
+                _write_or_log([entry])
+            return
+        log.exception("A recall could not be recorded.")
+
+
+def _write(batch: Sequence[Record]) -> None:
+    with transaction.atomic():
+        RecallTrace.objects.bulk_create([_trace(entry) for entry in batch])
+        for principal in {entry.principal for entry in batch}:
+            _count_uses(principal, [entry for entry in batch if entry.principal == principal])
+
+
+def _trace(entry: Record) -> RecallTrace:
+    known = Session.objects.of(entry.principal).filter(pk=entry.session_id) if entry.session_id else None
+    return RecallTrace(
+        pk=entry.trace_id,
+        tenant_id=entry.principal.tenant_id,
+        user_id=entry.principal.user_id,
+        session_id=entry.session_id if known is not None and known.exists() else None,
+        query=entry.query,
+        parameters=entry.parameters,
+        stages=entry.stages,
+        candidates=entry.candidates,
+        degraded=entry.degraded,
+        took_ms=entry.took_ms,
+        created_at=entry.recalled_at,
+    )
+
+
+def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:
+    """Add the uses to the principal's own facts: one UPDATE for those used equally often, usually one in all.
+
+    Shared facts are not counted: what one member asks must not move what another is given.
+    """
+    uses = Counter(fact_id for entry in entries for fact_id in entry.fact_ids)
+    latest = max(entry.recalled_at for entry in entries)
+    for count in sorted(set(uses.values())):
+        used = [fact_id for fact_id, times in uses.items() if times == count]
+        Fact.objects.of(principal).filter(pk__in=used).update(
+            use_count=F("use_count") + count,
+            last_used_at=Greatest(Coalesce(F("last_used_at"), latest), latest),
+        )

@@ -1,0 +1,77 @@
+"""What a recall asks, checked. Pure.
+
+Invariant: a request that exists can be answered; everything wrong with it was said by InvalidInput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memories.constants import MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
+from memories.errors import InvalidInput
+from memories.hygiene.text import clean_text
+from memories.types import Kind
+
+MAX_TASK_CHARACTERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question, and what may answer it."""
+
+    query: str
+    kinds: tuple[Kind, ...]
+    limit: int
+    task: str
+    include_superseded: bool
+    as_of: datetime | None
+    session_id: UUID | None
+    exclude: frozenset[UUID]
+    token_budget: int | None
+
+
+def checked(
+    query: str,
+    *,
+    types: Iterable[Kind | str],
+    limit: int,
+    task: str,
+    include_superseded: bool,
+    as_of: datetime | None,
+    session_id: UUID | None,
+    exclude_episode_ids: Sequence[UUID],
+    token_budget: int | None,
+) -> Request:
+    """The request, or InvalidInput naming the argument."""
+    clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
+    clean_text(task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
+    if not 1 <= limit <= MAX_RECALL_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_RECALL_LIMIT}.")
+    if as_of is not None and as_of.tzinfo is None:
+        raise InvalidInput("as_of", "needs a time zone.")
+    if token_budget is not None and token_budget < 1:
+        raise InvalidInput("token_budget", "must be at least 1.")
+    return Request(
+        query=query,
+        kinds=_kinds(types),
+        limit=limit,
+        task=task,
+        include_superseded=include_superseded,
+        as_of=as_of,
+        session_id=session_id,
+        exclude=frozenset(exclude_episode_ids),
+        token_budget=token_budget,
+    )
+
+
+def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
+    try:
+        wanted = {Kind(kind) for kind in types}
+    except ValueError as error:
+        raise InvalidInput("types", f"must be among {', '.join(Kind)}.") from error
+    if not wanted:
+        raise InvalidInput("types", f"name at least one of {', '.join(Kind)}.")
+    return tuple(kind for kind in Kind if kind in wanted)

@@ -1,0 +1,143 @@
+"""From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
+
+Invariant: a candidate's score depends on the question, on itself and on the turns around it, and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.recall import adjust
+from memories.recall.fusion import Evidence, contributions, reciprocal_rank, total
+from memories.recall.late_interaction import Coverage, Texts, coverage
+from memories.recall.markers import Marked
+from memories.recall.pool import Moment, Pool
+from memories.recall.query import Query
+from memories.types import Kind
+
+Floats = NDArray[np.float32]
+
+_SECONDS_PER_DAY = 86_400.0
+_BEFORE, _ITSELF = 3, 4  # columns of Pool.neighbours
+
+
+class Fusion(StrEnum):
+    """How signals become one score: the recipe's sum, or reciprocal rank fusion of words, meaning and coverage."""
+
+    SUM = "sum"
+    RRF = "rrf"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """One value for each candidate. `fused` is before adjustment, `final` after; `signals` by name, for the trace."""
+
+    fused: Floats
+    factor: Floats
+    final: Floats
+    signals: dict[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was computed about a pool: `texts` and their marks, and for each candidate its cosine and lexical score."""
+
+    texts: Texts
+    marked: Marked
+    cosines: Floats
+    lexical: Floats
+
+
+def score(
+    pool: Pool,
+    inputs: Inputs,
+    query: Query,
+    *,
+    query_pieces: NDArray[np.uint16],
+    directions: Floats,
+    weights: Floats,
+    now: datetime,
+    fusion: Fusion = Fusion.SUM,
+) -> Scores:
+    """Score every candidate of the pool as of `now`."""
+    covered = coverage(inputs.texts, pool.neighbours, query_pieces, directions, weights)
+    evidence = _evidence(pool, inputs, query)
+    parts = contributions(covered, evidence, months=query.months, years=query.years, asks_when=query.asks_when)
+    fused = total(parts) if fusion is Fusion.SUM else _by_rank(inputs, covered, evidence)
+    factor = adjust.factors(_circumstances(pool, now))
+    signals = {
+        "cosine": evidence.meaning,
+        "lexical": inputs.lexical,
+        "coverage": covered.own,
+        "coverage_before": covered.before,
+        "coverage_around": covered.around,
+        **parts,
+    }
+    return Scores(fused, factor, adjust.apply(fused, factor), signals)
+
+
+def _by_rank(inputs: Inputs, covered: Coverage, evidence: Evidence) -> Floats:
+    legs = {"lexical": inputs.lexical, "meaning": evidence.meaning, "coverage": covered.own + covered.before}
+    return reciprocal_rank(legs)
+
+
+def _evidence(pool: Pool, inputs: Inputs, query: Query) -> Evidence:
+    before = pool.neighbours[:, _BEFORE]
+    beside = np.delete(pool.neighbours, _ITSELF, axis=1)
+    month, year = _month_and_year([row.since for row in pool.rows])
+    return Evidence(
+        meaning=inputs.cosines,
+        session=_session_means(pool, inputs.cosines),
+        alone=np.asarray((beside < 0).all(axis=1)),
+        by_named=np.array([row.speaker in query.named for row in pool.rows], np.bool_),
+        follows_question=np.append(inputs.marked.asks, [False])[before],
+        first_person=inputs.marked.first_person[pool.own],
+        month=month,
+        year=year,
+        says_when=inputs.marked.says_when[pool.own],
+    )
+
+
+def _session_means(pool: Pool, cosines: Floats) -> Floats:
+    """For each candidate the mean cosine of the candidates of its session.
+
+    The mean over the whole session measures the same (docs/recall.md) and costs a look at all of it.
+    """
+    count = np.bincount(pool.session)
+    summed = np.bincount(pool.session, weights=cosines)
+    means = summed[pool.session] / count[pool.session]
+    return means.astype(np.float32)
+
+
+def _circumstances(pool: Pool, now: datetime) -> adjust.Circumstances:
+    return adjust.Circumstances(
+        age_days=_age_days([row.aged_from for row in pool.rows], now, unknown=0.0),
+        use_count=np.array([row.use_count for row in pool.rows], np.float32),
+        successes=np.array([row.successes for row in pool.rows], np.float32),
+        failures=np.array([row.failures for row in pool.rows], np.float32),
+        success_age_days=_age_days([row.last_success_at for row in pool.rows], now, unknown=np.inf),
+        catalog=np.array([row.kind is Kind.CATALOG for row in pool.rows], np.bool_),
+        stale=np.array([row.stale for row in pool.rows], np.bool_),
+    )
+
+
+def _month_and_year(moments: Sequence[Moment]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The month (1 to 12) and year of each moment, 0 where unknown."""
+    dates = np.array([moment[:7] if moment else "NaT" for moment in moments], "datetime64[M]")
+    known = ~np.isnat(dates)
+    months = np.where(known, dates, np.datetime64("1970-01")).astype(np.int64)
+    return np.where(known, months % 12 + 1, 0), np.where(known, months // 12 + 1970, 0)
+
+
+def _age_days(moments: Sequence[Moment], now: datetime, *, unknown: float) -> Floats:
+    """Days from each moment to `now`; `unknown` where there is none."""
+    stamps = np.array([moment or "NaT" for moment in moments], "datetime64[s]")
+    present = np.datetime64(now.astimezone(UTC).replace(tzinfo=None), "s")
+    days = (present - stamps).astype(np.float64) / _SECONDS_PER_DAY
+    return np.where(np.isnat(stamps), unknown, days).astype(np.float32)

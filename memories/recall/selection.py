@@ -1,0 +1,104 @@
+"""From scores to what is given out: the best candidates with their texts, past the boundary, with reasons and trace.
+
+Invariant: order is by score, then by id, so equal scores never depend on how candidates arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+
+from memories.recall.boundary import Contender, Cut, select
+from memories.recall.candidates import Found
+from memories.recall.hydration import Memory, recalled, texts
+from memories.recall.pool import Pool, Row
+from memories.recall.reasons import reasons
+from memories.recall.request import Request
+from memories.recall.scoring import Scores
+from memories.recall.trace import MAX_CANDIDATES, TracedCandidate
+from memories.types import Recalled, Status
+from tenants.principal import Principal
+
+# Texts loaded beyond the limit, for what collapses or does not fit.
+SPARE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is given out, best first, and the candidates near it for the trace."""
+
+    items: tuple[Recalled, ...]
+    traced: tuple[TracedCandidate, ...]
+
+
+def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: Found) -> Selection:
+    """Rank the pool, load the texts of the best, and give out those that pass the boundary."""
+    order = _ranked(pool, scores)
+    size = request.limit + SPARE
+    while True:
+        rows = _texts(principal, request, pool, order[:size])
+        present = [index for index in order[:size] if _row(pool, index).id in rows]
+        contenders = [_contender(pool, scores, index, rows) for index in present]
+        verdicts = select(contenders, limit=request.limit, token_budget=request.token_budget)
+        if verdicts.count(Cut.NO) >= request.limit or size >= len(order):
+            break
+        size *= 2
+    cuts = dict(zip(present, verdicts, strict=True))
+    return Selection(
+        items=tuple(
+            _recalled(pool, scores, found, index, rows) for index, verdict in cuts.items() if verdict is Cut.NO
+        ),
+        traced=tuple(
+            _traced(pool, scores, index, rank, cuts.get(index, Cut.GONE if rank <= size else Cut.RANK))
+            for rank, index in enumerate(order, start=1)
+            if rank <= MAX_CANDIDATES or cuts.get(index) is Cut.NO
+        ),
+    )
+
+
+def _row(pool: Pool, index: int) -> Row:
+    return pool.rows[index]
+
+
+def _texts(principal: Principal, request: Request, pool: Pool, indices: Sequence[int]) -> dict[str, Memory]:
+    return texts(principal, request, [(row.kind, row.id) for row in (_row(pool, index) for index in indices)])
+
+
+def _signals(scores: Scores, index: int) -> dict[str, float]:
+    signals = {name: float(values[index]) for name, values in scores.signals.items()}
+    return signals | {"fused": float(scores.fused[index]), "adjustment": float(scores.factor[index])}
+
+
+def _traced(pool: Pool, scores: Scores, index: int, rank: int, cut: Cut) -> TracedCandidate:
+    row = _row(pool, index)
+    return TracedCandidate(row.kind, UUID(row.id), rank, float(scores.final[index]), _signals(scores, index), cut)
+
+
+def _recalled(pool: Pool, scores: Scores, found: Found, index: int, rows: dict[str, Memory]) -> Recalled:
+    row, signals = _row(pool, index), _signals(scores, index)
+    why = reasons(
+        signals, speaker=row.speaker, tail=row.id in found.tail, neighbour=not found.holds(row.kind, rows[row.id].pk)
+    )
+    return recalled(rows[row.id], float(scores.final[index]), signals, why)
+
+
+def _ranked(pool: Pool, scores: Scores) -> list[int]:
+    ids = [row.id for row in pool.rows]
+    by_score = np.lexsort((np.array(ids), -scores.final)) if ids else np.zeros(0, np.intp)
+    return [int(index) for index in by_score]
+
+
+def _contender(pool: Pool, scores: Scores, index: int, rows: dict[str, Memory]) -> Contender:
+    loaded = _row(pool, index)
+    row = rows[loaded.id]
+    return Contender(
+        id=loaded.id,
+        kind=loaded.kind,
+        status=Status(row.status),
+        score=float(scores.final[index]),
+        text=row.searchable_text,
+        tokens=len(loaded.pieces) // 2,
+    )
