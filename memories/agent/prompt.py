@@ -122,7 +122,8 @@ def opening(
     refresh = max(refresh, min((past.turn for past in turns), default=turn))
     messages = [system]
     for past in turns:
-        messages.append(user_message(past.text or _ERASED))
+        if past.text or past.state == "redacted":  # a conversation from elsewhere may open with the assistant
+            messages.append(user_message(past.text or _ERASED))
         if pinned and past.turn == refresh:
             messages += _pinned_messages(refresh, pinned)
         messages.append(assistant_message(_answer(past)))

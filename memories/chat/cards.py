@@ -18,6 +18,9 @@ from memories.selectors.sources import supporting_episodes
 from memories.types import CURRENT, Kind, Status
 from tenants.principal import Principal
 
+# How a reader's own words are signed.
+OWN_NAME = "You"
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -115,7 +118,7 @@ def address(kind: Kind, memory_id: UUID) -> str:
 
 def speaker_name(principal: Principal, speaker: str) -> str:
     """Who said it, from the reader's side."""
-    return "You" if speaker in ("", principal.speaker) else speaker
+    return OWN_NAME if speaker in ("", principal.speaker) else speaker
 
 
 def headline(row: Memory) -> str:

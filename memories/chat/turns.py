@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.chat.cards import Card, cards_of, speaker_name
+from memories.chat.cards import OWN_NAME, Card, cards_of, speaker_name
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import MentionView, TurnView
 from memories.types import Kind
@@ -36,8 +36,15 @@ class ShownTurn:
 
     @property
     def can_retry(self) -> bool:
-        """The last turn, unless it has a whole answer or was forgotten."""
+        """The last turn, unless it has a whole answer or was forgotten, or somebody else said it."""
+        if self.view.answer_state is None and self.speaker != OWN_NAME:
+            return False
         return self.is_last and self.view.answer_state not in (MessageState.COMPLETE, MessageState.REDACTED)
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer stands there or is due; words from a conversation elsewhere may have none."""
+        return self.view.answer_state is not None or self.can_retry
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
@@ -150,9 +151,11 @@ def _memories(principal: Principal, mentions: Iterable[Mention]) -> dict[UUID, M
 
 
 def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) -> TurnView:
-    said, *rest = messages
-    answer = rest[-1] if rest and rest[-1].role == MessageRole.ASSISTANT and not rest[-1].tool_calls else None
-    steps = rest[:-1] if answer else rest
+    """A conversation from elsewhere may open with a word of the assistant, or answer in several messages."""
+    said = messages[0]
+    rest = messages if said.role == MessageRole.ASSISTANT else messages[1:]
+    answers = list(takewhile(_is_answer, reversed(rest)))[::-1]
+    answer = answers[-1] if answers else None
     episode = getattr(said, "episode", None)
     return TurnView(
         session_id=said.session_id,
@@ -160,16 +163,20 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         message_id=said.pk,
         episode_id=episode.pk if episode else None,
         speaker=said.speaker,
-        text=said.text,
+        text=said.text if said.role == MessageRole.USER else "",
         state=MessageState(said.state),
         said_at=said.created_at,
-        steps=tuple(_step(message, mentions) for message in steps),
+        steps=tuple(_step(message, mentions) for message in rest[: len(rest) - len(answers)]),
         answer_id=answer.pk if answer else None,
-        answer=answer.text if answer else "",
+        answer="\n\n".join(message.text for message in answers if message.text),
         answer_state=MessageState(answer.state) if answer else None,
         error=answer.error if answer else "",
         took_ms=answer.took_ms if answer else None,
     )
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role == MessageRole.ASSISTANT and not message.tool_calls
 
 
 def _step(message: Message, mentions: dict[UUID, list[MentionView]]) -> StepView:

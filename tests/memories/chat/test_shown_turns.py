@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 
 from memories.chat.turns import panel_of, shown_turns, usage_of
-from memories.models import MessageState, Relation
+from memories.importing import ConversationSession, ConversationTurn
+from memories.models import MessageState, Relation, Session
 from memories.selectors.sessions import find_turn, transcript
 from memories.services.forget import forget
+from memories.services.importing import import_sessions
 from memories.services.turns import add_tool_result, begin_turn, finish_turn
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tenants.principal import Principal
@@ -63,3 +66,14 @@ def test_an_earlier_turn_is_not_tried_again(principal: Principal) -> None:
     begin_turn(principal, text="Two", session_id=turn.session_id)
     first, last = shown_turns(principal, transcript(principal, turn.session_id))
     assert (first.can_retry, last.can_retry) == (False, True)
+
+
+def test_words_of_two_people_wait_for_no_answer(principal: Principal) -> None:
+    at = datetime(2025, 5, 1, tzinfo=UTC)
+    said = tuple(ConversationTurn(name, name, f"I am {name}", at, name) for name in (principal.speaker, "Olaf"))
+    import_sessions(principal, [ConversationSession("talk", said)], source="locomo")
+    turns = shown_turns(principal, transcript(principal, Session.objects.of(principal).get().pk))
+    assert [(turn.speaker, turn.has_answer, turn.can_retry) for turn in turns] == [
+        ("You", False, False),
+        ("Olaf", False, False),
+    ]

@@ -53,12 +53,7 @@ def test_turns_go_to_the_transcript_and_the_owner_s_to_memory(principal: Princip
     session = Session.objects.of(principal).get()
     said, thanks = transcript(principal, session.pk)
     assert (report.sessions, report.messages, report.added) == (1, 4, {Kind.EPISODIC: 2})
-    assert (said.text, said.speaker, [step.text for step in said.steps], said.answer) == (
-        "My bike squeaks",
-        "Ada",
-        ["Oil the chain."],
-        "Wipe it after.",
-    )
+    assert (said.text, said.speaker, said.answer) == ("My bike squeaks", "Ada", "Oil the chain.\n\nWipe it after.")
     assert [e.text for e in Episode.objects.of(principal).order_by("sequence")] == ["My bike squeaks", "Thanks!"]
     assert thanks.episode_id == report.ids["4"]
 
@@ -84,6 +79,14 @@ def test_in_a_conversation_of_two_people_each_is_remembered_by_name(principal: P
         "Olaf",
     ]
     assert Session.objects.of(principal).get().title == "Ines and Olaf"
+
+
+def test_the_assistant_may_open_the_conversation(principal: Principal) -> None:
+    greeting = ConversationSession("g", (turn("1", "Hello!", assistant=True), turn("2", "Hi", minute=1)))
+    import_sessions(principal, [greeting], source="jsonl")
+    opening, reply = transcript(principal, Session.objects.of(principal).get().pk)
+    assert (opening.text, opening.answer, opening.episode_id) == ("", "Hello!", None)
+    assert (reply.text, reply.answer_state) == ("Hi", None)
 
 
 def test_twice_adds_nothing(principal: Principal) -> None:
