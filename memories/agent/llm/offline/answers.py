@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from memories.agent.llm.offline.records import Done, Memory, distinct
+from memories.agent.llm.offline.text import phrases
 from memories.agent.llm.offline.words import content_words, shared_words
 
 QUOTED_MEMORIES = 3
@@ -24,15 +25,23 @@ _DAYS: Mapping[str, int] = {
 }
 _DAY_WORDS = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
 _WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date)\b|\bhow long ago\b", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:"
+    + phrases(
+        "used to, before, previous, previously, earlier, former, formerly, in the past, originally, back then, old"
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
 _KINDS = {"semantic": "fact", "procedural": "how-to", "episodic": "event"}
 
 UNKNOWN = "I do not know: there is nothing about that in your memory."
 
 
 def answer(question: str, memories: Sequence[Memory]) -> str:
-    """What memory says to `question`, most relevant first, current facts before the rest."""
+    """What memory says to `question`, most relevant first; current facts lead, unless it asks for the past."""
     asked = content_words(question)
-    ranked = _ranked(asked, memories)
+    ranked = _ranked(asked, memories, past=asks_for_the_past(question))
     telling = [memory for memory in ranked if shared_words(asked, memory.words)]
     if not telling:
         if not ranked:
@@ -47,11 +56,16 @@ def answer(question: str, memories: Sequence[Memory]) -> str:
     return "\n".join([told, "", "Also in your memory:", *(f"- {_told(memory)}" for memory in others)])
 
 
-def _ranked(asked: frozenset[str], memories: Sequence[Memory]) -> list[Memory]:
-    """Best first: the words of the question it holds, then current facts and how-tos, then the order of the recall."""
+def asks_for_the_past(question: str) -> bool:
+    """Whether a question is about what was, rather than what is."""
+    return bool(_PAST.search(question))
+
+
+def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool) -> list[Memory]:
+    """Best first: the words of the question that it holds, then facts of the time asked for, then as recalled."""
 
     def rank(place: int, memory: Memory) -> tuple[float, bool, int]:
-        settled = memory.current and memory.kind in ("semantic", "procedural")
+        settled = memory.current is not past and memory.kind in ("semantic", "procedural")
         return (-shared_words(asked, memory.words), not settled, place)
 
     placed = sorted(enumerate(distinct(memories)), key=lambda entry: rank(*entry))

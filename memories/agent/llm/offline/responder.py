@@ -23,9 +23,6 @@ from memories.agent.llm.offline.words import content_words
 # A memory is meant if it holds this share of the words by which the user names it.
 MEANT_SHARE = 0.6
 
-_PAST = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|in the past|originally|back then|old)\b", re.IGNORECASE
-)
 _EVERYTHING = re.compile(
     r"(?:everything|all of it|all|it all)(?:\s+about me|\s+you know(?: about me)?)?$", re.IGNORECASE
 )
@@ -82,7 +79,7 @@ def _plan(turn: Turn, reading: Reading) -> list[ToolCall]:
     meant = _meant(about, turn.memories) if about else []
     if len(meant) == 1:
         calls.append(_call("forget_memory", memory_id=meant[0].id))
-    if not calls and _PAST.search(reading.question) and not _asked_for(turn, reading.question):
+    if not calls and answers.asks_for_the_past(reading.question) and not _saw_the_past(turn):
         return [_call("recall_memory", query=reading.question[:_LONGEST_QUERY], include_superseded=True)]
     return calls
 
@@ -140,6 +137,10 @@ def _meant(about: str, memories: Sequence[Memory]) -> list[Memory]:
         return []
     meant = [memory for memory in own if share[memory.id] == best]
     return [memory for memory in meant if memory.kind != "episodic"] or meant
+
+
+def _saw_the_past(turn: Turn) -> bool:
+    return any(done.arguments.get("include_superseded") for done in turn.calls("recall_memory"))
 
 
 def _asked_for(turn: Turn, query: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from memories.agent.llm.offline.text import word_set
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-_ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "s", "y", "e")
+_ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")
 _SHORTEST_STEM = 3
 
 STOP_WORDS = word_set(

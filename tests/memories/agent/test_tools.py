@@ -1,0 +1,186 @@
+"""The tools: strict arguments, refusals in words, and nobody else's memories."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.agent.llm.offline.rules import read
+from memories.agent.tool_schemas import SCHEMAS, BadArguments, checked, read_arguments
+from memories.agent.tools import Answer, Toolbox
+from memories.constants import MAX_FORGETS_IN_A_TURN
+from memories.models import Episode, Fact, Playbook
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts import pin_fact, remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.turns import begin_turn
+from memories.types import Kind, Status, WriteOutcome, WriteResult
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+
+from .conftest import FakeRecall
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def toolbox(principal: Principal) -> Toolbox:
+    turn = begin_turn(principal, text="I like tea")
+    return Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id)
+
+
+def content(answer: Answer) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(answer.content)
+    return value
+
+
+def test_the_schemas_are_what_the_protocol_wants() -> None:
+    assert [schema["function"]["name"] for schema in SCHEMAS] == ["recall_memory", "write_memory", "forget_memory"]
+    write = SCHEMAS[1]["function"]["parameters"]
+    assert write["additionalProperties"] is False
+    assert write["properties"]["title"]["type"] == "string"
+    assert write["properties"]["contradiction"]["enum"] == ["natural", "harsh"]
+    assert SCHEMAS[0]["function"]["parameters"]["required"] == ["query"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reason"),
+    [
+        ("write_memory", {}, "a fact needs a text"),
+        ("write_memory", {"text": "x", "kind": "episodic"}, "kind: "),
+        ("write_memory", {"text": "x", "key": "Home City"}, "key: "),
+        ("write_memory", {"text": "x", "supersedes_ids": ["that one"]}, "supersedes_ids.0: "),
+        ("write_memory", {"text": "x", "supersedes_ids": "x"}, "supersedes_ids: "),
+        ("write_memory", {"text": "x", "owner": "me"}, "owner: "),
+        ("write_memory", {"text": 7}, "text: "),
+        ("write_memory", {"text": "x", "steps": ["a"]}, "procedural"),
+        ("write_memory", {"kind": "procedural", "steps": ["a"]}, "title: "),
+        ("recall_memory", {"query": "x", "limit": "5"}, "limit: "),
+        ("recall_memory", {"query": "x", "limit": 0}, "limit: "),
+        ("recall_memory", {"query": "x", "as_of": "2026-01-01T00:00:00"}, "as_of: "),
+        ("recall_memory", {"query": ""}, "query: "),
+        ("forget_memory", {}, "memory_id: "),
+        ("sudo", {}, "There is no such tool"),
+    ],
+)
+def test_wrong_arguments_are_named(tool: str, arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadArguments) as caught:
+        checked(tool, arguments)
+    assert reason in str(caught.value)
+
+
+def test_arguments_are_made_storable() -> None:
+    assert read_arguments('{"text": "a\\u0000b\\ud800", "n": ["\\udc00"]}') == {"text": "ab�", "n": ["�"]}
+    assert read_arguments("") == {}
+
+
+def test_a_recall_passes_its_options_on(toolbox: Toolbox, remembered: FakeRecall) -> None:
+    toolbox.run("recall_memory", {"query": "tea", "types": ["semantic"], "limit": 3, "include_superseded": True})
+    (asked,) = remembered.asked
+    assert (asked["types"], asked["limit"], asked["include_superseded"]) == ((Kind.SEMANTIC,), 3, True)
+
+
+def test_a_fact_written_twice_is_merged(toolbox: Toolbox) -> None:
+    first, second = (toolbox.run("write_memory", {"text": "Likes tea"}) for _ in range(2))
+    assert [content(answer)["result"] for answer in (first, second)] == ["created", "merged"]
+    assert content(first)["id"] == content(second)["id"]
+
+
+def test_a_conclusion_is_less_certain_than_a_statement(toolbox: Toolbox) -> None:
+    toolbox.run("write_memory", {"text": "Likes tea", "source": "agent_inferred"})
+    assert Fact.objects.get().confidence == 0.6
+
+
+def test_a_playbook_is_written_with_its_steps(toolbox: Toolbox) -> None:
+    book = read("To fix the hub: hold the button, wait").playbook
+    assert book is not None
+    answer = toolbox.run("write_memory", {"kind": "procedural", "title": book.title, "steps": list(book.steps)})
+    assert answer.written is not None
+    assert answer.written.kind is Kind.PROCEDURAL
+    assert Playbook.objects.get().steps == ["Hold the button", "Wait"]
+
+
+def test_a_harsh_contradiction_retracts(toolbox: Toolbox, principal: Principal) -> None:
+    old = remember_fact(principal, text="Lives in Bristol").memory_id
+    answer = toolbox.run(
+        "write_memory", {"text": "Lives in Bath", "supersedes_ids": [str(old)], "contradiction": "harsh"}
+    )
+    assert content(answer)["replaced"] == [{"id": str(old), "text": "Lives in Bristol"}]
+    assert Fact.objects.get(pk=old).retracted
+
+
+def test_what_was_replaced_already_is_a_conflict_in_words(toolbox: Toolbox, principal: Principal) -> None:
+    old = remember_fact(principal, text="Lives in Bristol", key="home_city").memory_id
+    remember_fact(principal, text="Lives in Bath", key="home_city")
+    answer = toolbox.run("write_memory", {"text": "Lives in York", "supersedes_ids": [str(old)]})
+    assert answer.error
+    assert not Fact.objects.filter(text="Lives in York").exists()
+
+
+def test_forgetting_a_fact_takes_the_words_it_was_learned_from(toolbox: Toolbox) -> None:
+    written = toolbox.run("write_memory", {"text": "Likes tea"})
+    answer = toolbox.run("forget_memory", {"memory_id": content(written)["id"]})
+    assert content(answer) == {"erased": ["semantic", "episodic"]}
+    assert not Fact.objects.exists()
+    assert not Episode.objects.exists()
+
+
+def test_a_turn_erases_only_so_much(toolbox: Toolbox, principal: Principal) -> None:
+    ids = [remember_fact(principal, text=f"Fact {number}").memory_id for number in range(MAX_FORGETS_IN_A_TURN + 1)]
+    answers = [toolbox.run("forget_memory", {"memory_id": str(memory_id)}) for memory_id in ids]
+    assert [bool(answer.error) for answer in answers] == [False] * MAX_FORGETS_IN_A_TURN + [True]
+    assert Fact.objects.get().pk == ids[-1]
+
+
+def test_the_agent_cannot_erase_what_is_shared(toolbox: Toolbox, admin_principal: Principal) -> None:
+    entry = remember_catalog_entry(admin_principal, title="Hours", text="Open from nine").memory_id
+    assert toolbox.run("forget_memory", {"memory_id": str(entry)}).error
+
+
+def test_the_agent_is_the_actor(toolbox: Toolbox, principal: Principal) -> None:
+    toolbox.run("write_memory", {"text": "Likes tea"})
+    event = AuditEvent.objects.get(action="fact.created")
+    assert (event.actor_kind, event.owner_id) == ("agent", principal.user_id)
+
+
+def test_pinned_facts_are_told_while_they_are_current(toolbox: Toolbox, principal: Principal) -> None:
+    assert toolbox.pinned() == ""
+    fact = remember_fact(principal, text="Allergic to nuts").memory_id
+    pin_fact(principal, fact_id=fact, pinned=True)
+    (told,) = json.loads(toolbox.pinned())["memories"]
+    assert (told["id"], told["text"]) == (str(fact), "Allergic to nuts")
+
+
+def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
+    """What each tool says about an id."""
+    fact: dict[str, Any] = {"text": "New", "supersedes_ids": [str(memory_id)]}
+    book = {"kind": "procedural", "title": "New", **fact}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("forget_memory", {"memory_id": str(memory_id)}),
+        ("write_memory", fact),
+        ("write_memory", book),
+    ]
+    return [toolbox.run(tool, arguments).content for tool, arguments in asked]
+
+
+@pytest.mark.parametrize("owner", ["other_member", "other_tenant_member"])
+def test_tools_isolate_other_members_and_other_tenants(
+    toolbox: Toolbox, request: pytest.FixtureRequest, owner: str
+) -> None:
+    other: Principal = request.getfixturevalue(owner)
+    fact = remember_fact(other, text="Lives in Bristol").memory_id
+    book = remember_playbook(other, title="Fix it", steps=["a"]).memory_id
+    unknown = answers_to(toolbox, uuid4())
+    assert answers_to(toolbox, fact) == answers_to(toolbox, book) == unknown
+    assert all(json.loads(answer)["error"] for answer in unknown)
+    assert Fact.objects.get().status == Playbook.objects.get().status == Status.ACTIVE
+
+
+def test_a_blocked_write_tells_why_and_names_no_memory(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = WriteOutcome(WriteResult.BLOCKED, Kind.SEMANTIC, uuid4(), reason="It holds a card number.")
+    monkeypatch.setattr("memories.agent.tools.remember_fact", lambda *_, **__: refusal)
+    answer = toolbox.run("write_memory", {"text": "4111 1111 1111 1111"})
+    assert content(answer) == {"result": "blocked", "reason": "It holds a card number."}
