@@ -1,0 +1,106 @@
+"""What there is to measure on: memories of one owner, and questions with the memories that answer them. Pure.
+
+`locomo`: a conversation is an owner, a turn an episode; questions of categories 1 to 4 whose evidence all exists.
+`memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question", "evidence", "kind"}]}, "catalog"}`.
+The questions never enter the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from memories.errors import InvalidInput
+from memories.importing import ConversationSession, MemoryRecord, parse_locomo, parse_memory
+from memories.importing.locomo import conversation_count
+
+LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+UNANSWERABLE = "unanswerable"
+# Questions about how things were may be answered by what is no longer believed.
+ABOUT_THE_PAST = "temporal"
+
+
+class Form(StrEnum):
+    """The forms of a file of cases."""
+
+    LOCOMO = "locomo"
+    MEMORIES = "memories"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`evidence` are the source's ids of the memories that answer it, none if nothing does."""
+
+    text: str
+    evidence: frozenset[str]
+    category: str
+    include_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One owner: what they remember, in one of two forms, and what is asked."""
+
+    name: str
+    sessions: tuple[ConversationSession, ...]
+    records: tuple[MemoryRecord, ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def size(self) -> int:
+        """How many memories it has."""
+        return sum(len(session.turns) for session in self.sessions) + len(self.records)
+
+
+def parse_cases(data: object, form: Form, numbers: Sequence[int] | None = None) -> tuple[Case, ...]:
+    """The cases of a file (only those at `numbers`, from 0). Raises InvalidInput naming what is wrong."""
+    if form is Form.LOCOMO:
+        count = conversation_count(data)
+        entries: Sequence[Any] = data if isinstance(data, list) else [data]
+    else:
+        entries = data if isinstance(data, list) else [data]
+        count = len(entries)
+    chosen = range(count) if numbers is None else numbers
+    if any(not 0 <= number < count for number in chosen):
+        raise InvalidInput("conversations", f"this file has 0 to {count - 1}.")
+    parse = _locomo if form is Form.LOCOMO else _memories
+    return tuple(parse(entries[number], number) for number in chosen)
+
+
+def _locomo(entry: Mapping[str, Any], number: int) -> Case:
+    sessions = parse_locomo(entry, 0)
+    known = {turn.key for session in sessions for turn in session.turns}
+    questions = []
+    for asked in entry.get("qa", []):
+        category = LOCOMO_CATEGORIES.get(asked.get("category"))
+        evidence = frozenset(asked.get("evidence") or ())
+        if category and evidence and evidence <= known:
+            questions.append(Question(str(asked["question"]), evidence, category))
+    return Case(f"conversation {number}", sessions, (), tuple(questions))
+
+
+def _memories(entry: Any, number: int) -> Case:
+    place = f"entry {number}"
+    owner = entry.get("owner") if isinstance(entry, dict) else None
+    if not isinstance(owner, dict) or not isinstance(owner.get("memories"), list):
+        raise InvalidInput(place, 'needs "owner" with "memories" and "questions".')
+    catalog = [{**article, "kind": "catalog"} for article in entry.get("catalog", [])]
+    lines = [*owner["memories"], *catalog]
+    records = tuple(parse_memory(line, place=f"{place}, memory {index}") for index, line in enumerate(lines, 1))
+    known = {record.id for record in records}
+    questions = tuple(_question(asked, known, place) for asked in owner.get("questions", []))
+    return Case(str(owner.get("name") or place), (), records, questions)
+
+
+def _question(asked: Mapping[str, Any], known: set[str], place: str) -> Question:
+    kind, evidence = str(asked.get("kind", "")), frozenset(asked.get("evidence") or ())
+    if not evidence <= known:
+        raise InvalidInput(place, "has a question whose evidence is no memory of it.")
+    return Question(
+        str(asked["question"]),
+        evidence,
+        kind if evidence else UNANSWERABLE,
+        include_superseded=kind == ABOUT_THE_PAST,
+    )

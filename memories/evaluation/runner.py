@@ -1,0 +1,94 @@
+"""Running cases: a tenant and a member each, memories by the import services, questions by the recall pipeline.
+
+Recalls leave no trace here and count no use, so the order of the questions changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from memories.constants import CANDIDATES_PER_LEG
+from memories.embedding import encoder
+from memories.errors import SearchUnavailable
+from memories.evaluation.cases import Case, Question
+from memories.evaluation.scoring import RANKS, Outcome, latency, report
+from memories.recall.pipeline import recall
+from memories.recall.scoring import Fusion
+from memories.recall.weights import RECIPE
+from memories.search import search_plane
+from memories.search.outbox import drain
+from memories.services.importing import import_memories, import_sessions
+from tenants.principal import Principal
+from tenants.principals import system_principal
+from tenants.services import add_member, create_tenant, create_user
+
+Advance = Callable[[str, int, int], None]
+_WARM_UP = "What is this?"
+
+
+def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance) -> dict[str, Any]:
+    """Measure on all cases; `advance(what, done, total)` hears of the progress. Raises InvalidInput."""
+    outcomes: list[Outcome] = []
+    for number, case in enumerate(cases):
+        principal = _owner(case, number)
+        ids = _remember(principal, case, advance)
+        recall(principal, _WARM_UP, record=False)
+        for done, question in enumerate(case.questions, start=1):
+            outcomes.append(_ask(principal, question, ids, fusion))
+            advance(f"{case.name}: asking", done, len(case.questions))
+    measured = report(outcomes)
+    if unanswerable := [outcome for outcome in outcomes if not outcome.ranks]:
+        # Nothing can be found for these; what an agent makes of the answers is measured elsewhere.
+        measured["unanswerable"] = {"questions": len(unanswerable), "latency_ms": latency(unanswerable)}
+    return {**measured, "settings": _settings(fusion)}
+
+
+def _owner(case: Case, number: int) -> Principal:
+    tenant = create_tenant(name=case.name, slug=f"case-{number}")
+    user = create_user(username=f"owner-{number}", display_name=case.name)
+    return system_principal(add_member(tenant=tenant, user=user))
+
+
+def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str, UUID]:
+    """Import and index; return where each id of the source is now."""
+    advance(f"{case.name}: remembering", 0, case.size)
+    ids: dict[str, UUID] = {}
+    if case.sessions:
+        ids |= import_sessions(principal, case.sessions, source="locomo").ids
+    if case.records:
+        ids |= import_memories(principal, case.records).ids
+    if drain().failed:
+        raise SearchUnavailable("The search index of the measurement could not be filled.")
+    advance(f"{case.name}: remembering", case.size, case.size)
+    return ids
+
+
+def _ask(principal: Principal, question: Question, ids: Mapping[str, UUID], fusion: Fusion) -> Outcome:
+    began = time.perf_counter()
+    answer = recall(
+        principal,
+        question.text,
+        limit=max(RANKS),
+        include_superseded=question.include_superseded,
+        fusion=fusion,
+        record=False,
+    )
+    took_ms = (time.perf_counter() - began) * 1000
+    places = {item.id: rank for rank, item in enumerate(answer.items, start=1)}
+    evidence = sorted({ids[name] for name in question.evidence})
+    return Outcome(question.category, tuple(places.get(id_) for id_ in evidence), took_ms)
+
+
+def _settings(fusion: Fusion) -> dict[str, Any]:
+    return {
+        "search": search_plane().name,
+        "encoder": encoder().name,
+        "fusion": fusion.value,
+        "candidates_per_leg": CANDIDATES_PER_LEG,
+        "limit": max(RANKS),
+        "weights": asdict(RECIPE),
+    }

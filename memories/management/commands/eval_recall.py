@@ -1,0 +1,73 @@
+"""`manage.py eval_recall`: measure recall on a file of questions, in a throwaway database."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.table import Table
+
+from memories.evaluation.cases import Form
+from memories.evaluation.scoring import RANKS
+from memories.evaluation.throwaway import MeasurementFailed, measure
+from memories.recall.scoring import Fusion
+
+
+class Command(BaseCommand):
+    """Goes through the product's own services and pipeline; the configured database is not touched."""
+
+    help = "Measure recall on questions with known answers, in a throwaway database."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="a file of cases")
+        parser.add_argument("--format", required=True, choices=[form.value for form in Form], help="its form")
+        parser.add_argument("--conversations", default="", metavar="0,1", help="only these of the file, from 0")
+        parser.add_argument(
+            "--fusion",
+            default=Fusion.SUM.value,
+            choices=[fusion.value for fusion in Fusion],
+            help="sum: the recipe (default); rrf: reciprocal rank fusion",
+        )
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    def handle(self, **options: Any) -> None:
+        arguments = [str(options["file"].absolute()), "--format", options["format"], "--fusion", options["fusion"]]
+        if numbers := options["conversations"]:
+            arguments += ["--conversations", *_numbers(numbers)]
+        try:
+            printed = measure(arguments)
+        except MeasurementFailed as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(printed)
+            return
+        console = Console(file=self.stdout)
+        console.print(_table(json.loads(printed)))
+
+
+def _numbers(listed: str) -> list[str]:
+    numbers = [number.strip() for number in listed.split(",")]
+    if not all(number.isdecimal() for number in numbers):
+        raise CommandError("--conversations takes numbers from 0, separated by commas.")
+    return numbers
+
+
+def _table(measured: Mapping[str, Any]) -> Table:
+    latency = measured["latency_ms"]
+    table = Table(title=f"Recall; p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")
+    table.add_column("questions")
+    table.add_column("asked", justify="right")
+    for heading in (*(f"recall@{rank}" for rank in RANKS), "mrr"):
+        table.add_column(heading, justify="right")
+    for name, scores in (*measured["by_category"].items(), ("all", measured)):
+        figures = (*(scores["recall"][str(rank)] for rank in RANKS), scores["mrr"])
+        table.add_row(name, f"{scores['questions']}", *(f"{figure:.3f}" for figure in figures))
+    if unanswerable := measured.get("unanswerable"):
+        table.add_row("unanswerable", f"{unanswerable['questions']}", *["–"] * (len(RANKS) + 1))
+    return table
