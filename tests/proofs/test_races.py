@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import Settings
 
-from memories.models import Fact
+from memories.models import Fact, RecallTrace
+from memories.recall import recording
+from memories.recall.pipeline import recall
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
 from memories.types import Status, WriteResult
 from tenants.audit import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
+
+RECALLERS = 8
+RECALLS_EACH = 50
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,3 +37,18 @@ def test_threads_that_set_one_key_leave_one_current_value_and_one_chain(principa
     assert sorted(facts.values_list("text", flat=True)) == sorted(cities)
     assert verify_chains().ok
     assert all(report.ok for report in verify_all())
+
+
+@pytest.mark.parametrize("mode", ["background", "inline"])
+def test_each_use_of_a_fact_counts_once(principal: Principal, settings: Settings, mode: str) -> None:
+    settings.MEMORYHUB_RECORDING = mode
+    fact = remember_fact(principal, text="Allergic to peanuts").memory_id
+
+    def ask(_: int) -> None:
+        for _ in range(RECALLS_EACH):
+            assert fact in {item.id for item in recall(principal, "which nuts must I avoid?").items}
+
+    at_once(RECALLERS, ask)
+    recording.flush()
+    assert Fact.objects.of(principal).get(pk=fact).use_count == RECALLERS * RECALLS_EACH
+    assert RecallTrace.objects.of(principal).count() == RECALLERS * RECALLS_EACH
