@@ -23,6 +23,9 @@ DEFAULT_RECALL_LIMIT = 10
 # The automatic recall of a chat turn: items and tokens that go into the prompt.
 AUTOMATIC_RECALL_ITEMS = 5
 AUTOMATIC_RECALL_TOKENS = 2_000
+# If fewer facts and how-tos than this are among them, so many are recalled besides: a long history has many sentences
+# that sound like the question, and they must not crowd out the one fact that answers it.
+AUTOMATIC_SETTLED_ITEMS = 2
 # Just-written memories of one owner that are scored beside the candidates before the search plane has them.
 TAIL_LIMIT = 256
 
@@ -30,6 +33,8 @@ TAIL_LIMIT = 256
 MAX_AGENT_STEPS = 6
 HISTORY_TURNS = 20
 MODEL_TIMEOUT_SECONDS = 60.0
+# After this long without a word from the model, a stream says that it still waits, and so notices who left (seconds).
+MODEL_SILENCE_SECONDS = 1.0
 
 # L1 session memory lives this long after its last turn.
 SESSION_LIFETIME = timedelta(hours=24)

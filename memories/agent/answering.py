@@ -30,7 +30,7 @@ from memories.agent.events import (
     TurnStarted,
 )
 from memories.agent.llm import ChatModel
-from memories.agent.llm.base import ChatMessage, Finished, ModelFault, StopReason, Text, ToolCall
+from memories.agent.llm.base import ChatMessage, Finished, ModelFault, Silence, StopReason, Text, ToolCall
 from memories.agent.llm.faults import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG
 from memories.agent.record import TurnRecord
 from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
@@ -118,11 +118,14 @@ class Answering:
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
         """What the message brings up by itself, put in as if the model had asked for it."""
-        answer = self._tools.recall_automatically(self._turn.text)
-        identity = prompt.call_id(self._turn.turn, 0)
-        arguments = {"query": self._turn.text[: prompt.SHOWN_QUERY_CHARACTERS]}
-        self._calls([{"id": identity, "name": RECALL, "arguments": arguments}], messages)
-        yield from self._answer(identity, answer, messages)
+        recalls = self._tools.recall_automatically(self._turn.text)
+        calls = [
+            {"id": prompt.call_id(self._turn.turn, 0, place), "name": RECALL, "arguments": arguments}
+            for place, (arguments, _) in enumerate(recalls)
+        ]
+        self._calls(calls, messages)
+        for made, (_, answer) in zip(calls, recalls, strict=True):
+            yield from self._answer(str(made["id"]), answer, messages)
 
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
         """One call of the model: stream its text, return the tools that it wants."""
@@ -136,6 +139,8 @@ class Answering:
                         after_tools = False
                     case ToolCall():
                         calls.append(output)
+                    case Silence():
+                        yield Stage(Doing.THINKING)  # a listener who left is noticed when there is something to send
                     case Finished(StopReason.LENGTH):
                         raise ModelFault(TOO_LONG, retryable=True)
                     case Finished(StopReason.CONTENT_FILTER):

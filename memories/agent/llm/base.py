@@ -1,6 +1,7 @@
 """What the agent loop asks of a language model, whichever it is.
 
-Invariant: `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault.
+Invariant: `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. It
+never keeps a listener for long without a word: while nothing comes it yields Silence.
 """
 
 from __future__ import annotations
@@ -66,7 +67,12 @@ class Finished:
     usage: Usage = Usage()
 
 
-Output = Text | ToolCall | Finished
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Nothing came for a while; the model is still at it. Who listens may go on waiting, or leave."""
+
+
+Output = Text | ToolCall | Silence | Finished
 
 
 class ChatModel(Protocol):

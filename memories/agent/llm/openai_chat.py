@@ -20,11 +20,13 @@ from openai.types.chat import ChatCompletionChunk
 from memories.agent.llm import faults
 from memories.agent.llm.assembly import Assembly
 from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, ToolSchema
+from memories.agent.llm.listening import heard
 from memories.constants import (
     MAX_RETRY_AFTER_SECONDS,
     MODEL_ANSWER_SECONDS,
     MODEL_RETRIES,
     MODEL_RETRY_SECONDS,
+    MODEL_SILENCE_SECONDS,
     MODEL_TIMEOUT_SECONDS,
 )
 
@@ -70,6 +72,12 @@ class OpenAIChat:
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
     ) -> Generator[Output]:
         """Answer `messages`; see ChatModel."""
+        outputs = self._outputs(messages, tools, may_call_tools=may_call_tools)
+        return heard(outputs, silence_seconds=MODEL_SILENCE_SECONDS)
+
+    def _outputs(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
+    ) -> Generator[Output]:
         started = time.monotonic()
         assembly = Assembly()
         with closing(self._open(messages, tools, may_call_tools=may_call_tools)) as chunks:

@@ -1,0 +1,67 @@
+"""Listening to a model without being stuck in it: while it says nothing, the listener is told so and may leave.
+
+Invariant: leaving takes no longer than one silence, whatever the model does. A model that was left is closed as soon as
+it speaks again or gives up, and what it says then is dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import closing, suppress
+from queue import Empty, Full, Queue
+
+from memories.agent.llm.base import Output, Silence
+
+# Outputs that may wait for a slow listener before the model waits too.
+_AHEAD = 64
+
+
+class _End:
+    """The model is done."""
+
+
+Said = Output | _End | Exception
+
+
+def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
+    """What `outputs` yields, with a Silence whenever nothing came for `silence_seconds`; raises what it raises."""
+    said: Queue[Said] = Queue(_AHEAD)
+    left = threading.Event()
+
+    def put(output: Said) -> None:
+        waiting = True
+        while waiting and not left.is_set():
+            with suppress(Full):
+                said.put(output, timeout=silence_seconds)
+                waiting = False
+
+    def listen() -> None:
+        try:
+            with closing(outputs):
+                for output in outputs:
+                    put(output)
+                    if left.is_set():
+                        return
+            put(_End())
+        except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
+            put(error)
+
+    threading.Thread(target=listen, name="model", daemon=True).start()
+    try:
+        while True:
+            output = _next(said, silence_seconds)
+            if isinstance(output, _End):
+                return
+            if isinstance(output, Exception):
+                raise output
+            yield output
+    finally:
+        left.set()
+
+
+def _next(said: Queue[Said], silence_seconds: float) -> Said:
+    try:
+        return said.get(timeout=silence_seconds)
+    except Empty:
+        return Silence()
