@@ -1,0 +1,113 @@
+"""A real Chromium against a live, threaded server of the site.
+
+Without Chromium these tests are skipped, and say so; with MEMORYHUB_REQUIRE_SERVICES=1 they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from tenants.models import Membership
+from tests.factories import PASSWORD, make_membership, make_tenant
+
+OpenPage = Callable[..., Page]
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-default-browser-check",
+]
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1440, "height": 900}
+
+
+def _chromium() -> str | None:
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return os.environ.get("MEMORYHUB_CHROMIUM") or next(filter(None, found), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of a process."""
+    path = _chromium()
+    if path is None:
+        reason = "Chromium is not installed: apt-get install chromium, or name it in MEMORYHUB_CHROMIUM."
+        if os.environ.get("MEMORYHUB_REQUIRE_SERVICES") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        # Playwright keeps an event loop in this thread, in which Django would refuse the database to the test itself.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def member(transactional_db: None) -> Membership:
+    """Mara, a member."""
+    return make_membership(make_tenant("Northwind Studio"), name="Mara Lindqvist")
+
+
+@pytest.fixture
+def open_page(chromium: Browser, live_server: LiveServer, member: Membership) -> Iterator[OpenPage]:
+    """`open_page(path="/", phone=False, dark=False, scripts=True)` is a page of Mara's that logs no error."""
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def opened(path: str = "/", *, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            base_url=live_server.url,
+            viewport=PHONE if phone else DESKTOP,  # type: ignore[arg-type]  # a dict is what the protocol takes
+            has_touch=phone,
+            is_mobile=phone,
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda line: errors.append(line.text) if "Content Security Policy" in line.text else None)
+        sign_in(page, member)
+        if path != "/":
+            page.goto(path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def sign_in(page: Page, member: Membership) -> None:
+    """By the form, as a person does."""
+    page.goto("/login/")
+    page.get_by_label("Name").fill(member.user.get_username())
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/")
+
+
+@pytest.fixture
+def model_at(settings: Settings) -> Callable[[str], None]:
+    """`model_at(base_url)` has the site use the language model there."""
+
+    def configured(base_url: str) -> None:
+        settings.MEMORYHUB_MODEL = "test-model"
+        settings.OPENAI_BASE_URL = base_url
+        settings.OPENAI_API_KEY = "sk-test-0123456789-never-to-be-seen"
+
+    return configured

@@ -1,0 +1,92 @@
+"""By keyboard alone, on a phone, in the dark: everything stays in reach."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.services.facts import remember_fact
+from tenants.models import Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.talking import ask
+from tests.factories import own_principal
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def _background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_slash_searches_j_and_k_walk_and_escape_leaves(open_page: OpenPage, member: Membership) -> None:
+    for text in ("Has a cat", "Drinks tea"):
+        remember_fact(own_principal(member), text=text)
+    page = open_page("/remember/facts/")
+    page.keyboard.press("j")
+    expect(page.locator(":focus")).to_contain_text("Drinks tea")
+    page.keyboard.press("j")
+    expect(page.locator(":focus")).to_contain_text("Has a cat")
+    page.keyboard.press("k")
+    expect(page.locator(":focus")).to_contain_text("Drinks tea")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("jn/")
+    expect(page.get_by_role("searchbox")).to_have_value("jn/")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("searchbox")).not_to_be_focused()
+
+
+def test_n_begins_a_new_chat(open_page: OpenPage) -> None:
+    page = open_page()
+    ask(page, "I live in Bristol.")
+    page.get_by_label("Message", exact=True).press("Escape")
+    page.keyboard.press("n")
+    page.wait_for_url("**/")
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
+
+
+def test_shift_enter_makes_a_line_and_enter_sends(open_page: OpenPage) -> None:
+    page = open_page()
+    message = page.get_by_label("Message", exact=True)
+    message.press_sequentially("one")
+    message.press("Shift+Enter")
+    message.press_sequentially("two")
+    message.press("Enter")
+    expect(page.locator("#turn-1 .said .words")).to_have_text("one\ntwo", use_inner_text=True)
+    expect(message).to_be_focused()
+    expect(message).to_have_value("")
+
+
+def test_on_a_phone_sessions_are_a_drawer_and_the_memories_a_sheet(open_page: OpenPage) -> None:
+    page = open_page(phone=True)
+    drawer, sheet = page.locator("#sessions"), page.locator("#answer")
+    expect(drawer).to_be_hidden()
+    page.get_by_label("Message", exact=True).fill("I live in Bristol.")
+    page.get_by_role("button", name="Send").click()
+    page.locator("#turn-1 [data-usage]").click()
+    expect(sheet).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    page.get_by_role("button", name="Conversations").click()
+    expect(drawer.get_by_role("link", name="I live in Bristol.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+
+
+@pytest.mark.parametrize("path", ["/", "/remember/facts/", "/remember/events/", "/chat/all/"])
+def test_no_page_is_wider_than_a_phone(open_page: OpenPage, member: Membership, path: str) -> None:
+    remember_fact(own_principal(member), text="Word" * 200)
+    page = open_page(path, phone=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen(open_page: OpenPage) -> None:
+    page = open_page(dark=True)
+    dark = _background(page)
+    page.locator(".account").click()
+    page.get_by_role("button", name="Light").click()
+    light = _background(page)
+    assert light != dark
+    page.reload()
+    assert _background(page) == light
+    assert page.locator("html").get_attribute("data-theme") == "light"
