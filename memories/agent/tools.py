@@ -12,9 +12,15 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from memories.agent.events import MemoriesRecalled, MemoryForgotten, MemoryWritten
-from memories.agent.prompt import quoted, render_pinned, render_recall
+from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, quoted, render_pinned, render_recall
 from memories.agent.tool_schemas import BadArguments, ForgetArguments, RecallArguments, WriteArguments, checked
-from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS, MAX_FORGETS_IN_A_TURN, MAX_PINNED_FACTS
+from memories.constants import (
+    AUTOMATIC_RECALL_ITEMS,
+    AUTOMATIC_RECALL_TOKENS,
+    AUTOMATIC_SETTLED_ITEMS,
+    MAX_FORGETS_IN_A_TURN,
+    MAX_PINNED_FACTS,
+)
 from memories.errors import MemoriesError
 from memories.models import Fact
 from memories.recall.pipeline import recall
@@ -25,6 +31,9 @@ from memories.services.playbooks import remember_playbook
 from memories.types import ALL_KINDS, Contradiction, ForgetOutcome, Kind, Recall, Source, WriteOutcome, WriteResult
 from tenants.errors import TenantsError
 from tenants.principal import Principal
+
+# What is true and what works, as against what was said.
+SETTLED_KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +57,17 @@ class Toolbox:
         self._episode_ids = () if episode_id is None else (episode_id,)
         self.forgets = 0
 
-    def recall_automatically(self, message: str) -> Answer:
-        """What the user's words bring up by themselves, on each turn."""
-        found = recall(
-            self._principal,
-            message,
-            limit=AUTOMATIC_RECALL_ITEMS,
-            token_budget=AUTOMATIC_RECALL_TOKENS,
-            session_id=self._session_id,
-            exclude_episode_ids=self._episode_ids,
-        )
-        return self._recalled(found, automatic=True)
+    def recall_automatically(self, message: str) -> list[tuple[dict[str, Any], Answer]]:
+        """What the user's words bring up by themselves: the arguments as a model would send them, and the answers."""
+        query = message[:SHOWN_QUERY_CHARACTERS]
+        found = self._find(message, limit=AUTOMATIC_RECALL_ITEMS)
+        recalls: list[tuple[dict[str, Any], Answer]] = [({"query": query}, self._recalled(found, automatic=True))]
+        if sum(item.kind in SETTLED_KINDS for item in found.items) < AUTOMATIC_SETTLED_ITEMS:
+            settled = self._find(message, types=SETTLED_KINDS, limit=AUTOMATIC_SETTLED_ITEMS)
+            if {item.id for item in settled.items} - {item.id for item in found.items}:
+                arguments = {"query": query, "types": list(SETTLED_KINDS)}
+                recalls.append((arguments, self._recalled(settled, automatic=True)))
+        return recalls
 
     def pinned(self) -> str:
         """The owner's pinned facts as a tool result; empty if there are none."""
@@ -81,18 +90,24 @@ class Toolbox:
             return failed(str(error))
 
     def _recall(self, wanted: RecallArguments) -> Answer:
-        found = recall(
-            self._principal,
+        found = self._find(
             wanted.query,
             types=tuple(map(Kind, wanted.types)) or ALL_KINDS,
             limit=wanted.limit,
             include_superseded=wanted.include_superseded,
             as_of=wanted.as_of,
+        )
+        return self._recalled(found, automatic=False)
+
+    def _find(self, query: str, **options: Any) -> Recall:
+        return recall(
+            self._principal,
+            query,
             session_id=self._session_id,
             exclude_episode_ids=self._episode_ids,
             token_budget=AUTOMATIC_RECALL_TOKENS,
+            **options,
         )
-        return self._recalled(found, automatic=False)
 
     def _recalled(self, found: Recall, *, automatic: bool) -> Answer:
         content = render_recall(found, speaker=self._principal.speaker)

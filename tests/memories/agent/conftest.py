@@ -28,16 +28,18 @@ def recalled(text: str, kind: Kind = Kind.SEMANTIC, *, memory_id: UUID | None = 
 
 @dataclass
 class FakeRecall:
-    """Answers every recall with `items`; keeps what it was asked."""
+    """Answers every recall with `items`, or those of its types; keeps what it was asked."""
 
     items: list[Recalled] = field(default_factory=list)
+    by_types: dict[tuple[Kind, ...], list[Recalled]] = field(default_factory=dict)
     degraded: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, principal: Principal, query: str, **options: Any) -> Recall:
         self.asked.append({"query": query, **options})
         trace = RecallTrace.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id, query=query)
-        return Recall(trace.pk, query, tuple(self.items), self.degraded, 1.0, options.get("as_of"))
+        items = self.by_types.get(options.get("types", ()), self.items)
+        return Recall(trace.pk, query, tuple(items), self.degraded, 1.0, options.get("as_of"))
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from memories.selectors.sessions import TurnView, transcript
 from memories.services.facts import remember_fact
 from memories.services.forget import forget_session
 from memories.services.sessions import start_session
-from memories.types import Status
+from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
@@ -85,7 +85,8 @@ def test_what_was_said_is_stored_even_if_nobody_reads_the_answer(principal: Prin
 def test_the_recall_is_on_the_words_said_and_not_on_this_turn(principal: Principal, remembered: FakeRecall) -> None:
     started, *_ = run_turn(principal, text=" Where do I live? ", model=ScriptedModel(say("?")))
     assert isinstance(started, TurnStarted)
-    (asked,) = remembered.asked
+    asked, settled = remembered.asked
+    assert settled["types"] == (Kind.SEMANTIC, Kind.PROCEDURAL)
     assert asked["query"] == " Where do I live? "
     assert asked["exclude_episode_ids"] == (started.episode_id,)
     assert (asked["session_id"], asked["limit"], asked["token_budget"]) == (started.session_id, 5, 2_000)
@@ -100,6 +101,20 @@ def test_the_recall_goes_to_the_model_as_a_tool_call_of_its_own(principal: Princ
     assert called["tool_calls"][0]["function"]["name"] == "recall_memory"
     assert result["tool_call_id"] == called["tool_calls"][0]["id"]
     assert json.loads(result["content"])["memories"][0]["text"] == "Lives in Edinburgh"
+
+
+def test_a_fact_is_recalled_beside_many_sentences(principal: Principal, remembered: FakeRecall) -> None:
+    fact = recalled("Lives in Edinburgh")
+    said = [recalled(f"I live for number {number}", Kind.EPISODIC) for number in range(5)]
+    remembered.by_types = {(Kind.SEMANTIC, Kind.PROCEDURAL): [fact]}
+    remembered.items = said
+    model = ScriptedModel(say("In Edinburgh."))
+    *_, finished = run_turn(principal, text="Where do I live?", model=model)
+    *_, called, first, second = model.sent[0]
+    assert [call["id"] for call in called["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
+    assert json.loads(second["content"])["memories"][0]["text"] == "Lives in Edinburgh"
+    assert isinstance(finished, TurnFinished)
+    assert finished.used == 6
 
 
 def test_the_transcript_tells_which_memories_were_used(principal: Principal, remembered: FakeRecall) -> None:
@@ -150,7 +165,7 @@ def test_endless_tool_calls_end(principal: Principal, remembered: FakeRecall) ->
     failed = failure(list(run_turn(principal, text="Tea?", model=model)))
     assert "kept calling tools" in failed.message
     assert model.may_call == [True] * (MAX_AGENT_STEPS - 1) + [False]
-    assert len(remembered.asked) == MAX_AGENT_STEPS
+    assert [asked["query"] for asked in remembered.asked if "as_of" in asked] == ["tea"] * (MAX_AGENT_STEPS - 1)
     assert only_turn(principal).answer_state is MessageState.FAILED
 
 
@@ -158,7 +173,7 @@ def test_too_many_calls_at_once_are_not_all_made(principal: Principal, remembere
     many: list[Output] = [ToolCall("recall_memory", '{"query": "tea"}')] * 11
     model = ScriptedModel([*many, Finished(StopReason.TOOL_CALLS)], say("Done."))
     list(run_turn(principal, text="Tea?", model=model))
-    assert len(remembered.asked) == 1 + 8
+    assert [asked["query"] for asked in remembered.asked if "as_of" in asked] == ["tea"] * 8
     assert "Too many calls" in model.sent[1][-1]["content"]
 
 

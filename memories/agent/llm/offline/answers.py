@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from memories.agent.llm.offline.records import Done, Memory, distinct
 from memories.agent.llm.offline.text import phrases
+from memories.agent.llm.offline.vocabulary import QUESTION
 from memories.agent.llm.offline.words import content_words, shared_words
 
 QUOTED_MEMORIES = 3
@@ -41,19 +42,25 @@ UNKNOWN = "I do not know: there is nothing about that in your memory."
 def answer(question: str, memories: Sequence[Memory]) -> str:
     """What memory says to `question`, most relevant first; current facts lead, unless it asks for the past."""
     asked = content_words(question)
-    ranked = _ranked(asked, memories, past=asks_for_the_past(question))
+    told = [memory for memory in memories if not _only_asks(memory)]
+    ranked = _ranked(asked, told, past=asks_for_the_past(question))
     telling = [memory for memory in ranked if shared_words(asked, memory.words)]
     if not telling:
         if not ranked:
             return UNKNOWN
         return f"I am not sure that your memory answers this. The closest it has: {_told(ranked[0])}"
     first, *others = telling[:QUOTED_MEMORIES]
-    told = _told(first)
+    lead = _told(first)
     if _WHEN.search(question):
-        told += _counted(first)
+        lead += _counted(first)
     if not others:
-        return told
-    return "\n".join([told, "", "Also in your memory:", *(f"- {_told(memory)}" for memory in others)])
+        return lead
+    return "\n".join([lead, "", "Also in your memory:", *(f"- {_told(memory)}" for memory in others)])
+
+
+def _only_asks(memory: Memory) -> bool:
+    """Whether a memory is a question that the user once asked: it answers nothing."""
+    return memory.kind == "episodic" and memory.speaker == "user" and bool(QUESTION.search(memory.text.strip()))
 
 
 def asks_for_the_past(question: str) -> bool:

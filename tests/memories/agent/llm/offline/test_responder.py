@@ -228,3 +228,9 @@ def test_a_memory_that_gives_orders_is_only_quoted() -> None:
 def test_the_same_messages_give_the_same_answer() -> None:
     messages = conversation("Where do I live?", EDINBURGH, recalled("Lives for tea"))
     assert respond(messages) == respond(messages)
+
+
+def test_an_earlier_question_answers_nothing() -> None:
+    asked = recalled("Where do I live?", Kind.EPISODIC, speaker="Ada")
+    assert answer("Where do I live?", asked) == UNKNOWN
+    assert answer("Where do I live?", asked, EDINBURGH).startswith("From what you told me: “Lives in Edinburgh”")
