@@ -53,7 +53,7 @@ class FactDraft:
     scope: Scope
     task: str
     pinned: bool
-    fact_id: UUID
+    fact_id: UUID | None
     reason: str
 
 
@@ -100,7 +100,7 @@ def remember_fact(
             scope=scope,
             task=task,
             pinned=pinned,
-            fact_id=fact_id or uuid.uuid4(),
+            fact_id=fact_id,
             reason=reason,
         )
     )
@@ -111,7 +111,7 @@ def remember_fact(
 def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     """Pass the gates and write; the caller holds the owner's lock and has checked the draft."""
     columns = owner_columns(principal, draft.scope, draft.task)
-    if Fact.objects.filter(**columns, pk=draft.fact_id).exists():
+    if draft.fact_id and Fact.objects.filter(**columns, pk=draft.fact_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.fact_id, reason="It is stored already.")
     support = _support(principal, draft.supporting_episode_ids)
     same_owner = Fact.objects.filter(**columns).current()
@@ -173,6 +173,8 @@ def _checked(draft: FactDraft) -> FactDraft:
 
 
 def _support(principal: Principal, ids: Sequence[UUID]) -> list[Episode]:
+    if not ids:
+        return []
     episodes = list(Episode.objects.of(principal).filter(pk__in=ids))
     if len(episodes) != len(ids):
         raise NotFound("supporting episode")
@@ -192,9 +194,10 @@ def _create(principal: Principal, columns: Mapping[str, object], draft: FactDraf
         "learned_at": draft.learned_at,
         "pinned": draft.pinned,
     }
-    fact = Fact(pk=draft.fact_id, **values | dict(columns))
+    fact = Fact(pk=draft.fact_id or uuid.uuid4(), **values | dict(columns))
     fact.save(force_insert=True)
-    fact.supporting_episodes.set(support)
+    if support:
+        fact.supporting_episodes.add(*support)
     record_event(
         principal,
         action="fact.created",
@@ -218,7 +221,8 @@ def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence
     fact.valid_from = fact.valid_from or draft.valid_from
     fact.version += 1
     fact.save()
-    fact.supporting_episodes.add(*support)
+    if support:
+        fact.supporting_episodes.add(*support)
     record_event(
         principal,
         action="fact.merged",

@@ -43,7 +43,7 @@ class PlaybookDraft:
     learned_at: datetime
     scope: Scope
     task: str
-    playbook_id: UUID
+    playbook_id: UUID | None
     reason: str
 
     @property
@@ -92,7 +92,7 @@ def remember_playbook(
             learned_at=learned_at or timezone.now(),
             scope=scope,
             task=task,
-            playbook_id=playbook_id or uuid.uuid4(),
+            playbook_id=playbook_id,
             reason=reason,
         )
     )
@@ -103,7 +103,7 @@ def remember_playbook(
 def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
     """Pass the hash gate and write; the caller holds the owner's lock and has checked the draft."""
     columns = owner_columns(principal, draft.scope, draft.task)
-    if Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
+    if draft.playbook_id and Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
     equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
     replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
@@ -139,7 +139,7 @@ def _checked(draft: PlaybookDraft) -> PlaybookDraft:
 
 def _create(principal: Principal, columns: dict[str, UUID | str | None], draft: PlaybookDraft) -> Playbook:
     playbook = Playbook(
-        pk=draft.playbook_id,
+        pk=draft.playbook_id or uuid.uuid4(),
         title=draft.title,
         trigger=draft.trigger,
         steps=list(draft.steps),

@@ -36,6 +36,8 @@ def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID]) -> list[
 
     Raises NotFound if one is unknown or somebody else's, Conflict if one has been superseded already.
     """
+    if not ids:
+        return []
     rows = {row.pk: row for row in model_of(kind).objects.of(principal).filter(pk__in=set(ids))}
     if len(rows) != len(set(ids)):
         raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
