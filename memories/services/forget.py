@@ -39,7 +39,7 @@ from tenants.principal import Principal, Right
 # Words too common to show that an answer repeats a memory: short ones, and those every memory starts with.
 _WORD = re.compile(r"\w{4,}|\d+")
 _COMMON = frozenset(
-    "about from have into lives likes that their they this what when where which with works your".split()  # noqa: SIM905
+    "about from have into lives likes that their they this what when where which with works your".split()
 )
 
 

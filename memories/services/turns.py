@@ -53,7 +53,8 @@ def begin_turn(
 
     `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
     nothing. `at` is when it was said, if not now: the other writers of a turn take it too, for conversations that are
-    told afterwards. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or session).
+    told afterwards. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or
+    session).
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
