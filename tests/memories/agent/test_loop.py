@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from types import ModuleType
@@ -11,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
 from memories.agent import answering, record, tools
 from memories.agent.events import (
@@ -338,6 +340,26 @@ def interleave(*streams: Iterator[Event]) -> None:
     left = list(streams)
     while left:
         left = [stream for stream in left if next(stream, None) is not None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_turns_on_many_threads_stay_apart(principal: Principal, remembered: FakeRecall) -> None:
+    session = start_session(principal).pk
+
+    def say_it(number: int) -> str:
+        model = ScriptedModel(call("write_memory", text=f"Fact {number}"), say(f"Answer {number}"))
+        try:
+            return text_of(list(run_turn(principal, text=f"Words {number}", session_id=session, model=model)))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(say_it, range(8)))
+    views = transcript(principal, session)
+    assert told == [f"Answer {number}" for number in range(8)]
+    assert sorted((view.text, view.answer) for view in views) == [(f"Words {n}", f"Answer {n}") for n in range(8)]
+    assert {len(view.having(Relation.WROTE)) for view in views} == {1}
+    assert [view.turn for view in views] == list(range(1, 9))
 
 
 def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembered: FakeRecall) -> None:

@@ -36,26 +36,35 @@ _PAST = re.compile(
 )
 _KINDS = {"semantic": "fact", "procedural": "how-to", "episodic": "event"}
 
+# A memory answers if it holds more than this share of the question's words; others are called the closest there is.
+TELLING_SHARE = 0.5
+
+UNSURE = "I am not sure that your memory answers this. The closest it has:"
 UNKNOWN = "I do not know: there is nothing about that in your memory."
 
 
 def answer(question: str, memories: Sequence[Memory]) -> str:
     """What memory says to `question`, most relevant first; current facts lead, unless it asks for the past."""
     asked = content_words(question)
-    told = [memory for memory in memories if not _only_asks(memory)]
-    ranked = _ranked(asked, told, past=asks_for_the_past(question))
-    telling = [memory for memory in ranked if shared_words(asked, memory.words)]
+    candidates = [memory for memory in memories if not _only_asks(memory)]
+    ranked = _ranked(asked, candidates, past=asks_for_the_past(question))
+    telling = [memory for memory in ranked if _share(asked, memory) > TELLING_SHARE]
     if not telling:
-        if not ranked:
-            return UNKNOWN
-        return f"I am not sure that your memory answers this. The closest it has: {_told(ranked[0])}"
+        return f"{UNSURE} {_told(ranked[0])}" if ranked else UNKNOWN
     first, *others = telling[:QUOTED_MEMORIES]
     lead = _told(first)
     if _WHEN.search(question):
         lead += _counted(first)
+    if first.settled and _share(asked, first) == 1:
+        others = [memory for memory in others if memory.settled]  # sentences add nothing to the fact itself
     if not others:
         return lead
     return "\n".join([lead, "", "Also in your memory:", *(f"- {_told(memory)}" for memory in others)])
+
+
+def _share(asked: frozenset[str], memory: Memory) -> float:
+    """How much of the question a memory holds, 0 to 1."""
+    return shared_words(asked, memory.words) / len(asked) if asked else 0.0
 
 
 def _only_asks(memory: Memory) -> bool:
@@ -72,8 +81,7 @@ def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool) ->
     """Best first: the words of the question that it holds, then facts of the time asked for, then as recalled."""
 
     def rank(place: int, memory: Memory) -> tuple[float, bool, int]:
-        settled = memory.current is not past and memory.kind in ("semantic", "procedural")
-        return (-shared_words(asked, memory.words), not settled, place)
+        return (-_share(asked, memory), not (memory.settled and memory.current is not past), place)
 
     placed = sorted(enumerate(distinct(memories)), key=lambda entry: rank(*entry))
     return [memory for _, memory in placed]

@@ -38,6 +38,11 @@ class Memory:
         """Whether it is still believed."""
         return self.status not in ("superseded", "evicted")
 
+    @property
+    def settled(self) -> bool:
+        """Whether it says what is true or what works, rather than what was said."""
+        return self.kind in ("semantic", "procedural")
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -95,7 +100,7 @@ def distinct(memories: Iterable[Memory]) -> list[Memory]:
 
 def _memory(item: Mapping[str, Any]) -> Memory:
     steps = tuple(map(str, item.get("steps", ())))
-    told = [item.get(name, "") for name in ("text", "title", "trigger", "key")]
+    told = [item.get(name, "") for name in ("text", "title", "trigger", "key", "speaker")]
     return Memory(
         id=item["id"],
         kind=item["kind"],

@@ -66,11 +66,11 @@ def test_other_words_for_the_same_find_it_too() -> None:
 
 def test_when_is_answered_with_the_day_it_was_said_and_what_yesterday_means() -> None:
     turn = recalled("I finally went to the pottery class yesterday, it was wonderful.", Kind.EPISODIC, speaker="Maya")
-    other = recalled("The class is full", Kind.EPISODIC, speaker="Noor")
+    other = recalled("The pottery class is full", Kind.EPISODIC, speaker="Noor")
     assert answer("When did Maya go to the pottery class?", other, turn) == (
         "Maya said on 3 March 2026: “I finally went to the pottery class yesterday, it was wonderful.”\n"
         "Counted from that day, “yesterday” is 2 March 2026.\n\n"
-        "Also in your memory:\n- Noor said on 3 March 2026: “The class is full”"
+        "Also in your memory:\n- Noor said on 3 March 2026: “The pottery class is full”"
     )
 
 
