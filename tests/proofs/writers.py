@@ -1,0 +1,209 @@
+"""Clients that write over HTTP until the server dies under them, and remember what was acknowledged.
+
+Invariant: a promise is noted only after the server's answer to it was read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Event, Lock, Thread
+from urllib.parse import urlencode
+
+from tests.proofs.site import Person, Site
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A row of `table` whose `column` is `value` is there (or, after an erasure, is not there)."""
+
+    table: str
+    column: str
+    value: str
+    there: bool = True
+
+
+class Promises:
+    """What was acknowledged, from all threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made: list[Promise] = []
+        self.first = Event()
+
+    def make(self, *promises: Promise) -> None:
+        """The server answered."""
+        with self._lock:
+            self._made.extend(promises)
+        self.first.set()
+
+    def take(self) -> list[Promise]:
+        """All that were made since the last call; nothing is expected of the next ones yet."""
+        with self._lock:
+            made, self._made = self._made, []
+        self.first.clear()
+        return made
+
+
+class Client:
+    """One member's connection: a token for the API, a session for the pages."""
+
+    def __init__(self, site: Site, person: Person, promises: Promises) -> None:
+        self._site, self._person, self._promises = site, person, promises
+        self._cookies: dict[str, str] = {}
+        self._number = 0
+
+    def write_fact(self) -> None:
+        """POST a fact, every third one of the same key: it replaces the one before."""
+        self._number += 1
+        text = f"Keeps box {uuid.uuid4().hex} on shelf {self._number}"
+        key = "shelf" if self._number % 3 == 0 else ""
+        written = self._api("POST", "memories/", {"kind": "semantic", "text": text, "key": key}, 201)
+        self._promises.make(Promise("memories_fact", "id", hexadecimal(written["memory_id"])))
+
+    def forget_fact(self) -> None:
+        """POST a fact and DELETE it: once that is answered it is gone."""
+        text = f"Is called {uuid.uuid4().hex} by nobody"
+        written = self._api("POST", "memories/", {"kind": "semantic", "text": text}, 201)
+        self._api("DELETE", f"memories/{written['memory_id']}/", None, 200)
+        self._promises.make(
+            Promise("memories_fact", "id", hexadecimal(written["memory_id"]), there=False),
+            Promise("memories_fact", "text", text, there=False),
+        )
+
+    def converse(self) -> None:
+        """POST a turn and read its stream: the words are promised by its first frame, the answer by its last."""
+        text = f"I moved box {uuid.uuid4().hex} to the attic."
+        response = self._request(
+            "POST",
+            "/api/v1/turns/",
+            json.dumps({"message": text}),
+            JSON,
+            {"Accept": "text/event-stream", **self._bearer},
+        )
+        assert response.status == 200, response.read()
+        while line := response.readline():
+            if not line.startswith(b"data: "):
+                continue
+            event = json.loads(line.removeprefix(b"data: "))
+            if event["type"] == "turn_started":
+                self._promise_turn(event["message_id"], event["episode_id"])
+            elif event["type"] == "turn_finished":
+                self._promises.make(Promise("memories_message", "id", hexadecimal(event["message_id"])))
+            elif event["type"] == "memory_written":
+                self._promises.make(Promise("memories_fact", "id", hexadecimal(event["id"])))
+
+    def send_form(self) -> None:
+        """Say something on the chat page without scripts: the redirect promises the words."""
+        if not self._cookies:
+            self._sign_in()
+        text = f"Box {uuid.uuid4().hex} holds the lamp."
+        page = self._request("GET", "/", headers=self._cookie_header).read().decode()
+        form = {"message": text, "turn_id": str(uuid.uuid4()), "csrfmiddlewaretoken": form_token(page)}
+        response = self._request("POST", "/chat/send/", urlencode(form), FORM, self._cookie_header)
+        response.read()
+        assert response.status == 302, response.status
+        self._promises.make(Promise("memories_message", "text", text), Promise("memories_episode", "text", text))
+
+    def _promise_turn(self, message_id: str, episode_id: str) -> None:
+        self._promises.make(
+            Promise("memories_message", "id", hexadecimal(message_id)),
+            Promise("memories_episode", "id", hexadecimal(episode_id)),
+        )
+
+    def _sign_in(self) -> None:
+        response = self._request("GET", "/login/")
+        self._keep_cookies(response)
+        form = {
+            "username": self._person.username,
+            "password": self._person.password,
+            "csrfmiddlewaretoken": form_token(response.read().decode()),
+        }
+        response = self._request("POST", "/login/", urlencode(form), FORM, self._cookie_header)
+        response.read()
+        assert response.status == 302, response.status
+        self._keep_cookies(response)
+
+    @property
+    def _bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._person.token}"}
+
+    @property
+    def _cookie_header(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
+
+    def _keep_cookies(self, response: HTTPResponse) -> None:
+        for cookie in response.headers.get_all("Set-Cookie", []):
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self._cookies[name] = value
+
+    def _api(self, method: str, path: str, body: dict[str, str] | None, status: int) -> dict[str, str]:
+        text = None if body is None else json.dumps(body)
+        response = self._request(method, f"/api/v1/{path}", text, JSON, self._bearer)
+        content = response.read()
+        assert response.status == status, (response.status, content)
+        answer: dict[str, str] = json.loads(content)
+        return answer
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: str | None = None,
+        content_type: str = JSON,
+        headers: dict[str, str] | None = None,
+    ) -> HTTPResponse:
+        connection = HTTPConnection("127.0.0.1", self._site.port, timeout=60)
+        connection.request(method, path, body, {"Content-Type": content_type, "Connection": "close", **(headers or {})})
+        return connection.getresponse()
+
+
+class Crowd:
+    """Each of `people` writes in every way at once, each way on a thread of its own, until the server is gone."""
+
+    def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
+        self._ways: list[Callable[[], None]] = []
+        for person in people:
+            client = Client(site, person, promises)
+            self._ways += [client.write_fact, client.forget_fact, client.converse, client.send_form]
+        self._threads: list[Thread] = []
+        self.errors: list[BaseException] = []
+
+    def begin(self) -> None:
+        """Start writing."""
+        self._threads = [Thread(target=self._write, args=(way,)) for way in self._ways]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Wait until everybody has noticed that the server is gone."""
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, way: Callable[[], None]) -> None:
+        try:
+            while True:
+                way()
+        except (OSError, HTTPException):
+            return  # the server is gone: nothing more was promised
+        except BaseException as error:  # noqa: BLE001 - reported by the proof, which fails
+            self.errors.append(error)
+
+
+def form_token(page: str) -> str:
+    """The token against forged requests in the forms of a page."""
+    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert found, page[:500]
+    return found[1]
+
+
+def hexadecimal(id_: str) -> str:
+    """An id as SQLite holds it."""
+    return uuid.UUID(id_).hex
