@@ -22,14 +22,8 @@ def rendered(principal: Principal, memory: Memory) -> dict[str, Any]:
 def rendered_all(principal: Principal, memories: Sequence[Memory]) -> list[dict[str, Any]]:
     """Memories in their order; one query for the words behind the facts among them."""
     facts = [memory.pk for memory in memories if memory.kind is Kind.SEMANTIC]
-    support = supporting_episodes(principal, facts) if facts else {}
-    shapes = []
-    for memory in memories:
-        shape = dict(MEMORY_SERIALIZERS[memory.kind](memory).data)
-        if memory.kind is Kind.SEMANTIC:
-            shape["supporting_episode_ids"] = [str(episode.pk) for episode in support.get(memory.pk, ())]
-        shapes.append(shape)
-    return shapes
+    context = {"support": supporting_episodes(principal, facts) if facts else {}}
+    return [dict(MEMORY_SERIALIZERS[memory.kind](memory, context=context).data) for memory in memories]
 
 
 def written(principal: Principal, outcome: WriteOutcome) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
@@ -28,6 +30,7 @@ from memories.constants import (
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
+from memories.models import Episode, Fact
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
 
 # What comes out
@@ -78,9 +81,12 @@ class FactSerializer(SupersedableSerializer):
     valid_to = serializers.DateTimeField(allow_null=True)
     use_count = serializers.IntegerField()
     last_used_at = serializers.DateTimeField(allow_null=True)
-    supporting_episode_ids = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The owner's words that it was learned from."
-    )
+    supporting_episode_ids = serializers.SerializerMethodField(help_text="The words that it was learned from.")
+
+    def get_supporting_episode_ids(self, fact: Fact) -> list[UUID]:
+        """The episodes of this fact in the context's `support`."""
+        support: Mapping[UUID, Sequence[Episode]] = self.context["support"]
+        return [episode.pk for episode in support.get(fact.pk, ())]
 
 
 class PlaybookSerializer(SupersedableSerializer):

@@ -1,0 +1,52 @@
+"""What the tests of the API share: callers with tokens, and an owner with a life to look into."""
+
+from __future__ import annotations
+
+import pytest
+
+from memories.services.facts import remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.types import Scope
+from tenants.models import Membership, Tenant
+from tenants.principal import Principal
+from tests.factories import make_membership, own_principal
+from tests.memories.api.caller import Caller, Life, caller_of
+
+
+@pytest.fixture
+def ada(membership: Membership) -> Caller:
+    """Ada's program, with a token of all scopes."""
+    return caller_of(membership)
+
+
+@pytest.fixture
+def bob(tenant: Tenant) -> Caller:
+    """The program of another member of the same tenant."""
+    return caller_of(make_membership(tenant, name="Bob"))
+
+
+@pytest.fixture
+def eve(db: None) -> Caller:
+    """The program of a member of another tenant, an administrator there."""
+    return caller_of(make_membership(role="admin", name="Eve"))
+
+
+@pytest.fixture
+def life(membership: Membership) -> Life:
+    """What Ada's memory holds: a session, an episode, two facts of which one replaced another, a playbook."""
+    return live(own_principal(membership))
+
+
+def live(principal: Principal) -> Life:
+    """Fill a principal's memory; every text holds the word xylophone."""
+    session = start_session(principal, title="xylophone lessons")
+    episode = remember_episode(principal, session_id=session.pk, text="I bought a xylophone.").memory_id
+    old = remember_fact(principal, text="Plays no xylophone.", key="instrument").memory_id
+    fact = remember_fact(
+        principal, text="Plays the xylophone.", key="instrument", supporting_episode_ids=[episode]
+    ).memory_id
+    task = remember_fact(principal, text="Xylophone task.", scope=Scope.TASK, task="music").memory_id
+    playbook = remember_playbook(principal, title="Tune a xylophone", steps=["Listen.", "File."]).memory_id
+    return Life(session=session.pk, episode=episode, old_fact=old, fact=fact, task_fact=task, playbook=playbook)

@@ -1,0 +1,138 @@
+"""Who may call the API, and with which rights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories.models import Fact
+from tenants.models import ApiToken, AuditEvent, Membership, Tenant
+from tenants.principal import Right
+from tenants.services import deactivate_member, revoke_token
+from tests.factories import PASSWORD, make_membership, make_tenant
+from tests.memories.api.caller import ROOT, Caller, caller_of
+
+MEMORIES = f"{ROOT}memories/"
+FACT = {"text": "Lives in Leeds."}
+
+
+def browser_of(membership: Membership, *, checks: bool = True) -> Client:
+    browser = Client(enforce_csrf_checks=checks)
+    assert browser.login(username=membership.user.username, password=PASSWORD)
+    return browser
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"Authorization": "Bearer"}, id="no token"),
+        pytest.param({"Authorization": "Bearer mh_unknown"}, id="unknown token"),
+        pytest.param({"Authorization": "Bearer ünïcode"}, id="token that is no token"),
+        pytest.param({"Authorization": "Basic YWRhOnB3"}, id="another scheme"),
+        pytest.param({"Authorization": "Bearer mh_" + "x" * 5000}, id="long token"),
+    ],
+)
+def test_whoever_is_unknown_is_asked_for_a_token(client: Client, db: None, headers: dict[str, str]) -> None:
+    for answer in (client.get(MEMORIES, headers=headers), client.post(MEMORIES, FACT, headers=headers)):
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == 'Bearer realm="memoryhub"'
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_token_is_refused_as_soon_as_it_is_revoked(ada: Caller) -> None:
+    assert ada.get("memories/").status == 200
+    revoke_token(ApiToken.objects.get())
+    assert ada.get("memories/").status == 401
+
+
+def test_a_token_is_refused_as_soon_as_its_member_is_deactivated(ada: Caller, membership: Membership) -> None:
+    deactivate_member(membership)
+    assert ada.get("memories/").status == 401
+
+
+def test_the_use_of_a_token_is_noted(ada: Caller) -> None:
+    ada.get("memories/")
+    assert ApiToken.objects.get().last_used_at is not None
+
+
+def test_what_a_token_writes_is_recorded_as_its_doing(ada: Caller) -> None:
+    ada.post("memories/", FACT, **{"X-Request-ID": "request-0001"})
+    event = AuditEvent.objects.get(action="fact.created")
+    assert (event.actor_kind, event.actor_id, event.request_id) == ("token", ApiToken.objects.get().id, "request-0001")
+
+
+# What each address needs: with every scope but one of these, it is closed.
+NEEDS: list[tuple[str, str, Any, set[Right]]] = [
+    ("GET", "sessions/", None, {Right.READ}),
+    ("POST", "sessions/", {}, {Right.WRITE}),
+    ("GET", "memories/", None, {Right.READ}),
+    ("POST", "memories/", FACT, {Right.READ, Right.WRITE}),
+    ("POST", "recall/", {"query": "x"}, {Right.READ}),
+    ("POST", "turns/", {"message": "hello"}, {Right.CHAT, Right.READ, Right.WRITE}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "needs"), NEEDS)
+def test_a_token_can_do_what_its_scopes_say_and_no_more(
+    membership: Membership, method: str, path: str, body: Any, needs: set[Right]
+) -> None:
+    assert caller_of(membership, needs).send(method, path, body).status in (200, 201)
+    for right in needs:
+        answer = caller_of(membership, set(Right) - {right}).send(method, path, body)
+        assert (answer.status, answer.problem["detail"]) == (403, f"This needs the right {right.value}.")
+
+
+@pytest.mark.parametrize("path", ["correct", "supersede", "retire", "pin"])
+def test_a_reading_token_changes_no_memory(ada: Caller, membership: Membership, path: str) -> None:
+    fact = ada.post("memories/", FACT).json["memory_id"]
+    reader = caller_of(membership, {Right.READ})
+    assert reader.post(f"memories/{fact}/{path}/", {"text": "x"}).status == 403
+    assert reader.delete(f"memories/{fact}/").status == 403
+    assert reader.get(f"memories/{fact}/").json["status"] == "active"
+
+
+def test_a_signed_in_member_reads_with_their_session(membership: Membership) -> None:
+    assert browser_of(membership).get(MEMORIES).status_code == 200
+
+
+def test_a_session_changes_nothing_without_a_csrf_token(membership: Membership) -> None:
+    answer = browser_of(membership).post(MEMORIES, FACT, content_type="application/json")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (403, "application/problem+json")
+    assert not Fact.objects.exists()
+
+
+def test_a_session_with_a_csrf_token_acts_as_the_member_in_person(membership: Membership) -> None:
+    browser = browser_of(membership, checks=False)
+    assert browser.post(MEMORIES, FACT, content_type="application/json").status_code == 201
+    assert AuditEvent.objects.get(action="fact.created").actor_kind == "member"
+
+
+def test_a_user_of_no_tenant_is_refused(membership: Membership) -> None:
+    browser = browser_of(membership)
+    deactivate_member(membership)
+    answer = browser.get(MEMORIES)
+    assert (answer.status_code, answer.json()["detail"]) == (403, "You are in no active tenant.")
+
+
+def test_a_session_sees_the_tenant_that_it_is_in(membership: Membership) -> None:
+    other = Membership.objects.create(tenant=make_tenant(), user=membership.user)
+    browser = browser_of(membership, checks=False)
+    browser.post("/tenant/switch/", {"tenant": str(membership.tenant_id)})
+    browser.post(MEMORIES, FACT, content_type="application/json")
+    browser.post("/tenant/switch/", {"tenant": str(other.tenant_id)})
+    assert browser.get(MEMORIES).json()["results"] == []
+
+
+def test_a_bad_token_is_not_excused_by_a_session(membership: Membership) -> None:
+    browser = browser_of(membership)
+    assert browser.get(MEMORIES, headers={"Authorization": "Bearer mh_unknown"}).status_code == 401
+
+
+def test_a_token_is_judged_alone_even_beside_a_session(membership: Membership, tenant: Tenant) -> None:
+    bob = caller_of(make_membership(tenant))
+    bob.post("memories/", {"text": "Bob's."})
+    answer = browser_of(membership).get(MEMORIES, headers={"Authorization": f"Bearer {bob.token}"})
+    assert [memory["text"] for memory in answer.json()["results"]] == ["Bob's."]

@@ -1,0 +1,193 @@
+"""No address of the API gives away, or lets change, what is not the caller's.
+
+Every route and method has a probe here: `test_every_address_is_probed` fails for a new one that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.api.urls import urlpatterns
+from memories.models import Episode, Fact, Message, Playbook, RecallTrace, Session
+from memories.services.facts import remember_fact
+from tests.memories.api.caller import Answer, Caller, Life
+
+SECRET = "xylophone"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A call that reaches for an owner's memory: `path` may hold the id of `target`, and `body` is made from it."""
+
+    target: str = ""
+    path: str = ""
+    body: Callable[[UUID], Any] = lambda _: None
+    status: int = 200
+
+    def send(self, caller: Caller, method: str, target: UUID) -> Answer:
+        return caller.send(method, self.path.format(id=target), self.body(target))
+
+
+def nothing(_: UUID) -> Any:
+    return {}
+
+
+def says(text: str = "hello") -> Callable[[UUID], Any]:
+    return lambda _: {"message": text}
+
+
+# Reaching for one thing by its id: strangers get the answer that an unknown id gets.
+BY_ID: dict[tuple[str, str], list[Probe]] = {
+    ("session", "GET"): [Probe("session", "sessions/{id}/")],
+    ("session", "PATCH"): [Probe("session", "sessions/{id}/", lambda _: {"title": "mine"})],
+    ("session", "DELETE"): [Probe("session", "sessions/{id}/?cascade=true")],
+    ("session-turns", "POST"): [Probe("session", "sessions/{id}/turns/", says())],
+    ("memory", "GET"): [
+        Probe(target, "memories/{id}/") for target in ("episode", "old_fact", "fact", "task_fact", "playbook")
+    ],
+    ("memory", "DELETE"): [
+        Probe(target, "memories/{id}/?cascade=true") for target in ("episode", "old_fact", "fact", "playbook")
+    ],
+    ("chain", "GET"): [Probe(target, "memories/{id}/chain/") for target in ("fact", "playbook", "episode")],
+    ("correct", "POST"): [
+        Probe(target, "memories/{id}/correct/", lambda _: {"text": "Changed."}, 201) for target in ("fact", "playbook")
+    ],
+    ("supersede", "POST"): [Probe("fact", "memories/{id}/supersede/", lambda _: {"text": "Changed."}, 201)],
+    ("retire", "POST"): [Probe(target, "memories/{id}/retire/", nothing) for target in ("fact", "playbook")],
+    ("pin", "POST"): [Probe("fact", "memories/{id}/pin/", lambda _: {"pinned": True})],
+    ("memories", "POST"): [
+        Probe("session", "memories/", lambda it: {"kind": "episodic", "text": "x", "session_id": str(it)}, 201),
+        Probe("episode", "memories/", lambda it: {"text": "x", "supporting_episode_ids": [str(it)]}, 201),
+        Probe("fact", "memories/", lambda it: {"text": "x", "supersedes_ids": [str(it)]}, 201),
+        Probe(
+            "playbook",
+            "memories/",
+            lambda it: {"kind": "procedural", "title": "x", "text": "x", "supersedes_ids": [str(it)]},
+            201,
+        ),
+    ],
+    ("recall", "POST"): [Probe("session", "recall/", lambda it: {"query": SECRET, "session_id": str(it)})],
+}
+# Asking for whatever there is: strangers get an answer without a word of it.
+AT_LARGE: dict[tuple[str, str], list[Probe]] = {
+    ("sessions", "GET"): [Probe(path="sessions/")],
+    ("sessions", "POST"): [Probe(path="sessions/", body=nothing, status=201)],
+    ("memories", "GET"): [
+        *(
+            Probe(path=f"memories/?kind={kind}&shared=true")
+            for kind in ("episodic", "semantic", "procedural", "catalog")
+        ),
+        Probe(path=f"memories/?q={SECRET}"),
+        Probe(path="memories/?key=instrument&status=active,superseded"),
+        Probe("session", path="memories/?kind=episodic&session={id}"),
+    ],
+    ("recall", "POST"): [
+        Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
+        Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
+    ],
+    ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
+}
+
+# The description of the API holds nobody's memory.
+OPEN = {("schema", "GET")}
+
+
+def flat(probes: dict[tuple[str, str], list[Probe]]) -> list[Any]:
+    return [
+        pytest.param(method, probe, id=f"{method} {probe.path} {probe.target}")
+        for (_, method), several in probes.items()
+        for probe in several
+    ]
+
+
+by_id = pytest.mark.parametrize(("method", "probe"), flat(BY_ID))
+at_large = pytest.mark.parametrize(("method", "probe"), flat(AT_LARGE))
+
+
+def test_every_address_is_probed() -> None:
+    addresses = {
+        (pattern.name, method)
+        for pattern in urlpatterns
+        if pattern.name
+        for method in getattr(vars(pattern.callback)["cls"], "rights", {"GET": ()})
+    }
+    assert addresses == set(BY_ID) | set(AT_LARGE) | OPEN
+
+
+@by_id
+def test_a_probe_by_id_reaches_the_owners_own(ada: Caller, life: Life, method: str, probe: Probe) -> None:
+    assert probe.send(ada, method, getattr(life, probe.target)).status == probe.status
+
+
+@by_id
+def test_an_id_isolates_other_members(bob: Caller, life: Life, method: str, probe: Probe) -> None:
+    refused_like_unknown(bob, life, method, probe)
+
+
+@by_id
+def test_an_id_isolates_other_tenants(eve: Caller, life: Life, method: str, probe: Probe) -> None:
+    refused_like_unknown(eve, life, method, probe)
+
+
+def refused_like_unknown(stranger: Caller, life: Life, method: str, probe: Probe) -> None:
+    """The stranger gets the answer for an id that nobody has, and nothing changes."""
+    target, before = getattr(life, probe.target), everything()
+    foreign, unknown = probe.send(stranger, method, target), probe.send(stranger, method, uuid4())
+    assert foreign.status == unknown.status == 404
+    assert foreign.problem == unknown.problem
+    assert everything() == before
+
+
+def everything() -> list[Any]:
+    """All rows that the API could change."""
+    models = (Session, Message, Episode, Fact, Playbook, RecallTrace)
+    return [list(model._default_manager.order_by("pk").values()) for model in models]
+
+
+@at_large
+def test_asking_at_large_isolates_other_members(bob: Caller, life: Life, method: str, probe: Probe) -> None:
+    learns_nothing(bob, life, method, probe)
+
+
+@at_large
+def test_asking_at_large_isolates_other_tenants(eve: Caller, life: Life, method: str, probe: Probe) -> None:
+    learns_nothing(eve, life, method, probe)
+
+
+def learns_nothing(stranger: Caller, life: Life, method: str, probe: Probe) -> None:
+    """The stranger's answer holds neither ids nor words of the life."""
+    answer = probe.send(stranger, method, life.session)
+    assert answer.status == probe.status
+    asked = str(probe.body(life.session)).casefold() + probe.path
+    if SECRET not in asked:
+        assert SECRET not in answer.text.casefold()
+    for memory_id in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook):
+        assert str(memory_id) not in answer.text
+
+
+def test_asking_at_large_finds_the_owners_own(ada: Caller, life: Life) -> None:
+    for path, body in (("recall/", {"query": "who plays the xylophone?"}), ("turns/", {"message": "Who plays what?"})):
+        assert str(life.fact) in ada.post(path, body).text
+    assert str(life.fact) in ada.get("memories/").text
+
+
+def test_a_turn_id_isolates_other_members(ada: Caller, bob: Caller) -> None:
+    body = {"message": "hello", "turn_id": str(uuid4())}
+    first, second = ada.post("turns/", body).json, bob.post("turns/", body).json
+    assert first["session_id"] != second["session_id"] and first["message_id"] != second["message_id"]
+
+
+def test_several_replaced_at_once_isolates_other_tenants(eve: Caller, life: Life) -> None:
+    own = remember_fact(eve.principal, text="Mine.").memory_id
+    before = everything()
+    foreign, unknown = (
+        eve.post(f"memories/{own}/supersede/", {"text": "All.", "also_ids": [str(each)]})
+        for each in (life.fact, uuid4())
+    )
+    assert foreign.status == 404 and foreign.problem == unknown.problem
+    assert everything() == before

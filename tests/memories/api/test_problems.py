@@ -1,0 +1,281 @@
+"""Whatever is wrong with a request is said by field and reason, and nothing is stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from memories.models import Episode, Fact, Message, Playbook, Session
+from tests.memories.api.caller import Caller, Life
+
+MEGABYTE = "x" * 1_000_000
+NO_ID = "00000000-0000-4000-8000-000000000000"
+
+# The body, and the field that is wrong with it.
+BAD_FACTS = [
+    pytest.param({}, "text", id="no text"),
+    pytest.param({"text": ""}, "text", id="empty"),
+    pytest.param({"text": " \n\t"}, "text", id="only spaces"),
+    pytest.param({"text": "\u200f\u202e"}, "text", id="only direction marks"),
+    pytest.param({"text": MEGABYTE}, "text", id="a megabyte"),
+    pytest.param({"text": "a\0b"}, "text", id="NUL"),
+    pytest.param({"text": "a\ud800b"}, "text", id="lone surrogate"),
+    pytest.param({"text": 7}, "text", id="number for text"),
+    pytest.param({"text": None}, "text", id="null for text"),
+    pytest.param({"text": ["x"]}, "text", id="list for text"),
+    pytest.param({"text": "x", "txet": "y"}, "txet", id="unknown field"),
+    pytest.param({"text": "x", "user_id": str(uuid4())}, "user_id", id="an owner"),
+    pytest.param({"text": "x", "\ud800\n<b>": 1}, r"\ud800\n<b>", id="unknown field that is no text"),
+    pytest.param({"text": "x", "y" * 500: 1}, "y" * 40, id="long unknown field"),
+    pytest.param({"text": "x", "kind": "rumour"}, "kind", id="unknown kind"),
+    pytest.param({"text": "x", "kind": ["semantic"]}, "kind", id="list for kind"),
+    pytest.param({"text": "x", "source": "hearsay"}, "source", id="unknown source"),
+    pytest.param({"text": "x", "confidence": 1.1}, "confidence", id="confidence above one"),
+    pytest.param({"text": "x", "confidence": "0.5"}, "confidence", id="text for confidence"),
+    pytest.param({"text": "x", "confidence": 10**400}, "confidence", id="confidence beyond numbers"),
+    pytest.param({"text": "x", "pinned": "true"}, "pinned", id="text for truth"),
+    pytest.param({"text": "x", "pinned": 1}, "pinned", id="number for truth"),
+    pytest.param({"text": "x", "valid_from": "2026-03-01T09:30:00"}, "valid_from", id="time without a zone"),
+    pytest.param({"text": "x", "valid_from": "2026-03-01"}, "valid_from", id="date for time"),
+    pytest.param({"text": "x", "valid_from": "2026-13-01T00:00:00Z"}, "valid_from", id="no such month"),
+    pytest.param({"text": "x", "valid_from": 1_700_000_000}, "valid_from", id="number for time"),
+    pytest.param({"text": "x", "valid_from": "9999-12-31T23:00:00-05:00"}, "valid_from", id="time beyond time"),
+    pytest.param({"text": "x", "valid_from": "0001-01-01T00:00:00+05:00"}, "valid_from", id="time before time"),
+    pytest.param(
+        {"text": "x", "valid_from": "2026-03-02T00:00:00Z", "valid_to": "2026-03-01T00:00:00Z"},
+        "valid_to",
+        id="ends first",
+    ),
+    pytest.param({"text": "x", "supersedes_ids": NO_ID}, "supersedes_ids", id="text for list"),
+    pytest.param({"text": "x", "supersedes_ids": ["x"]}, "supersedes_ids.0", id="no UUID"),
+    pytest.param({"text": "x", "supersedes_ids": [5]}, "supersedes_ids.0", id="number for UUID"),
+    pytest.param({"text": "x", "supersedes_ids": [NO_ID] * 101}, "supersedes_ids", id="too many ids"),
+    pytest.param({"text": "x", "scope": "task"}, "task", id="task scope without a task"),
+    pytest.param({"text": "x", "key": "k" * 101}, "key", id="long key"),
+    pytest.param({"text": "x", "reason": "\ud800"}, "reason", id="surrogate in reason"),
+    pytest.param([], "body", id="list for body"),
+    pytest.param("x", "body", id="text for body"),
+    pytest.param(7, "body", id="number for body"),
+]
+BAD_BODIES = [
+    pytest.param(b"{", id="cut off"),
+    pytest.param(b"{'text': 'x'}", id="single quotes"),
+    pytest.param(b'{"text": "\xff"}', id="not UTF-8"),
+    pytest.param(b'{"text": NaN}', id="NaN"),
+    pytest.param(b'{"confidence": Infinity}', id="Infinity"),
+    pytest.param(b"[" * 100_000, id="nested deeply"),
+    pytest.param(b'{"confidence": ' + b"9" * 10_000 + b"}", id="a very long number"),
+]
+# An address that takes a body, and a body that is right for it.
+POSTS = [
+    ("sessions/", {}),
+    ("turns/", {"message": "hello"}),
+    (f"sessions/{NO_ID}/turns/", {"message": "hello"}),
+    ("memories/", {"text": "x"}),
+    (f"memories/{NO_ID}/correct/", {"text": "x"}),
+    (f"memories/{NO_ID}/supersede/", {"text": "x"}),
+    (f"memories/{NO_ID}/retire/", {}),
+    (f"memories/{NO_ID}/pin/", {"pinned": True}),
+    ("recall/", {"query": "x"}),
+]
+posts = pytest.mark.parametrize(("path", "body"), POSTS, ids=[path for path, _ in POSTS])
+
+
+def stored() -> int:
+    """How many rows there are that a request could have made."""
+    return sum(model._default_manager.count() for model in (Session, Message, Episode, Fact, Playbook))
+
+
+@pytest.mark.parametrize(("body", "field"), BAD_FACTS)
+def test_a_bad_fact_is_refused_by_field(ada: Caller, body: Any, field: str) -> None:
+    answer = ada.post("memories/", body)
+    assert answer.status == 400
+    assert list(answer.faults) == [field]
+    assert answer.faults[field]
+    assert stored() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param({"message": ""}, "message", id="empty"),
+        pytest.param({"message": MEGABYTE}, "message", id="a megabyte"),
+        pytest.param({"message": "a\0"}, "message", id="NUL"),
+        pytest.param({"message": "a\ud800"}, "message", id="lone surrogate"),
+        pytest.param({"message": "hi", "turn_id": "1"}, "turn_id", id="turn id"),
+        pytest.param({"message": "hi", "retry": "yes"}, "retry", id="retry"),
+        pytest.param({"text": "hi"}, "text", id="unknown field"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_bad_turn_is_refused_by_field_however_it_is_to_be_answered(
+    ada: Caller, body: Any, field: str, accept: str
+) -> None:
+    answer = ada.post("turns/", body, Accept=accept)
+    assert answer.status == 400
+    assert field in answer.faults
+    assert stored() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param({}, "query", id="no query"),
+        pytest.param({"query": "  "}, "query", id="only spaces"),
+        pytest.param({"query": "x", "types": []}, "types", id="no types"),
+        pytest.param({"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
+        pytest.param({"query": "x", "types": "semantic"}, "types", id="text for types"),
+        pytest.param({"query": "x", "limit": 0}, "limit", id="no items"),
+        pytest.param({"query": "x", "limit": 10**9}, "limit", id="a huge limit"),
+        pytest.param({"query": "x", "limit": "5"}, "limit", id="text for limit"),
+        pytest.param({"query": "x", "limit": 1.5}, "limit", id="half an item"),
+        pytest.param({"query": "x", "limit": True}, "limit", id="truth for limit"),
+        pytest.param({"query": "x", "as_of": "2026-03-01T09:30"}, "as_of", id="time without a zone"),
+        pytest.param({"query": "x", "include_superseded": 1}, "include_superseded", id="number for truth"),
+        pytest.param({"query": "x", "session_id": "y"}, "session_id", id="no UUID"),
+        pytest.param({"query": "x", "owner": "y"}, "owner", id="unknown field"),
+    ],
+)
+def test_a_bad_question_is_refused_by_field(ada: Caller, body: Any, field: str) -> None:
+    answer = ada.post("recall/", body)
+    assert (answer.status, list(answer.faults)) == (400, [field])
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("limit=9" + "9" * 2000, "limit"),
+        ("limit=x", "limit"),
+        ("cursor=x", "cursor"),
+        ("cursor=" + "x" * 3000, "cursor"),
+        ("cursor=%00", "cursor"),
+        ("kind=rumour", "kind"),
+        ("status=active,gone", "status"),
+        ("session=1", "session"),
+        ("kind=semantic&session=" + NO_ID, "session"),
+        ("kind=episodic&category=x", "category"),
+        ("kind=procedural&key=x", "key"),
+        ("q=%00", "q"),
+        ("q=" + "x" * 201, "q"),
+        ("shared=maybe", "shared"),
+        ("user=" + NO_ID, "user"),
+        ("%ED%A0%80=1", r"\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_a_bad_query_is_refused_by_field(ada: Caller, query: str, field: str) -> None:
+    answer = ada.get(f"memories/?{query}")
+    assert (answer.status, list(answer.faults)) == (400, [field])
+
+
+@posts
+@pytest.mark.parametrize("content", BAD_BODIES)
+def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any, content: bytes) -> None:
+    answer = ada.send("POST", path, content)
+    assert (answer.status, list(answer.faults)) == (400, ["body"])
+    assert stored() == 0
+
+
+@posts
+def test_a_body_beyond_all_limits_is_refused_unread(ada: Caller, path: str, body: Any) -> None:
+    answer = ada.send("POST", path, json.dumps({**body, "text": MEGABYTE * 2}).encode())
+    assert (answer.status, answer.problem["type"]) == (413, "urn:memoryhub:problem:body-too-large")
+
+
+@posts
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_another_content_type_is_refused(ada: Caller, path: str, body: Any, content_type: str) -> None:
+    answer = ada.post(path, body, **{"Content-Type": content_type})
+    assert (answer.status, list(answer.faults)) == (415, ["Content-Type"])
+
+
+@posts
+def test_an_unknown_field_is_refused_everywhere(ada: Caller, path: str, body: Any) -> None:
+    answer = ada.post(path, body | {"surprise": 1})
+    assert (answer.status, list(answer.faults)) == (400, ["surprise"])
+
+
+def test_no_body_at_all_counts_as_an_empty_object(ada: Caller) -> None:
+    assert ada.send("POST", "sessions/").status == 201
+    assert ada.send("POST", "memories/").faults == {"text": "is missing."}
+
+
+def test_no_problem_repeats_what_was_sent(ada: Caller) -> None:
+    secret = "sk-live-4242424242424242"
+    answers = [
+        ada.post("memories/", {"text": secret, "source": secret, "supersedes_ids": [secret], "valid_from": secret}),
+        ada.post("memories/", {"text": secret, "kind": secret}),
+        ada.get(f"memories/?kind={secret}&session={secret}&limit={secret}&shared={secret}&cursor={secret}"),
+        ada.send("POST", "memories/", f'{{"text": {secret}'.encode()),
+    ]
+    assert {answer.status for answer in answers} == {400}
+    assert not [answer.text for answer in answers if secret in answer.text]
+
+
+def test_several_faults_are_said_at_once(ada: Caller) -> None:
+    answer = ada.post("memories/", {"text": "", "pinned": 1, "confidence": 2})
+    assert set(answer.faults) == {"text", "pinned", "confidence"}
+
+
+@pytest.mark.parametrize("path", ["nothing/", "memories/1/", f"memories/{NO_ID}/x/", "memories", "", "sessions/%00/"])
+def test_an_address_that_leads_nowhere_is_a_problem_too(ada: Caller, path: str) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = ada.send(method, path)
+        assert (answer.status, answer.problem["type"]) == (404, "urn:memoryhub:problem:not-found")
+
+
+def test_another_method_is_refused_and_the_right_ones_named(ada: Caller) -> None:
+    answer = ada.send("PUT", "sessions/", {})
+    assert answer.status == 405
+    assert set(answer.response.headers["Allow"].split(", ")) >= {"GET", "POST"}
+    assert answer.problem["title"] == "Method not allowed"
+
+
+def test_a_type_that_cannot_be_answered_in_is_refused(ada: Caller) -> None:
+    answer = ada.send("GET", "sessions/", None, Accept="text/html")
+    assert (answer.status, list(answer.faults)) == (406, ["Accept"])
+
+
+def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
+    ada: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the password is swordfish")
+
+    monkeypatch.setattr("memories.api.views.sessions.list_sessions", fail)
+    answer = ada.get("sessions/")
+    assert answer.status == 500
+    assert "swordfish" not in answer.text and "RuntimeError" not in answer.text
+    assert answer.json["request_id"] in caplog.text
+
+
+def test_a_database_that_does_not_answer_is_said_to_be_away(ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OperationalError("could not connect to db.internal:5432")
+
+    monkeypatch.setattr("memories.api.views.sessions.list_sessions", fail)
+    answer = ada.get("sessions/")
+    assert (answer.status, answer.response.headers["Retry-After"]) == (503, "5")
+    assert "db.internal" not in answer.text
+
+
+def test_a_foreign_id_and_a_malformed_one_tell_nothing_apart(ada: Caller, life: Life) -> None:
+    assert ada.get(f"memories/{NO_ID}/").problem["detail"] == "No such memory."
+    assert ada.get("memories/x/").problem["title"] == ada.get(f"memories/{NO_ID}/").problem["title"]
+
+
+def test_nothing_of_the_api_is_kept_on_the_way(ada: Caller, life: Life) -> None:
+    for answer in (ada.get("memories/"), ada.get("nothing/"), ada.get(f"memories/{NO_ID}/")):
+        assert answer.response.headers["Cache-Control"] == "no-store"
+
+
+def test_a_problem_has_the_members_of_the_standard(client: Client, db: None) -> None:
+    problem = client.get("/api/v1/memories/").json()
+    assert set(problem) == {"type", "title", "status", "detail", "errors", "request_id"}
+    assert problem["status"] == 401
