@@ -6,11 +6,12 @@ Without Chromium these tests are skipped, and say so; with MEMORYHUB_REQUIRE_SER
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -28,6 +29,9 @@ FLAGS = [
     "--no-first-run",
     "--no-default-browser-check",
 ]
+AT_HOME = re.compile(r"^https?://[^/]+/$")
+# Generous: the machine may be busy, and a passing test waits no longer than it has to.
+PATIENCE = 20_000
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1440, "height": 900}
 
@@ -49,6 +53,7 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         # Playwright keeps an event loop in this thread, in which Django would refuse the database to the test itself.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        expect.set_options(timeout=PATIENCE)
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
@@ -76,7 +81,7 @@ def open_page(chromium: Browser, live_server: LiveServer, member: Membership) ->
             java_script_enabled=scripts,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -98,7 +103,7 @@ def sign_in(page: Page, member: Membership) -> None:
     page.get_by_label("Name").fill(member.user.get_username())
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/")
+    page.wait_for_url(AT_HOME)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from memories.services.facts import remember_fact
 from tenants.models import Membership
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import AT_HOME, OpenPage
 from tests.browser.talking import ask
 from tests.factories import own_principal
 
@@ -41,7 +41,7 @@ def test_n_begins_a_new_chat(open_page: OpenPage) -> None:
     ask(page, "I live in Bristol.")
     page.get_by_label("Message", exact=True).press("Escape")
     page.keyboard.press("n")
-    page.wait_for_url("**/")
+    page.wait_for_url(AT_HOME)
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
 
 
@@ -85,6 +85,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(open_page: OpenPage) -
     dark = _background(page)
     page.locator(".account").click()
     page.get_by_role("button", name="Light").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
     light = _background(page)
     assert light != dark
     page.reload()
