@@ -1,0 +1,62 @@
+"""`manage.py demo`: seed two companies with people and memories, print the logins, serve."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
+from memories.demo.seeding import is_seeded, seed, steps
+from memories.management.member_command import progress, sentences
+
+
+class Command(BaseCommand):
+    """Seeds once; run again, it changes nothing and serves what is there."""
+
+    help = "Seed a demo with believable memories, print its logins, and serve it."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--no-serve", action="store_true", help="only seed and print the logins")
+
+    def handle(self, **options: Any) -> None:
+        if settings.PRODUCTION:
+            raise CommandError("The demo has a known password, so it does not run with MEMORYHUB_ENV=production.")
+        if not is_seeded():
+            with sentences(), progress("Seeding the demo", steps()) as step:
+                seed(step)
+        self._print_logins(f"http://{options['host']}:{options['port']}/")
+        if not options["no_serve"]:
+            call_command("serve", host=options["host"], port=options["port"], stdout=self.stdout)
+
+    def _print_logins(self, address: str) -> None:
+        console = Console(force_terminal=self.stdout.isatty(), highlight=False)
+        with console.capture() as printed:
+            console.print(logins())
+            console.print(f"The password of each is [bold]{PASSWORD}[/].\n")
+            console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/")
+        self.stdout.write(printed.get(), ending="")
+
+
+def logins() -> Table:
+    """Who can sign in as what, company by company."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("sign in as", "who", "role", "what for"):
+        table.add_column(heading)
+    for company in COMPANIES:
+        for person in PEOPLE:
+            if company.slug in person.companies:
+                login = f"[bold]{person.username}[/]" if person.signs_in else person.external_id
+                table.add_row(login, person.name, f"{person.role.value} of {company.slug}", person.note)
+        table.add_section()
+    table.add_row(f"[bold]{OPERATOR}[/]", "Platform operator", "superuser", "sees every tenant in the admin")
+    return table

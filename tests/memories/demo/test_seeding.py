@@ -1,0 +1,132 @@
+"""The seeded demo: it looks lived in, everything in it holds together, and seeding again changes nothing.
+
+Seeding takes a while, so these tests share one seeding, rolled back when the last of them is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.utils import timezone
+from pytest_django import DjangoDbBlocker
+
+from memories.demo.people import OPERATOR, PASSWORD, PEOPLE, Person
+from memories.demo.seeding import is_seeded, seed, steps
+from memories.models import CatalogEntry, Episode, Fact, MessageState, OutboxEntry, Playbook, Relation
+from memories.selectors.chains import verify_chains
+from memories.selectors.memories import chain_of, list_memories
+from memories.selectors.sessions import list_sessions, transcript
+from memories.types import Kind
+from tenants.audit import verify_all
+from tenants.models import User
+from tenants.principal import Principal, Role
+from tenants.principals import system_principal
+from tenants.selectors import find_membership
+
+MEMBERS = [person for person in PEOPLE if person.story]
+
+
+@pytest.fixture(scope="module")
+def seeded(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[int]]:
+    """The steps of one seeding; its rows are there while the tests of this module run."""
+    reported: list[int] = []
+    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock(), transaction.atomic():
+        patch.setattr("django.conf.settings.MEMORYHUB_INDEX_DIR", tmp_path_factory.mktemp("index"))
+        seed(reported.append)
+        yield reported
+        transaction.set_rollback(True)
+
+
+def of(username: str) -> Principal:
+    """The system acting for a member of the demo."""
+    person = next(person for person in PEOPLE if person.username == username)
+    return system_principal(find_membership(person.companies[0], username))
+
+
+def counts() -> dict[str, int]:
+    """How many rows every table has."""
+    return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+
+
+def test_seeding_again_changes_nothing(seeded: list[int]) -> None:
+    before = counts()
+    again: list[int] = []
+    seed(again.append)
+    assert is_seeded()
+    assert sum(seeded) == steps()
+    assert (counts(), again) == (before, [])
+
+
+def test_a_seeding_that_was_interrupted_is_taken_up_and_adds_nothing_twice(
+    seeded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = counts()
+    monkeypatch.setattr("memories.demo.seeding.is_seeded", lambda: False)
+    seed(lambda _done: None)
+    after = counts()
+    # Only the note that it is complete is written once more.
+    grown = {label for label in after if after[label] != before[label]}
+    assert grown == {"tenants.AuditEvent", "tenants.AuditPayload"}
+    assert after["tenants.AuditEvent"] == before["tenants.AuditEvent"] + 1
+
+
+def test_chains_and_audit_trail_hold_and_nothing_waits(seeded: list[int]) -> None:
+    assert verify_chains().ok
+    assert all(report.ok for report in verify_all())
+    assert not OutboxEntry.objects.exists()
+
+
+@pytest.mark.parametrize("person", MEMBERS, ids=lambda person: person.username)
+def test_a_member_s_conversations_are_answered_and_show_their_memories(seeded: list[int], person: Person) -> None:
+    principal = of(person.username)
+    turns = [turn for session in list_sessions(principal) for turn in transcript(principal, session.pk)]
+    answered = [turn for turn in turns if turn.answer_state == MessageState.COMPLETE]
+    assert len(answered) >= 5
+    assert all(turn.said_at < timezone.now() - timedelta(hours=1) for turn in turns)
+    assert any(turn.having(Relation.RECALLED) for turn in answered)
+    assert any(turn.having(Relation.WROTE) for turn in answered)
+
+
+def test_ada_lives_in_bristol_and_lived_elsewhere_before(seeded: list[int]) -> None:
+    ada = of("ada")
+    home = list_memories(ada, Kind.SEMANTIC, key="home_city").get()
+    assert [link.text for link in chain_of(ada, Kind.SEMANTIC, home.pk)] == ["Lives in London", "Lives in Bristol"]
+
+
+def test_there_are_chains_merges_corrections_and_outcomes(seeded: list[int]) -> None:
+    ada = of("ada")
+    times = list_memories(ada, Kind.SEMANTIC, key="appointment_times").get()
+    assert len(chain_of(ada, Kind.SEMANTIC, times.pk)) == 3
+    assert Fact.objects.of(ada).filter(retracted=True).get().text == "Allergic to latex"
+    assert Fact.objects.of(ada).get(text__startswith="Both brakes").supersedes.count() == 2
+    assert Playbook.objects.of(ada).current().get().success_count == 3
+    assert Fact.objects.of(ada).get(text="Has a daughter named June").last_verified_at
+
+
+def test_an_imported_life_goes_on_in_conversations(seeded: list[int]) -> None:
+    imani = of("imani")
+    reserve = list_memories(imani, Kind.SEMANTIC, key="backup_reserve").get()
+    assert len(chain_of(imani, Kind.SEMANTIC, reserve.pk)) == 3
+    assert Episode.objects.of(imani).count() == 155
+
+
+def test_each_company_has_staff_of_each_role_a_catalog_and_one_auditor_both(seeded: list[int]) -> None:
+    for slug in ("quill-lane", "voltara"):
+        assert {person.role for person in PEOPLE if slug in person.companies} == set(Role)
+    assert CatalogEntry.objects.visible_to(of("ada")).count() == 12
+    assert CatalogEntry.objects.visible_to(of("imani")).count() == 42
+    assert User.objects.get(username="colm").check_password(PASSWORD)
+    assert User.objects.get(username=OPERATOR).is_superuser
+    assert not User.objects.get(username="rhona").has_usable_password()
+
+
+def test_the_demo_isolates_other_tenants_and_other_members(seeded: list[int]) -> None:
+    for model in (Episode, Fact, Playbook):
+        assert sum(model.objects.of(of(person.username)).count() for person in MEMBERS) == model.objects.count()
+    assert not CatalogEntry.objects.visible_to(of("ada")).filter(title__startswith="Arc").exists()

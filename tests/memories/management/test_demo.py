@@ -1,0 +1,49 @@
+"""`manage.py demo`: seeds unless it is done, says who can sign in, serves, and never runs in production."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management.base import CommandError
+from pytest_django import Settings
+
+from memories.demo.people import OPERATOR, PASSWORD, PEOPLE
+from memories.management.commands import demo
+from tests.memories.management.conftest import Run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What the command asked for, with nothing seeded or served in fact."""
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(demo, "seed", lambda _step: asked.update(seeded=True))
+    monkeypatch.setattr(demo, "call_command", lambda name, **options: asked.update({name: options}))
+    return asked
+
+
+def test_it_prints_every_login_and_address(run: Run, done: dict[str, object]) -> None:
+    printed = run("demo", "--no-serve", "--port=8123")
+    assert all(person.username in printed for person in PEOPLE if person.signs_in)
+    assert all(word in printed for word in (OPERATOR, PASSWORD, "VT-30977", "http://127.0.0.1:8123/admin/"))
+    assert done == {"seeded": True}
+
+
+def test_it_serves_where_it_was_told_to(run: Run, done: dict[str, object]) -> None:
+    run("demo", "--host=127.0.0.9", "--port=8124")
+    served = done["serve"]
+    assert isinstance(served, dict)
+    assert (served["host"], served["port"]) == ("127.0.0.9", 8124)
+
+
+def test_what_is_seeded_is_left_alone(run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "is_seeded", lambda: True)
+    run("demo", "--no-serve")
+    assert done == {}
+
+
+def test_production_refuses_a_known_password(run: Run, done: dict[str, object], settings: Settings) -> None:
+    settings.PRODUCTION = True
+    with pytest.raises(CommandError, match="does not run with MEMORYHUB_ENV=production"):
+        run("demo")
+    assert done == {}
