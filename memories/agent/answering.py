@@ -31,7 +31,7 @@ from memories.agent.events import (
 )
 from memories.agent.llm import ChatModel
 from memories.agent.llm.base import ChatMessage, Finished, ModelFault, Silence, StopReason, Text, ToolCall
-from memories.agent.llm.faults import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG
+from memories.agent.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG
 from memories.agent.record import TurnRecord
 from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memories.agent.llm import faults
+from memories.agent.llm import sentences
 from memories.agent.llm.base import ModelFault, StopReason, Text, ToolCall, Usage
 from memories.agent.llm.streamed_text import StreamedText, storable
 from memories.constants import MAX_ANSWER_CHARACTERS
@@ -61,9 +61,9 @@ class Assembly:
     def stopped(self) -> StopReason:
         """Why the model stopped. Raises ModelFault if it never said so: then the answer was cut off."""
         if self.stop is None:
-            raise ModelFault(faults.BROKEN_OFF if self._characters else faults.UNREADABLE, retryable=True)
+            raise ModelFault(sentences.BROKEN_OFF if self._characters else sentences.UNREADABLE, retryable=True)
         if self._refused:
-            raise ModelFault(faults.REFUSED, retryable=False)
+            raise ModelFault(sentences.REFUSED, retryable=False)
         return self.stop
 
     def tool_calls(self) -> Iterator[ToolCall]:
@@ -100,4 +100,4 @@ class Assembly:
     def _count(self, piece: str) -> None:
         self._characters += len(piece)
         if self._characters > MAX_ANSWER_CHARACTERS:
-            raise ModelFault(faults.TOO_LONG, retryable=True)
+            raise ModelFault(sentences.TOO_LONG, retryable=True)

@@ -11,27 +11,16 @@ from http import HTTPStatus
 import httpx
 import openai
 
+from memories.agent.llm import sentences
 from memories.agent.llm.base import ModelFault
 
-UNREADABLE = "The model answered with something that cannot be read. Try again."
-BROKEN_OFF = "The model broke off in the middle of its answer. Try again."
-STALLED = "The model stopped answering. Try again."
-TOO_LONG = "The answer became too long and was stopped. Ask for something shorter."
-REFUSED = "The model declined to answer this."
-FILTERED = "The model's content filter stopped this answer."
-EMPTY = "The model gave an empty answer. Try again."
-ONLY_TOOLS = "The model kept calling tools and gave no answer. Try again."
-
-_CREDENTIALS = "The model endpoint refused the credentials. An administrator has to check OPENAI_API_KEY."
-_UNKNOWN = "The endpoint does not know the model. An administrator has to check MEMORYHUB_MODEL and OPENAI_BASE_URL."
-_TOO_MUCH = "This conversation is too long for the model. Start a new one; what was said is remembered."
 _FINAL: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: _CREDENTIALS,
-    HTTPStatus.FORBIDDEN: _CREDENTIALS,
-    HTTPStatus.NOT_FOUND: _UNKNOWN,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: _TOO_MUCH,
+    HTTPStatus.UNAUTHORIZED: sentences.CREDENTIALS,
+    HTTPStatus.FORBIDDEN: sentences.CREDENTIALS,
+    HTTPStatus.NOT_FOUND: sentences.UNKNOWN,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: sentences.TOO_MUCH,
 }
-_BY_CODE = {"context_length_exceeded": _TOO_MUCH, "content_filter": FILTERED}
+_BY_CODE = {"context_length_exceeded": sentences.TOO_MUCH, "content_filter": sentences.FILTERED}
 _PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.CONFLICT,
@@ -48,16 +37,16 @@ def before_the_answer(error: Exception) -> ModelFault:
         return ModelFault("The model cannot be reached at the moment. Try again.", retryable=True)
     if isinstance(error, openai.APIStatusError):
         return _of_status(error)
-    return ModelFault(UNREADABLE, retryable=True)
+    return ModelFault(sentences.UNREADABLE, retryable=True)
 
 
 def in_the_middle(error: Exception) -> ModelFault:
     """The fault of an answer that had begun."""
     if isinstance(error, httpx.TimeoutException):
-        return ModelFault(STALLED, retryable=True)
+        return ModelFault(sentences.STALLED, retryable=True)
     if isinstance(error, httpx.HTTPError | httpx.StreamError | openai.APIError):
-        return ModelFault(BROKEN_OFF, retryable=True)
-    return ModelFault(UNREADABLE, retryable=True)
+        return ModelFault(sentences.BROKEN_OFF, retryable=True)
+    return ModelFault(sentences.UNREADABLE, retryable=True)
 
 
 def may_pass(error: Exception) -> bool:

@@ -16,11 +16,11 @@ _SHORTEST_STEM = 3
 STOP_WORDS = word_set(
     """
     a about all also am an and any anything are as ask at be been being but by can could did do does doing done
-    for from get give go goes going gone got had has have he her here hers him his how i if in into is it its just know let like me
-    mine more most my no not now of on or our ours please say said she so some something tell than that the their
-    them then there these they thing things this those to told too us very was we went were what when where which who
-    whom whose why will with would you your yours again ever remember recall remind forget memory mind i'm i've
-    i'd i'll what's where's who's when's it's that's you're we're don't doesn't didn't
+    for from get give go goes going gone got had has have he her here hers him his how i if in into is it its just
+    know let like me mine more most my no not now of on or our ours please say said she so some something tell
+    than that the their them then there these they thing things this those to told too us very was we went were
+    what when where which who whom whose why will with would you your yours again ever remember recall remind
+    forget memory mind i'm i've i'd i'll what's where's who's when's it's that's you're we're don't doesn't didn't
     """
 )
 
