@@ -39,6 +39,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
