@@ -65,6 +65,8 @@ class Answering:
         self._tools = Toolbox(self._principal, session_id=turn.session_id, episode_id=turn.episode_id)
         self._record = TurnRecord(self._principal, turn)
         self._streamed: list[str] = []
+        self._characters = 0
+        self._degraded = False
         self._used: set[UUID] = set()
         self._wrote: set[UUID] = set()
         self._replaced: set[UUID] = set()
@@ -148,7 +150,8 @@ class Answering:
         return calls
 
     def _delta(self, text: str) -> TextDelta:
-        if sum(map(len, self._streamed)) + len(text) > MAX_ANSWER_CHARACTERS:
+        self._characters += len(text)
+        if self._characters > MAX_ANSWER_CHARACTERS:
             raise ModelFault(TOO_LONG, retryable=True)
         self._streamed.append(text)
         return TextDelta(text)
@@ -185,7 +188,8 @@ class Answering:
         match answer.event:
             case MemoriesRecalled(recall):
                 self._used |= {item.id for item in recall.items}
-                if recall.degraded:
+                if recall.degraded and not self._degraded:
+                    self._degraded = True
                     yield Notice(NoticeKind.DEGRADED, DEGRADED)
             case MemoryWritten(outcome):
                 if outcome.result in (WriteResult.CREATED, WriteResult.SUPERSEDED):

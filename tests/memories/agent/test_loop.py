@@ -210,9 +210,10 @@ def test_a_fault_of_our_own_is_one_plain_sentence(
     assert "RuntimeError" in caplog.text
 
 
-def test_a_degraded_recall_is_told_and_the_answer_goes_on(principal: Principal, remembered: FakeRecall) -> None:
+def test_a_degraded_recall_is_told_once_and_the_answer_goes_on(principal: Principal, remembered: FakeRecall) -> None:
     remembered.degraded = True
-    events = list(run_turn(principal, text="Hello", model=ScriptedModel(say("Hi"))))
+    model = ScriptedModel(call("recall_memory", query="tea"), say("Hi"))
+    events = list(run_turn(principal, text="Hello", model=model))
     assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.DEGRADED]
     assert only_turn(principal).degraded
     assert text_of(events) == "Hi"
