@@ -1,14 +1,15 @@
 """What there is to measure on: memories of one owner, and questions with the memories that answer them. Pure.
 
 `locomo`: a conversation is an owner, a turn an episode; questions of categories 1 to 4 whose evidence all exists.
-`memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question", "evidence", "kind"}]}, "catalog"}`.
-The questions never enter the memory.
+`memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question", "evidence", "kind"}]}, "catalog"}`
+(or a list of such). The questions never enter the memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -52,6 +53,13 @@ class Case:
     def size(self) -> int:
         """How many memories it has."""
         return sum(len(session.turns) for session in self.sessions) + len(self.records)
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """When the questions are asked: once the last of it has happened. None if nothing has a time."""
+        said = [turn.happened_at for session in self.sessions for turn in session.turns]
+        told = [time for record in self.records for time in (record.happened_at, record.valid_from) if time is not None]
+        return max([*said, *told], default=None)
 
 
 def parse_cases(data: object, form: Form, numbers: Sequence[int] | None = None) -> tuple[Case, ...]:

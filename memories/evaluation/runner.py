@@ -1,6 +1,7 @@
 """Running cases: a tenant and a member each, memories by the import services, questions by the recall pipeline.
 
-Recalls leave no trace here and count no use, so the order of the questions changes nothing.
+Recalls leave no trace here and count no use, so the order of the questions changes nothing; each is asked at the time
+of the last memory, so the day of the measurement changes nothing either.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -38,7 +40,7 @@ def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance)
         ids = _remember(principal, case, advance)
         recall(principal, _WARM_UP, record=False)
         for done, question in enumerate(case.questions, start=1):
-            outcomes.append(_ask(principal, question, ids, fusion))
+            outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
             advance(f"{case.name}: asking", done, len(case.questions))
     measured = report(outcomes)
     if unanswerable := [outcome for outcome in outcomes if not outcome.ranks]:
@@ -67,7 +69,9 @@ def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str
     return ids
 
 
-def _ask(principal: Principal, question: Question, ids: Mapping[str, UUID], fusion: Fusion) -> Outcome:
+def _ask(
+    principal: Principal, question: Question, ids: Mapping[str, UUID], *, fusion: Fusion, now: datetime | None
+) -> Outcome:
     began = time.perf_counter()
     answer = recall(
         principal,
@@ -76,6 +80,7 @@ def _ask(principal: Principal, question: Question, ids: Mapping[str, UUID], fusi
         include_superseded=question.include_superseded,
         fusion=fusion,
         record=False,
+        now=now,
     )
     took_ms = (time.perf_counter() - began) * 1000
     places = {item.id: rank for rank, item in enumerate(answer.items, start=1)}

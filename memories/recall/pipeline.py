@@ -49,12 +49,14 @@ def recall(
     token_budget: int | None = None,
     fusion: Fusion = Fusion.SUM,
     record: bool = True,
+    now: datetime | None = None,
 ) -> Recall:
     """The memories that answer `query`, best first.
 
     `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
     is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
-    bounds the texts together, in word pieces. `record=False` leaves no trace and counts no use.
+    bounds the texts together, in word pieces. `record=False` leaves no trace and counts no use. Ages are counted back
+    from `now`, the moment of asking (from `as_of` if that is given).
     Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
@@ -70,7 +72,7 @@ def recall(
         token_budget=token_budget,
     )
     stages = Stages()
-    now = timezone.now()
+    now = now or timezone.now()
     parsed = parse(request.query, known_speakers(principal))
     vector = encoder().encode([parsed.meaning])[0]
     stages.passed("query")

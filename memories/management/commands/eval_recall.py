@@ -47,7 +47,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(printed)
             return
-        console = Console(file=self.stdout)
+        console = Console()
         console.print(_table(json.loads(printed)))
 
 
