@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -60,12 +60,13 @@ class Caller:
 
     token: str
     principal: Principal
+    client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
         """Call; `path` follows /api/v1/, and a body that is not bytes goes as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return Answer(
-            Client(raise_request_exception=False).generic(
+            self.client.generic(
                 method,
                 ROOT + path,
                 content,
