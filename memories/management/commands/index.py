@@ -1,0 +1,163 @@
+"""`manage.py index rebuild|check|drain`: the search plane as a copy of the database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from memories.errors import SearchUnavailable
+from memories.management.member_command import member
+from memories.models import OutboxEntry
+from memories.search.checking import CheckReport, Difference, check, owners, rebuild
+from memories.search.outbox import DrainReport, drain
+from memories.types import Owner
+
+# Differences that are listed for people; a machine gets them all.
+MAX_LISTED = 20
+
+
+class Command(BaseCommand):
+    """Works on everybody, or on one member and what their tenant shares. Prints ids, never a text."""
+
+    help = "Rebuild the search index from the database, compare the two, or carry over what is waiting."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        for name, text in (
+            ("rebuild", "fill the index anew from the database"),
+            ("check", "compare index and database row by row; exit code 1 if they differ"),
+            ("drain", "carry the changes that are waiting to the index"),
+        ):
+            action = actions.add_parser(name, help=text)
+            action.add_argument("--json", action="store_true", help="print the numbers as JSON")
+            if name != "drain":
+                action.add_argument("--tenant", help="slug or id of a tenant, with --user")
+                action.add_argument("--user", help="only this member, and what their tenant shares")
+            if name == "check":
+                action.add_argument("--repair", action="store_true", help="rebuild what differs")
+
+    def handle(self, **options: Any) -> None:
+        match options["action"]:
+            case "rebuild":
+                self._rebuild(options)
+            case "check":
+                self._check(options)
+            case _:
+                self._drain(options)
+
+    def _rebuild(self, options: dict[str, Any]) -> None:
+        count = 0
+        chosen = _chosen(options)
+        try:
+            for owner in _watched(chosen, "Rebuilding"):
+                count += rebuild(owner)
+        except SearchUnavailable as error:
+            raise CommandError(str(error)) from error
+        numbers = {"owners": len(chosen), "memories": count}
+        self._answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
+
+    def _check(self, options: dict[str, Any]) -> None:
+        reports = [check(owner) for owner in _watched(_chosen(options), "Comparing")]
+        differing = [report for report in reports if not report.ok]
+        repaired = 0
+        if options["repair"] and differing:
+            try:
+                for report in differing:
+                    rebuild(report.differences[0].owner)
+                    repaired += 1
+            except SearchUnavailable as error:
+                raise CommandError(str(error)) from error
+        self._report(options, reports, repaired)
+        if len(differing) > repaired:
+            sys.exit(1)
+
+    def _report(self, options: dict[str, Any], reports: Sequence[CheckReport], repaired: int) -> None:
+        differences = [difference for report in reports for difference in report.differences]
+        rows, waiting = sum(report.rows for report in reports), sum(report.waiting for report in reports)
+        numbers = {
+            "ok": not differences,
+            "owners": len(reports),
+            "rows": rows,
+            "waiting": waiting,
+            "repaired": repaired,
+            "differences": [_as_json(difference) for difference in differences],
+        }
+        verdict = f"{len(differences):,} differences" if differences else "Index and database agree"
+        lines = [_sentence(difference) for difference in differences[:MAX_LISTED]]
+        if len(differences) > MAX_LISTED:
+            lines.append(f"and {len(differences) - MAX_LISTED:,} more")
+        lines.append(f"{verdict}: {rows:,} rows of {len(reports):,} owners, {waiting:,} still waiting to be indexed.")
+        if repaired:
+            lines.append(f"Rebuilt {repaired:,} parts.")
+        self._answer(options, numbers, "\n".join(lines))
+
+    def _drain(self, options: dict[str, Any]) -> None:
+        total = OutboxEntry.objects.count()
+        report = DrainReport()
+        with _bar() as bar:
+            task = bar.add_task("Indexing", total=total)
+            while (step := drain(limit=1000)) != DrainReport():
+                report += step
+                bar.advance(task, step.delivered + step.failed)
+        waiting = OutboxEntry.objects.count()
+        numbers = {
+            "delivered": report.delivered,
+            "failed": report.failed,
+            "rebuilt": report.rebuilt,
+            "waiting": waiting,
+        }
+        self._answer(
+            options, numbers, f"Carried {report.delivered:,} changes to the index; {waiting:,} are still waiting."
+        )
+        if report.failed:
+            sys.exit(1)
+
+    def _answer(self, options: dict[str, Any], numbers: dict[str, Any], sentences: str) -> None:
+        self.stdout.write(json.dumps(numbers) if options["json"] else sentences)
+
+
+def _chosen(options: dict[str, Any]) -> list[Owner]:
+    if options["user"] is None and options["tenant"] is None:
+        return owners()
+    if not (options["user"] and options["tenant"]):
+        raise CommandError("Give --tenant and --user together, or neither.")
+    principal = member(options["tenant"], options["user"])
+    return [Owner(principal.tenant_id, principal.user_id), Owner(principal.tenant_id, None)]
+
+
+def _watched(chosen: Sequence[Owner], what: str) -> Iterable[Owner]:
+    with _bar() as bar:
+        yield from bar.track(chosen, description=what)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _sentence(difference: Difference) -> str:
+    if difference.id is None:
+        return (
+            f"owner {difference.owner.user_id or difference.owner.tenant_id or 'global'}: {difference.problem.value}."
+        )
+    return f"{difference.kind} {difference.id}: {difference.problem.value}."
+
+
+def _as_json(difference: Difference) -> dict[str, str | None]:
+    owner = difference.owner
+    return {
+        "tenant": str(owner.tenant_id) if owner.tenant_id else None,
+        "user": str(owner.user_id) if owner.user_id else None,
+        "kind": difference.kind.value if difference.kind else None,
+        "id": str(difference.id) if difference.id else None,
+        "problem": difference.problem.value,
+    }

@@ -1,0 +1,105 @@
+"""Comparing the search plane with the database, row by row, and making it agree again.
+
+Invariant: the database is right. What still waits in the outbox is no difference: it is on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from memories.errors import SearchUnavailable
+from memories.models import MEMORY_MODELS
+from memories.search import search_plane
+from memories.search.base import PartMissing, StoredState
+from memories.search.outbox import pending, rebuild_owner
+from memories.types import Kind, Owner, Status
+
+
+class Problem(StrEnum):
+    """How the plane differs."""
+
+    PART_MISSING = "part missing"
+    UNREADABLE = "part cannot be read"
+    NOT_INDEXED = "not in the index"
+    NOT_IN_DATABASE = "not in the database"
+    OTHER_VERSION = "another version"
+    OTHER_STATUS = "another status"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row in which plane and database differ, or a whole part (`id` None)."""
+
+    owner: Owner
+    problem: Problem
+    kind: Kind | None = None
+    id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """`rows` of the database were compared for `owners`; `waiting` of them are still in the outbox."""
+
+    owners: int
+    rows: int
+    waiting: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plane says what the database says."""
+        return not self.differences
+
+
+def owners() -> list[Owner]:
+    """Everybody who has memories in the database or a part in the plane."""
+    known = {Owner(None, None), *search_plane().owners()}
+    for model in MEMORY_MODELS.values():
+        known |= {Owner(*ids) for ids in model.objects.values_list("tenant_id", "user_id").distinct().order_by()}
+    return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
+
+
+def check(owner: Owner) -> CheckReport:
+    """Compare one owner's part with the database. Raises nothing for a plane that fails: that is a difference."""
+    waiting = set(pending(owner).values_list("memory_id", flat=True))
+    expected = {state.id: state for state in _expected(owner)}
+    try:
+        stored = {state.id: state for state in search_plane().stored(owner)}
+    except PartMissing:
+        missing = (Difference(owner, Problem.PART_MISSING),) if expected.keys() - waiting else ()
+        return CheckReport(1, len(expected), len(waiting), missing)
+    except SearchUnavailable:
+        return CheckReport(1, len(expected), len(waiting), (Difference(owner, Problem.UNREADABLE),))
+    different = tuple(
+        Difference(owner, problem, (expected.get(id_) or stored[id_]).kind, id_)
+        for id_ in sorted((expected.keys() | stored.keys()) - waiting)
+        if (problem := _problem(expected.get(id_), stored.get(id_))) is not None
+    )
+    return CheckReport(1, len(expected), len(waiting), different)
+
+
+def rebuild(owner: Owner) -> int:
+    """Fill the owner's part anew from the database; return how many memories it holds. Raises SearchUnavailable."""
+    return rebuild_owner(owner)
+
+
+def _expected(owner: Owner) -> Iterator[StoredState]:
+    for kind, model in MEMORY_MODELS.items():
+        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
+        for id_, version, status in rows.order_by().values_list("pk", "version", "status"):
+            yield StoredState(kind, id_, version, Status(status))
+
+
+def _problem(expected: StoredState | None, stored: StoredState | None) -> Problem | None:
+    if stored is None:
+        return Problem.NOT_INDEXED
+    if expected is None:
+        return Problem.NOT_IN_DATABASE
+    if expected.version != stored.version:
+        return Problem.OTHER_VERSION
+    if expected.status is not stored.status:
+        return Problem.OTHER_STATUS
+    return None
