@@ -48,7 +48,9 @@ class Command(BaseCommand):
             self.stdout.write(printed)
             return
         console = Console()
-        console.print(_table(json.loads(printed)))
+        with console.capture() as captured:
+            console.print(_table(json.loads(printed)))
+        self.stdout.write(captured.get())
 
 
 def _numbers(listed: str) -> list[str]:

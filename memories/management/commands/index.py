@@ -146,9 +146,8 @@ def _bar() -> Progress:
 
 def _sentence(difference: Difference) -> str:
     if difference.id is None:
-        return (
-            f"owner {difference.owner.user_id or difference.owner.tenant_id or 'global'}: {difference.problem.value}."
-        )
+        named = difference.owner.user_id or difference.owner.tenant_id or "global"
+        return f"owner {named}: {difference.problem.value}."
     return f"{difference.kind} {difference.id}: {difference.problem.value}."
 
 

@@ -19,7 +19,7 @@ from memories.recall.pipeline import recall
 from memories.types import ALL_KINDS, Kind, Recall, Recalled, Status
 from tenants.principal import Principal
 
-# What each signal of the recipe adds to a score, in the order in which people ask for it.
+# The signals of the recipe, the heaviest first.
 SIGNALS = (
     "meaning",
     "words",
@@ -47,9 +47,7 @@ class Command(MemberCommand):
         parser.add_argument("--types", type=_kinds, default=ALL_KINDS, metavar=kinds, help="only these kinds")
         parser.add_argument("--limit", type=int, default=DEFAULT_RECALL_LIMIT, help="how many (default: %(default)s)")
         parser.add_argument("--task", default="", help="also what is remembered for this task alone")
-        parser.add_argument(
-            "--as-of", type=_time, help="what was believed then, such as 2024-03-01 or 2024-03-01T12:00"
-        )
+        parser.add_argument("--as-of", type=_time, help="what was believed then, such as 2024-03-01")
         parser.add_argument("--include-superseded", action="store_true", help="also what is no longer believed")
         parser.add_argument("--explain", action="store_true", help="show stages and signals")
         parser.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -70,14 +68,18 @@ class Command(MemberCommand):
             self.stdout.write(json.dumps(_as_json(answer, trace), ensure_ascii=False))
             return
         console = Console()
-        if answer.degraded:
-            console.print(
-                "The search index did not answer; this is what the database alone could find.", style="yellow"
-            )
-        console.print(_items(answer) if answer.items else "Nothing was found.")
-        if trace is not None:
-            console.print(_stages(trace))
-            console.print(_candidates(trace))
+        with console.capture() as captured:
+            _show(console, answer, trace)
+        self.stdout.write(captured.get())
+
+
+def _show(console: Console, answer: Recall, trace: RecallTrace | None) -> None:
+    if answer.degraded:
+        console.print("[yellow]The search index did not answer; this is what the database alone could find.")
+    console.print(_items(answer) if answer.items else "Nothing was found.")
+    if trace is not None:
+        console.print(_stages(trace))
+        console.print(_candidates(trace))
 
 
 def _kinds(listed: str) -> tuple[Kind, ...]:
@@ -96,7 +98,7 @@ def _time(text: str) -> datetime:
 
 
 def _items(answer: Recall) -> Table:
-    table = Table(title=f"{len(answer.items)} of memory in {answer.took_ms:.0f} ms", show_lines=True)
+    table = Table(title=f"Recalled {len(answer.items)} in {answer.took_ms:.0f} ms", show_lines=True)
     table.add_column("", justify="right")
     table.add_column("kind")
     table.add_column("memory", ratio=1)
@@ -129,21 +131,22 @@ def _stages(trace: RecallTrace) -> Table:
 
 
 def _candidates(trace: RecallTrace) -> Table:
-    table = Table(title="Candidates: what each signal added, times the adjustment")
-    for heading in ("", "kind", "id"):
+    table = Table(title="Candidates, and what each signal added to their scores")
+    for heading in ("", "kind", "id", "signals"):
         table.add_column(heading)
-    for heading in (*(name.replace("_", " ") for name in SIGNALS), "adjusted", "score"):
+    for heading in ("sum", "adjusted", "score"):
         table.add_column(heading, justify="right")
     table.add_column("cut")
     for line in trace.candidates:
         signals = line["signals"]
-        figures = [f"{signals[name]:.2f}" if signals.get(name) else "" for name in SIGNALS]
+        added = [f"{name.replace('_', ' ')} {signals[name]:.2f}" for name in SIGNALS if signals.get(name)]
         table.add_row(
             f"{line['rank']}",
             line["kind"],
             line["id"][:8],
-            *figures,
-            f"{signals['adjustment']:.2f}",
+            ", ".join(added),
+            f"{signals['fused']:.2f}",
+            f"x {signals['adjustment']:.2f}",
             f"{line['score']:.2f}",
             line["cut"],
         )
