@@ -1,7 +1,7 @@
 """Answering one stored turn: the bounded loop of model calls and tools, and how it is put down whatever happens.
 
 Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
-state how it ended. The one exception is a turn that erased something: nothing of that exchange is kept.
+state how it ended. The one exception is a turn that erased something: its words are erased too, see `_close`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memories.agent.events import (
 )
 from memories.agent.llm import ChatModel
 from memories.agent.llm.base import ChatMessage, Finished, ModelFault, Silence, StopReason, Text, ToolCall
-from memories.agent.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG
+from memories.agent.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
 from memories.agent.record import TurnRecord
 from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 OFFLINE = "No language model is configured: this answer quotes your memory."
 DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."
-ERASED = "What you asked to forget is erased, and so is this exchange about it, once you leave it."
+ERASED = "What you asked to forget is erased for good, and so are the words of this exchange."
 FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 
@@ -200,7 +200,7 @@ class Answering:
 
     def _finish(self) -> Iterator[Event]:
         message_id = self._close(MessageState.COMPLETE)
-        if self._tools.forgets:
+        if self._tools.erased:
             yield Notice(NoticeKind.ERASED, ERASED)
         yield TurnFinished(
             message_id=message_id,
@@ -228,7 +228,11 @@ class Answering:
                 logger.info("turn %s of session %s: %s", self._turn.turn, self._turn.session_id, error)
             except DatabaseError:
                 logger.exception("turn %s of session %s has no stored end", self._turn.turn, self._turn.session_id)
-        return TurnFailed(message, retryable=retryable and not self._tools.forgets)
+        return TurnFailed(message, retryable=retryable and not self._tools.erased)
 
     def _close(self, state: MessageState, *, error: str = "") -> UUID:
-        return self._record.close(state, text="".join(self._streamed), error=error, erase=self._tools.forgets > 0)
+        """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
+        if not self._tools.erased:
+            return self._record.close(state, text="".join(self._streamed), error=error)
+        self._record.erase()
+        return self._record.close(state, text=erased(self._tools.erased), error=error)

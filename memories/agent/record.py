@@ -55,20 +55,17 @@ class TurnRecord:
         )
         self._wrote(message)
 
-    def close(self, state: MessageState, *, text: str, error: str = "", erase: bool = False) -> UUID:
-        """Store the final answer and return its id. With `erase`, the whole exchange is erased instead of kept."""
-        words = "" if erase else text
+    def close(self, state: MessageState, *, text: str, error: str = "") -> UUID:
+        """Store the final answer and return its id."""
         message = finish_turn(
-            self._principal, text=words, state=state, error=error, took_ms=self.took_ms, **self._place()
+            self._principal, text=text, state=state, error=error, took_ms=self.took_ms, **self._place()
         )
         self._wrote(message)
         self.closed = True
-        if erase:
-            self._erase()
         return message.pk
 
-    def _erase(self) -> None:
-        """Erase the user's own words too: a request to erase something names it."""
+    def erase(self) -> None:
+        """Erase what the user said in this turn, and what was stored of it so far."""
         if self._turn.episode_id is None:
             return
         try:

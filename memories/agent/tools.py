@@ -49,13 +49,14 @@ class Answer:
 
 
 class Toolbox:
-    """The tools of one turn. `forgets` counts the memories that it was asked to erase."""
+    """The tools of one turn. `erased` are the kinds of the memories that they erased."""
 
     def __init__(self, principal: Principal, *, session_id: UUID, episode_id: UUID | None) -> None:
         self._principal = principal
         self._session_id = session_id
         self._episode_ids = () if episode_id is None else (episode_id,)
-        self.forgets = 0
+        self.erased: list[Kind] = []
+        self._forgets = 0
 
     def recall_automatically(self, message: str) -> list[tuple[dict[str, Any], Answer]]:
         """What the user's words bring up by themselves: the arguments as a model would send them, and the answers."""
@@ -156,7 +157,7 @@ class Toolbox:
         )
 
     def _forget(self, wanted: ForgetArguments) -> Answer:
-        if self.forgets == MAX_FORGETS_IN_A_TURN:
+        if self._forgets == MAX_FORGETS_IN_A_TURN:
             return failed("That is enough for one message. Tell the user what is left; they can ask again.")
         row = find_memory(self._principal, wanted.memory_id)
         # What a fact was learned from says the same, so it goes too; so do facts that only an erased episode supported.
@@ -168,7 +169,8 @@ class Toolbox:
             cascade=row.kind is Kind.EPISODIC,
             reason="asked for in chat",
         )
-        self.forgets += 1
+        self._forgets += 1
+        self.erased += [kind for kind, _ in outcome.erased]
         content = quoted({"erased": [kind.value for kind, _ in outcome.erased]})
         event = MemoryForgotten(row.kind, wanted.memory_id, row.searchable_text, outcome.erased)
         return Answer(content, event, forgotten=outcome)

@@ -381,7 +381,7 @@ def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remem
     assert not Message.objects.exists()
 
 
-def test_an_exchange_that_erased_something_is_erased_with_it(principal: Principal, remembered: FakeRecall) -> None:
+def test_an_exchange_that_erased_something_loses_its_words(principal: Principal, remembered: FakeRecall) -> None:
     list(
         run_turn(
             principal,
@@ -398,6 +398,26 @@ def test_an_exchange_that_erased_something_is_erased_with_it(principal: Principa
     assert not Episode.objects.exists()
     assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
     assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.ERASED]
+    (view,) = transcript(principal, started_of(events).session_id)
+    assert (view.text, view.answer) == ("", "Erased for good: 1 fact and 1 event.")
+    assert (view.state, view.answer_state) == (MessageState.REDACTED, MessageState.COMPLETE)
+
+
+def test_what_was_erased_stays_erased_when_the_answer_fails(principal: Principal, remembered: FakeRecall) -> None:
+    fact = remember_fact(principal, text="Lives in Bristol").memory_id
+    model = ScriptedModel(call("forget_memory", memory_id=fact), [Text("Bristol is"), Finished(StopReason.LENGTH)])
+    events = list(run_turn(principal, text="Forget Bristol", model=model))
+    assert not failure(events).retryable
+    assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
+    with pytest.raises(Conflict):
+        retry_turn(principal, session_id=started_of(events).session_id, turn=1)
+
+
+def started_of(events: Sequence[Event]) -> TurnStarted:
+    """What a turn began with."""
+    started = events[0]
+    assert isinstance(started, TurnStarted)
+    return started
 
 
 @pytest.mark.parametrize(

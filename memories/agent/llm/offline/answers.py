@@ -13,6 +13,8 @@ from memories.agent.llm.offline.records import Done, Memory, distinct
 from memories.agent.llm.offline.text import phrases
 from memories.agent.llm.offline.vocabulary import QUESTION
 from memories.agent.llm.offline.words import content_words, shared_words
+from memories.agent.llm.sentences import erased
+from memories.types import Kind
 
 QUOTED_MEMORIES = 3
 _LONGEST_QUOTE = 400
@@ -34,7 +36,6 @@ _PAST = re.compile(
     + r")\b",
     re.IGNORECASE,
 )
-_KINDS = {"semantic": "fact", "procedural": "how-to", "episodic": "event"}
 
 # A memory answers if it holds more than this share of the question's words; others are called the closest there is.
 TELLING_SHARE = 0.5
@@ -161,12 +162,9 @@ def _wrote(done: Done) -> str:
 
 
 def _forgot(done: Done) -> str:
-    """Without the words themselves: they are not to be written down again."""
     if "error" in done.result:
         return f"I could not erase that: {done.result['error']}"
-    kinds = [_KINDS.get(str(kind), "memory") for kind in done.result.get("erased", ())]
-    counted = [f"{kinds.count(kind)} {kind}{'s' if kinds.count(kind) > 1 else ''}" for kind in dict.fromkeys(kinds)]
-    return f"Erased for good: {' and '.join(counted) or 'nothing'}."
+    return erased([Kind(kind) for kind in done.result["erased"]])
 
 
 def choose(memories: Sequence[Memory]) -> str:
