@@ -142,9 +142,8 @@ def _catalog(slug: str, admin: Membership) -> None:
 
 
 def _memory(part: _Part, membership: Membership, today: datetime, step: Step) -> None:
-    """One member's memory; it is searchable before the story goes on, for the story recalls it."""
+    """One member's memory: first what was imported, then the story, which recalls it."""
     if part.records is not None:
         import_memories(system_principal(membership), parse_memories(read_lines(part.records)))
-        drain()
         step(1)
     tell(principal_of(membership, actor_kind=ActorKind.MEMBER), part.story, today=today, told=step)

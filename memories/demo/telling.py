@@ -17,13 +17,14 @@ from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS
 from memories.demo.story import BETWEEN_TURNS, StorySession, StoryTurn, Written
 from memories.models import MessageState
 from memories.recall.pipeline import recall
+from memories.search.outbox import drain
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import find_turn
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions import start_session, title_from
 from memories.services.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
-from memories.types import Kind, WriteOutcome
+from memories.types import Kind, Owner, WriteOutcome
 from tenants.principal import Principal
 
 # How long an answer seems to have taken: a moment, and the time to write it.
@@ -33,6 +34,7 @@ FIRST_WORD_MS, MS_PER_CHARACTER = 600, 9
 def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime, told: Callable[[int], None]) -> None:
     """Tell a member's story, as it went until `today`; `told` counts the turns."""
     for number, session in enumerate(story):
+        drain(owner=Owner(principal.tenant_id, principal.user_id))  # what was said days before is not just written
         at = session.begins(today)
         session_id = uuid.uuid5(principal.user_id, f"{principal.tenant_id}:demo:{number}")
         start_session(principal, session_id=session_id, title=title_from(session.turns[0].said), created_at=at)
