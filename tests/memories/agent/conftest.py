@@ -11,9 +11,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.agent.events import Event, TextDelta
+from memories.agent.events import Event, TextDelta, TurnFailed, TurnStarted
 from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
-from memories.models import RecallTrace
+from memories.models import Message, RecallTrace
+from memories.selectors.sessions import TurnView, transcript
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tenants.principal import Principal
 
@@ -88,3 +89,23 @@ def call(tool: str, /, **arguments: Any) -> list[Output]:
 def text_of(events: Sequence[Event] | Iterator[Event]) -> str:
     """The streamed answer."""
     return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def only_turn(principal: Principal) -> TurnView:
+    (message,) = Message.objects.of(principal).filter(step=0)
+    (view,) = transcript(principal, message.session_id)
+    return view
+
+
+def failure(events: Sequence[Event]) -> TurnFailed:
+    """The one failure, which comes last."""
+    (failed,) = (event for event in events if isinstance(event, TurnFailed))
+    assert events[-1] is failed
+    return failed
+
+
+def started_of(events: Sequence[Event]) -> TurnStarted:
+    """What a turn began with."""
+    started = events[0]
+    assert isinstance(started, TurnStarted)
+    return started

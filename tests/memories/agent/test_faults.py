@@ -16,7 +16,6 @@ from memories.agent.loop import retry_turn, run_turn
 from memories.agent.sse import to_json
 from memories.constants import MAX_AGENT_STEPS
 from memories.models import Episode, Fact, Message, MessageState
-from memories.selectors.sessions import TurnView, transcript
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.openai_server import (
@@ -34,7 +33,7 @@ from tests.openai_server import (
     until,
 )
 
-from .conftest import text_of
+from .conftest import only_turn, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("remembered")]
 
@@ -57,12 +56,6 @@ def model_at(*script: Reply) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
 def say(principal: Principal, *script: Reply) -> list[Event]:
     with model_at(*script) as (model, _):
         return list(run_turn(principal, text="I like tea", model=model))
-
-
-def only_turn(principal: Principal) -> TurnView:
-    (message,) = Message.objects.of(principal).filter(step=0)
-    (view,) = transcript(principal, message.session_id)
-    return view
 
 
 FAULTS = [

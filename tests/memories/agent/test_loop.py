@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from itertools import count
-from types import ModuleType
-from typing import ParamSpec, TypeVar
-from uuid import uuid4
+from collections.abc import Sequence
 
 import pytest
-from django.db import connection
 
-from memories.agent import answering, record, tools
 from memories.agent.events import (
-    Event,
     MemoriesRecalled,
     MemoryForgotten,
     MemoryWritten,
     Notice,
     NoticeKind,
-    TextDelta,
-    TurnFailed,
     TurnFinished,
     TurnStarted,
 )
@@ -33,33 +22,16 @@ from memories.agent.sse import type_of
 from memories.constants import MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Episode, Fact, Message, MessageState, Relation
-from memories.selectors.sessions import TurnView, transcript
+from memories.selectors.sessions import transcript
 from memories.services.facts import remember_fact
-from memories.services.forget import forget_session
 from memories.services.sessions import start_session
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
-from .conftest import FakeRecall, ScriptedModel, call, recalled, say, text_of
+from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, started_of, text_of
 
 pytestmark = pytest.mark.django_db
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def only_turn(principal: Principal) -> TurnView:
-    (message,) = Message.objects.of(principal).filter(step=0)
-    (view,) = transcript(principal, message.session_id)
-    return view
-
-
-def failure(events: Sequence[Event]) -> TurnFailed:
-    """The one failure, which comes last."""
-    (failed,) = (event for event in events if isinstance(event, TurnFailed))
-    assert events[-1] is failed
-    return failed
 
 
 def test_a_plain_turn_tells_its_events_in_order(principal: Principal, remembered: FakeRecall) -> None:
@@ -219,168 +191,6 @@ def test_a_degraded_recall_is_told_once_and_the_answer_goes_on(principal: Princi
     assert text_of(events) == "Hi"
 
 
-@pytest.mark.parametrize("number", range(1, 12))
-def test_closing_at_any_event_keeps_exactly_what_was_given_out(
-    principal: Principal, remembered: FakeRecall, number: int
-) -> None:
-    model = ScriptedModel(call("write_memory", text="Likes tea"), say("A", "B", "C"))
-    events = run_turn(principal, text="I like tea", model=model)
-    given = [next(events) for _ in range(number)]
-    events.close()
-    view = only_turn(principal)
-    ended = isinstance(given[-1], TurnFinished)
-    assert view.answer == text_of(given)
-    assert view.answer_state is (MessageState.COMPLETE if ended else MessageState.CUT_OFF)
-    assert Episode.objects.count() == 1
-
-
-def test_a_dropped_answer_is_cut_off_too(principal: Principal, remembered: FakeRecall) -> None:
-    events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
-    while not isinstance(next(events), TextDelta):
-        pass
-    del events
-    assert only_turn(principal).answer_state is MessageState.CUT_OFF
-
-
-class Killed(BaseException):
-    """What no code handles, like a signal."""
-
-
-@pytest.mark.parametrize("again", [1, 2])
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        (answering, "transcript"),
-        (tools, "recall"),
-        (record, "add_tool_step"),
-        (record, "add_tool_result"),
-        (tools, "remember_fact"),
-        (record, "finish_turn"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_killed_turn_can_be_answered_and_says_nothing_twice(
-    principal: Principal, remembered: FakeRecall, module: ModuleType, name: str, again: int
-) -> None:
-    chosen = uuid4()
-    writing = call("write_memory", text="Likes tea")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, name, killing(getattr(module, name), at=again))
-        with suppress(Killed):
-            list(run_turn(principal, text="I like tea", turn_id=chosen, model=ScriptedModel(writing, say("Noted."))))
-    assert only_turn(principal).answer_state in (None, MessageState.COMPLETE)
-    events = list(run_turn(principal, text="I like tea", turn_id=chosen, model=ScriptedModel(writing, say("Noted."))))
-    assert text_of(events) == only_turn(principal).answer == "Noted."
-    assert (Episode.objects.count(), Fact.objects.count()) == (1, 1)
-
-
-def killing(function: Callable[P, R], *, at: int) -> Callable[P, R]:
-    """`function`, whose call number `at` the process does not survive."""
-    calls = count(1)
-
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if next(calls) == at:
-            raise Killed
-        return function(*args, **kwargs)
-
-    return called
-
-
-def test_the_same_turn_again_gives_the_stored_answer(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    model = ScriptedModel(say("Hi"))
-    first = list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
-    again = list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
-    assert text_of(again) == "Hi"
-    assert isinstance(again[-1], TurnFinished)
-    assert again[0] == first[0]
-    assert (len(model.sent), Episode.objects.count()) == (1, 1)
-
-
-def test_a_failed_turn_is_told_again_as_failed_and_can_be_retried(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    model = ScriptedModel(say(), say("Hi"))
-    list(run_turn(principal, text="Hello", turn_id=chosen, model=model))
-    assert failure(list(run_turn(principal, text="Hello", turn_id=chosen, model=model))).retryable
-    assert text_of(run_turn(principal, text="Hello", turn_id=chosen, retry=True, model=model)) == "Hi"
-    assert Episode.objects.count() == 1
-    assert only_turn(principal).answer_state is MessageState.COMPLETE
-
-
-def test_a_cut_off_turn_can_be_retried_by_its_number(principal: Principal, remembered: FakeRecall) -> None:
-    events = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
-    events.close()
-    again = retry_turn(principal, session_id=started.session_id, turn=started.turn, model=ScriptedModel(say("Hi")))
-    assert text_of(again) == only_turn(principal).answer == "Hi"
-
-
-def test_a_complete_answer_is_not_made_again(principal: Principal, remembered: FakeRecall) -> None:
-    started, *_ = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    assert isinstance(started, TurnStarted)
-    with pytest.raises(Conflict):
-        retry_turn(principal, session_id=started.session_id, turn=1)
-
-
-def test_two_turns_at_once_do_not_mix(principal: Principal, remembered: FakeRecall) -> None:
-    session = start_session(principal).pk
-    models = [ScriptedModel(say(*word)) for word in ("one", "two")]
-    streams = [
-        run_turn(principal, text=f"Turn {n}", session_id=session, model=model) for n, model in enumerate(models, 1)
-    ]
-    interleave(*streams)
-    first, second = transcript(principal, session)
-    assert [(view.text, view.answer) for view in (first, second)] == [("Turn 1", "one"), ("Turn 2", "two")]
-    assert "Turn 2" not in json.dumps(models[0].sent)
-    assert "(No answer was given.)" in json.dumps(models[1].sent)
-
-
-def interleave(*streams: Iterator[Event]) -> None:
-    """Read one event of each in turn until all have ended."""
-    left = list(streams)
-    while left:
-        left = [stream for stream in left if next(stream, None) is not None]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_turns_on_many_threads_stay_apart(principal: Principal, remembered: FakeRecall) -> None:
-    session = start_session(principal).pk
-
-    def say_it(number: int) -> str:
-        model = ScriptedModel(call("write_memory", text=f"Fact {number}"), say(f"Answer {number}"))
-        try:
-            return text_of(list(run_turn(principal, text=f"Words {number}", session_id=session, model=model)))
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(say_it, range(8)))
-    views = transcript(principal, session)
-    assert told == [f"Answer {number}" for number in range(8)]
-    assert sorted((view.text, view.answer) for view in views) == [(f"Words {n}", f"Answer {n}") for n in range(8)]
-    assert {len(view.having(Relation.WROTE)) for view in views} == {1}
-    assert [view.turn for view in views] == list(range(1, 9))
-
-
-def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    slow = run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("s", "low")))
-    given = [next(slow) for _ in range(5)]
-    quick = list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
-    assert "answered elsewhere" in failure([*given, *slow]).message
-    assert only_turn(principal).answer == text_of(quick) == "quick"
-
-
-def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remembered: FakeRecall) -> None:
-    events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
-    forget_session(principal, session_id=started.session_id)
-    assert "deleted" in failure(list(events)).message
-    assert not Message.objects.exists()
-
-
 def test_an_exchange_that_erased_something_loses_its_words(principal: Principal, remembered: FakeRecall) -> None:
     list(
         run_turn(
@@ -411,13 +221,6 @@ def test_what_was_erased_stays_erased_when_the_answer_fails(principal: Principal
     assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
     with pytest.raises(Conflict):
         retry_turn(principal, session_id=started_of(events).session_id, turn=1)
-
-
-def started_of(events: Sequence[Event]) -> TurnStarted:
-    """What a turn began with."""
-    started = events[0]
-    assert isinstance(started, TurnStarted)
-    return started
 
 
 @pytest.mark.parametrize(
