@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
+from uuid import UUID
 
 from memories.agent.events import (
     Event,
@@ -16,7 +18,7 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.agent.sse import item_to_json, to_json
+from memories.agent.sse import to_json
 from memories.api.problems import TurnNotAnswered
 from memories.types import Recall
 
@@ -50,8 +52,11 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
 
 
 def recalled(recall: Recall) -> list[dict[str, Any]]:
-    """The items of a recall with their ranks."""
-    return [{"rank": rank, **item_to_json(item)} for rank, item in enumerate(recall.items, start=1)]
+    """The items of a recall as `RecalledSerializer` takes them, with their ranks."""
+    return [
+        {"rank": rank, **{field.name: getattr(item, field.name) for field in fields(item)}}
+        for rank, item in enumerate(recall.items, start=1)
+    ]
 
 
 def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:
 
 def _distinct(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each memory once, where it first came up."""
-    first: dict[str, dict[str, Any]] = {}
+    first: dict[UUID, dict[str, Any]] = {}
     for item in items:
         first.setdefault(item["id"], item)
     return [item | {"rank": rank} for rank, item in enumerate(first.values(), start=1)]

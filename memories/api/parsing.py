@@ -20,6 +20,14 @@ class BodyTooLarge(APIException):
     default_code = "body-too-large"
 
 
+class LengthRequired(APIException):
+    """The body comes in chunks, so its length is not known beforehand."""
+
+    status_code = 411
+    default_detail = "Send the body with a Content-Length."
+    default_code = "length-required"
+
+
 class JsonParser(BaseParser):
     """RFC 8259: UTF-8, no NaN or Infinity."""
 

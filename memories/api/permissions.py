@@ -25,7 +25,7 @@ class HasRights(BasePermission):
         if not isinstance(principal, Principal):
             return False
         method = "GET" if request.method == "HEAD" else str(request.method)
-        if not hasattr(view, method.lower()):
+        if method.lower() not in view.http_method_names or not hasattr(view, method.lower()):
             return True  # there is nothing to protect: the answer is 405
         needed: Mapping[str, tuple[Right, ...]] = getattr(view, "rights", {})
         for right in needed.get(method, ()):

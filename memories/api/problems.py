@@ -17,7 +17,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 
-from memories.api.parsing import BodyTooLarge
+from memories.api.parsing import BodyTooLarge, LengthRequired
 from memories.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
@@ -146,6 +146,8 @@ def _of_framework(error: exceptions.APIException) -> Problem:
             errors = (("Content-Type", "must be application/json."),)
         case exceptions.NotAcceptable():
             errors = (("Accept", "names no type that this address answers in."),)
+        case LengthRequired():
+            errors = (("Content-Length", "is missing."),)
         case BodyTooLarge():
             errors = (("body", detail),)
     return Problem(error.status_code, name, name.replace("-", " ").capitalize(), detail, errors, headers)

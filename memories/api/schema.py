@@ -20,6 +20,7 @@ _SAID = {
     403: "The token lacks a scope, or the CSRF token is missing.",
     404: "No such thing, or not yours: the two look the same.",
     409: "It is no longer in the state that the request assumes.",
+    411: "The body comes without a Content-Length.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     502: "The language model gave no whole answer. The turn is stored: see `session_id`, `turn`, `retryable`.",
@@ -28,7 +29,7 @@ _SAID = {
 
 def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
     """The problems of an address, with those that every address has."""
-    everywhere = {401, 403, 413, 415} if _BAD_INPUT in statuses else {401, 403}
+    everywhere = {401, 403, 411, 413, 415} if _BAD_INPUT in statuses else {401, 403}
     return {
         (status, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, _SAID[status])
         for status in sorted(everywhere | set(statuses))

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from memories.api.authentication import SessionAuthentication, TokenAuthentication
 from memories.api.fields import StrictSerializer
-from memories.api.parsing import JsonParser
+from memories.api.parsing import JsonParser, LengthRequired
 from memories.api.permissions import HasRights
 from memories.api.problems import handle
 from tenants.principal import Principal, Right
@@ -29,8 +29,14 @@ class ApiView(APIView):
     permission_classes = [HasRights]
     parser_classes = [JsonParser]
     renderer_classes = [JSONRenderer]
-    metadata_class = None
+    http_method_names = ["get", "head", "post", "patch", "delete"]
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse a body of unannounced length, which would be read as none. Raises LengthRequired."""
+        super().initial(request, *args, **kwargs)
+        if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
+            raise LengthRequired
 
     def get_exception_handler(self) -> Any:
         """Errors are problem details."""

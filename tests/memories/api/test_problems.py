@@ -225,16 +225,21 @@ def test_several_faults_are_said_at_once(ada: Caller) -> None:
 
 @pytest.mark.parametrize("path", ["nothing/", "memories/1/", f"memories/{NO_ID}/x/", "memories", "", "sessions/%00/"])
 def test_an_address_that_leads_nowhere_is_a_problem_too(ada: Caller, path: str) -> None:
-    for method in ("GET", "POST", "DELETE"):
+    for method in ("GET", "POST", "DELETE", "OPTIONS"):
         answer = ada.send(method, path)
         assert (answer.status, answer.problem["type"]) == (404, "urn:memoryhub:problem:not-found")
 
 
 def test_another_method_is_refused_and_the_right_ones_named(ada: Caller) -> None:
-    answer = ada.send("PUT", "sessions/", {})
-    assert answer.status == 405
-    assert set(answer.response.headers["Allow"].split(", ")) >= {"GET", "POST"}
-    assert answer.problem["title"] == "Method not allowed"
+    for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+        answer = ada.send(method, "sessions/", {})
+        assert (answer.status, answer.problem["title"]) == (405, "Method not allowed")
+        assert answer.response.headers["Allow"] == "GET, HEAD, POST"
+
+
+def test_a_body_of_unannounced_length_is_refused(ada: Caller) -> None:
+    answer = ada.post("sessions/", {}, **{"Transfer-Encoding": "chunked", "Content-Length": ""})
+    assert (answer.status, list(answer.faults)) == (411, ["Content-Length"])
 
 
 def test_a_type_that_cannot_be_answered_in_is_refused(ada: Caller) -> None:

@@ -1,0 +1,48 @@
+"""The examples of the guide work as they stand."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from memories.api.urls import urlpatterns
+from tests.memories.api.caller import Caller, Life
+
+GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "api.md").read_text()
+EXAMPLES = [
+    command.replace("\\\n", " ")
+    for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+    for command in re.findall(r"^curl .*?(?<!\\)$", block, re.DOTALL | re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_answered(ada: Caller, life: Life, example: str) -> None:
+    words = shlex.split(example)
+    (address,) = (word.removeprefix("$API/") for word in words if word.startswith("$API/"))
+    options = dict(itertools.pairwise(words))
+    headers = dict(words[index + 1].split(": ", 1) for index, word in enumerate(words) if word == "-H")
+    assert headers.pop("Authorization", "Bearer $TOKEN") == "Bearer $TOKEN"
+    body = options["-d"].encode() if "-d" in options else None
+    answer = ada.send("POST" if body else "GET", address, body, **headers)
+    assert answer.status in (200, 201)
+    assert answer.text
+
+
+def test_there_are_examples_of_all_that_matters() -> None:
+    assert {re.search(r"\$API/(\w+)/", example).group(1) for example in EXAMPLES} == {  # type: ignore[union-attr]  # all
+        "schema",
+        "turns",
+        "sessions",
+        "recall",
+        "memories",
+    }
+
+
+def test_the_guide_names_every_change_of_a_memory() -> None:
+    names = {str(pattern.name) for pattern in urlpatterns if "memory_id" in str(pattern.pattern)} - {"memory"}
+    assert names == set(re.findall(r"/memories/\{id\}/(\w+)/", GUIDE))
