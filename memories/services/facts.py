@@ -7,7 +7,7 @@ there, superseded, with a link and an audit event.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -18,7 +18,7 @@ from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TI
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Fact
-from memories.search.outbox import enqueue
+from memories.search.outbox import enqueue, enqueue_many
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, snapshot
 from memories.types import (
@@ -31,7 +31,7 @@ from memories.types import (
     WriteOutcome,
     WriteResult,
 )
-from tenants.audit import record_event
+from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal
 
 
@@ -84,7 +84,7 @@ def remember_fact(
     supporting id that is not the owner's), Conflict (one that was superseded already), Forbidden; then nothing is
     stored.
     """
-    draft = _checked(
+    draft = checked_fact(
         FactDraft(
             text=text,
             key=key,
@@ -155,7 +155,8 @@ def _join_history(
     return WriteOutcome(WriteResult.CREATED, Kind.SEMANTIC, fact.pk, reason="A newer statement is believed.")
 
 
-def _checked(draft: FactDraft) -> FactDraft:
+def checked_fact(draft: FactDraft) -> FactDraft:
+    """`draft`, or InvalidInput naming what of it cannot be stored."""
     clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS)
     clean_text(draft.key, field="key", limit=MAX_KEY_CHARACTERS, required=False)
     clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
@@ -172,7 +173,7 @@ def _checked(draft: FactDraft) -> FactDraft:
     return draft
 
 
-def _support(principal: Principal, ids: Sequence[UUID]) -> list[Episode]:
+def _support(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
     if not ids:
         return []
     episodes = list(Episode.objects.of(principal).filter(pk__in=ids))
@@ -181,7 +182,54 @@ def _support(principal: Principal, ids: Sequence[UUID]) -> list[Episode]:
     return episodes
 
 
+def insert_facts(principal: Principal, drafts: Sequence[FactDraft]) -> None:
+    """Store checked drafts in bulk, past the gates; the caller holds the owner's lock.
+
+    For drafts that meet no gate: they supersede nothing, and neither their keys nor their wordings are current or come
+    twice. The database refuses all of them if that is wrong. Raises NotFound (a supporting id that is not the owner's).
+    """
+    known = {
+        row.pk: row for row in _support(principal, {pk for draft in drafts for pk in draft.supporting_episode_ids})
+    }
+    support = [[known[pk] for pk in draft.supporting_episode_ids] for draft in drafts]
+    columns = [owner_columns(principal, draft.scope, draft.task) for draft in drafts]
+    _insert(principal, columns, drafts, support)
+
+
 def _create(principal: Principal, columns: Mapping[str, object], draft: FactDraft, support: Sequence[Episode]) -> Fact:
+    return _insert(principal, [columns], [draft], [support])[0]
+
+
+def _insert(
+    principal: Principal,
+    columns: Sequence[Mapping[str, object]],
+    drafts: Sequence[FactDraft],
+    support: Sequence[Sequence[Episode]],
+) -> list[Fact]:
+    """The rows with their support, audit and outbox; `columns` say whose each is and may override the draft."""
+    facts = [_row(whose, draft) for whose, draft in zip(columns, drafts, strict=True)]
+    Fact.objects.bulk_create(facts, batch_size=500)
+    links = Fact.supporting_episodes.through
+    links.objects.bulk_create(
+        (
+            links(fact_id=fact.pk, episode_id=episode.pk)
+            for fact, episodes in zip(facts, support, strict=True)
+            for episode in episodes
+        ),
+        batch_size=500,
+    )
+    record_events(
+        principal,
+        [
+            EventDraft("fact.created", Kind.SEMANTIC.value, fact.pk, draft.reason, after=snapshot(fact))
+            for fact, draft in zip(facts, drafts, strict=True)
+        ],
+    )
+    enqueue_many(facts)
+    return facts
+
+
+def _row(columns: Mapping[str, object], draft: FactDraft) -> Fact:
     values: dict[str, object] = {
         "text": draft.text,
         "content_hash": content_hash(draft.text),
@@ -194,20 +242,7 @@ def _create(principal: Principal, columns: Mapping[str, object], draft: FactDraf
         "learned_at": draft.learned_at,
         "pinned": draft.pinned,
     }
-    fact = Fact(pk=draft.fact_id or uuid.uuid4(), **values | dict(columns))
-    fact.save(force_insert=True)
-    if support:
-        fact.supporting_episodes.add(*support)
-    record_event(
-        principal,
-        action="fact.created",
-        target_kind=Kind.SEMANTIC.value,
-        target_id=fact.pk,
-        reason=draft.reason,
-        after=snapshot(fact),
-    )
-    enqueue(fact)
-    return fact
+    return Fact(pk=draft.fact_id or uuid.uuid4(), **values | dict(columns))
 
 
 def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> Fact:

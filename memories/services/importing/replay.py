@@ -1,14 +1,15 @@
 """Replaying what somebody came to believe: each fact and playbook at its turn, through the gates of its service.
 
-Invariant: a belief that ended by itself is ended before anything learned after that is stored, so that the gates see
-what was believed at each moment.
+Facts that meet no gate are stored before the others, in bulk. Invariant: a belief that ended by itself is ended before
+anything learned after that is stored, so that the gates see what was believed at each moment.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from uuid import UUID
 
@@ -19,7 +20,8 @@ from memories.importing.records import MemoryRecord
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts import FactDraft, checked_fact, insert_facts, write_fact
+from memories.services.importing.gates import meeting_no_gate
 from memories.services.importing.identity import forgotten_ids
 from memories.services.importing.report import Advance
 from memories.services.ownership import owner_columns
@@ -44,6 +46,7 @@ from tenants.principal import Principal
 OwnMemories = Mapping[Kind, Mapping[str, UUID]]
 
 REASON = "imported"
+FACTS_AT_ONCE = 500
 
 
 class Replay:
@@ -70,41 +73,56 @@ class Replay:
 
     def run(self, beliefs: Sequence[Belief]) -> None:
         """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
+        fresh = [belief for belief in beliefs if self._is_fresh(belief.record)]
+        self._advance(len(beliefs) - len(fresh))
+        alone = meeting_no_gate(self._principal, fresh)
+        written = self._insert([belief for belief in fresh if belief.record.id in alone])
+        written += self._replay([belief for belief in fresh if belief.record.id not in alone])
+        for belief in written:
+            self._restore(belief.record)
+
+    def _is_fresh(self, record: MemoryRecord) -> bool:
+        if record.id in self.placed:
+            return False
+        forgotten = self._ids[record.id] in self._gone
+        self.forgotten += forgotten
+        return not forgotten
+
+    def _insert(self, beliefs: Sequence[Belief]) -> list[Belief]:
+        """Store facts that meet no gate."""
+        for start in range(0, len(beliefs), FACTS_AT_ONCE):
+            some = beliefs[start : start + FACTS_AT_ONCE]
+            drafts = []
+            for belief in some:
+                with placed_errors(belief.record):
+                    drafts.append(checked_fact(self._fact(belief)))
+                self.placed[belief.record.id] = self._ids[belief.record.id]
+            insert_facts(self._principal, drafts)
+            self.added[Kind.SEMANTIC] += len(some)
+            self._advance(len(some))
+        return list(beliefs)
+
+    def _replay(self, beliefs: Sequence[Belief]) -> list[Belief]:
+        """Store memories one by one and end them when their time comes; those that became new rows."""
         written: list[Belief] = []
         ending: list[tuple[datetime, int, Belief]] = []
         for number, belief in enumerate(beliefs):
             while ending and ending[0][0] <= belief.learned_at:
                 self._end(*heapq.heappop(ending))
-            if self._store(belief):
+            with placed_errors(belief.record):
+                outcome = self._write(belief)
+            self.placed[belief.record.id] = outcome.memory_id
+            if outcome.result is WriteResult.MERGED:
+                self.merged += 1
+            else:
+                self.added[belief.record.kind] += 1
                 written.append(belief)
                 if belief.ended_at:
                     heapq.heappush(ending, (belief.ended_at, number, belief))
             self._advance(1)
         while ending:
             self._end(*heapq.heappop(ending))
-        for belief in written:
-            self._restore(belief.record)
-
-    def _store(self, belief: Belief) -> bool:
-        """Write one record; whether it made a new memory."""
-        record = belief.record
-        if record.id in self.placed:
-            return False
-        if self._ids[record.id] in self._gone:
-            self.forgotten += 1
-            return False
-        try:
-            outcome = self._write(belief)
-        except InvalidInput as error:
-            raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
-        except (NotFound, Conflict) as error:
-            raise InvalidInput(record.place, f"cannot be stored. {error}") from None
-        self.placed[record.id] = outcome.memory_id
-        if outcome.result is WriteResult.MERGED:
-            self.merged += 1
-            return False
-        self.added[record.kind] += 1
-        return True
+        return written
 
     def _write(self, belief: Belief) -> WriteOutcome:
         record = belief.record
@@ -118,25 +136,28 @@ class Replay:
             )
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
-        return self._write_playbook(belief) if record.kind is Kind.PROCEDURAL else self._write_fact(belief)
+        if record.kind is Kind.PROCEDURAL:
+            return self._write_playbook(belief)
+        return write_fact(self._principal, checked_fact(self._fact(belief)))
 
-    def _write_fact(self, belief: Belief) -> WriteOutcome:
+    def _fact(self, belief: Belief) -> FactDraft:
         record = belief.record
-        return remember_fact(
-            self._principal,
+        source = record.source or Source.IMPORTED
+        return FactDraft(
             text=record.text,
             key=record.key,
             category=record.category,
-            source=record.source or Source.IMPORTED,
-            confidence=record.confidence,
+            source=source,
+            confidence=CONFIDENCE_OF_SOURCE[source] if record.confidence is None else record.confidence,
             valid_from=record.valid_from,
             valid_to=record.valid_to,
             learned_at=belief.learned_at,
-            supporting_episode_ids=self._support(record),
-            supersedes_ids=self._olds(record),
-            pinned=record.pinned,
+            supporting_episode_ids=tuple(self._support(record)),
+            supersedes_ids=tuple(self._olds(record)),
+            contradiction=Contradiction.NATURAL,
             scope=scope_of(record),
             task=record.task,
+            pinned=record.pinned,
             fact_id=self._ids[record.id],
             reason=REASON,
         )
@@ -179,10 +200,10 @@ class Replay:
 
     def _gains(self, fact: Fact, belief: Belief) -> bool:
         record = belief.record
-        confidence = record.confidence or CONFIDENCE_OF_SOURCE[record.source or Source.IMPORTED]
-        support = set(self._support(record)) - set(fact.supporting_episodes.values_list("pk", flat=True))
+        draft = self._fact(belief)
+        support = {*draft.supporting_episode_ids} - {*fact.supporting_episodes.values_list("pk", flat=True)}
         return (
-            confidence > fact.confidence
+            draft.confidence > fact.confidence
             or bool(support)
             or (bool(record.key) and not fact.key)
             or (bool(record.category) and not fact.category)
@@ -192,6 +213,8 @@ class Replay:
 
     def _olds(self, record: MemoryRecord) -> list[UUID]:
         """What it replaces. One of the file that a newer statement has replaced meanwhile stays as it is."""
+        if not record.supersedes:
+            return []
         own = self._own[record.kind]
         in_file = [self.placed[name] for name in record.supersedes if name in self.placed and name not in own]
         rows = model_of(record.kind).objects.of(self._principal).filter(pk__in=in_file, status__in=CURRENT)
@@ -203,6 +226,8 @@ class Replay:
             if name not in self._ids and name not in own:
                 problem = f"names {name!r}, which is neither in the file nor an episode of this member."
                 raise InvalidInput("supported_by", problem)
+        if not record.supported_by:
+            return []
         named = {self.placed.get(name) or own.get(name) for name in record.supported_by} - {None}
         # An episode that its owner had erased supports nothing any more.
         return list(Episode.objects.of(self._principal).filter(pk__in=named).values_list("pk", flat=True))
@@ -241,6 +266,17 @@ class Replay:
                 reason=REASON,
             )
         enqueue(row)
+
+
+@contextmanager
+def placed_errors(record: MemoryRecord) -> Iterator[None]:
+    """Say in which place of the source it is that something cannot be stored."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
+    except (NotFound, Conflict) as error:
+        raise InvalidInput(record.place, f"cannot be stored. {error}") from None
 
 
 def restore_ending(row: Supersedable, record: MemoryRecord) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
 from memories.importing import parse_memory
@@ -144,6 +145,19 @@ def test_what_is_known_already_gains_and_is_not_doubled(principal: Principal) ->
     assert (first.merged, second.merged, first.ids["f1"]) == (2, 2, known)
     assert (row.confidence, row.key, row.version) == (0.9, "home_city", 2)
     assert Playbook.objects.of(principal).get().success_count == 2
+
+
+def test_facts_that_meet_no_gate_are_stored_together(
+    principal: Principal, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    remember_fact(principal, text="Likes tea", key="drink")
+    apart = [fact(f"Fact {n}", id=f"n{n}", key=f"key_{n}") for n in range(300)]
+    meeting = [fact("Likes coffee", key="drink", valid_from="2030-01-01"), fact("Fact 1000"), fact("Fact 1000.")]
+    with django_assert_max_num_queries(90):
+        report = import_memories(principal, [*meeting, *apart])
+    assert (report.added[Kind.SEMANTIC], report.merged) == (302, 1)
+    assert Fact.objects.of(principal).current().count() == 302
+    assert only(principal, "Likes tea").superseded_by == only(principal, "Likes coffee")
 
 
 def test_an_id_that_says_something_else_now_is_refused(principal: Principal) -> None:
