@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.chat.cards import address
+from memories.chat.cards import address, headline
 from memories.chat.moments import short_date
-from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.selectors.memories import ChainLink, chain_of, history_of, memories_by_id
 from memories.types import CURRENT, Contradiction, Kind
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal
@@ -48,6 +48,7 @@ class State:
     """One wording of a memory: how long it was believed, how that ended, and what happened to it."""
 
     text: str
+    steps: tuple[str, ...]
     url: str
     here: bool
     current: bool
@@ -60,10 +61,13 @@ class State:
 def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
     """The states of the chain that a memory belongs to, newest first; none for kinds that are never superseded."""
     links = chain_of(principal, kind, memory_id)
-    happened = _by_memory(history_of(principal, [link.id for link in links])) if links else {}
+    ids = [link.id for link in links]
+    rows = memories_by_id(principal, {kind: ids})
+    happened = _by_memory(history_of(principal, ids)) if ids else {}
     return tuple(
         State(
-            text=link.text,
+            text=headline(rows[link.id]),
+            steps=tuple(getattr(rows[link.id], "steps", ())),
             url=address(link.kind, link.id),
             here=link.id == memory_id,
             current=link.status in CURRENT,

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from memories.services.facts import remember_fact
 from tenants.models import Membership
-from tests.browser.conftest import AT_HOME, OpenPage
+from tests.browser.conftest import AT_HOME, PHONE, OpenPage
 from tests.browser.talking import ask
 from tests.factories import own_principal
 
@@ -34,6 +34,14 @@ def test_slash_searches_j_and_k_walk_and_escape_leaves(open_page: OpenPage, memb
     expect(page.get_by_role("searchbox")).to_have_value("jn/")
     page.keyboard.press("Escape")
     expect(page.get_by_role("searchbox")).not_to_be_focused()
+
+
+def test_slash_in_the_chat_goes_to_the_search(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_label("Message", exact=True).press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_url("**/remember/facts/#search")
+    expect(page.get_by_role("searchbox")).to_be_focused()
 
 
 def test_n_begins_a_new_chat(open_page: OpenPage) -> None:
@@ -73,11 +81,13 @@ def test_on_a_phone_sessions_are_a_drawer_and_the_memories_a_sheet(open_page: Op
     expect(drawer).to_be_hidden()
 
 
-@pytest.mark.parametrize("path", ["/", "/remember/facts/", "/remember/events/", "/chat/all/"])
+@pytest.mark.parametrize(
+    "path", ["/", "/remember/facts/", "/remember/facts/?show=replaced", "/remember/events/", "/chat/all/"]
+)
 def test_no_page_is_wider_than_a_phone(open_page: OpenPage, member: Membership, path: str) -> None:
     remember_fact(own_principal(member), text="Word" * 200)
     page = open_page(path, phone=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(open_page: OpenPage) -> None:

@@ -65,5 +65,6 @@ def test_two_tabs_of_one_conversation_keep_both_turns(open_page: OpenPage) -> No
     other.goto(page.url)
     ask(page, "I like rain.")
     ask(other, "I like fog.")
+    expect(other.locator("[data-turns] .said")).to_contain_text(["Bristol", "rain", "fog"])
     page.reload()
     expect(page.locator("[data-turns] .said")).to_contain_text(["Bristol", "rain", "fog"])

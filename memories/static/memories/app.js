@@ -65,11 +65,13 @@ function escape(event) {
   }
 }
 
+if (location.hash === "#search") document.getElementById("search")?.focus();
+
 function search(event) {
   event.preventDefault();
   const field = document.querySelector('[data-key="/"]');
   if (!field) {
-    location.assign(document.querySelector("[data-search-page]")?.href ?? "/remember/");
+    location.assign("/remember/facts/#search");
     return;
   }
   field.focus();

@@ -68,7 +68,6 @@ async function stream(address, body, turn, refused) {
   complain("");
   const answer = { turn, text: one("[data-answer]", turn), activity: one("[data-activity]", turn), session: null };
   let ended = false;
-  let accepted = false;
   try {
     const response = await fetch(address, {
       method: "POST",
@@ -81,13 +80,13 @@ async function stream(address, body, turn, refused) {
       refused(await reasonOf(response));
       return;
     }
-    accepted = true;
-    freshTurnId();
     for await (const event of frames(response.body)) ended = draw(event, answer) || ended;
     if (!ended) await settle(answer, "The connection was cut off.");
   } catch (error) {
-    if (!accepted && error.name !== "AbortError") refused("The server could not be reached. Check the connection and send again.");
-    else await settle(answer, error.name === "AbortError" ? "Stopped." : "The connection was cut off.");
+    const stopped = error.name === "AbortError";
+    // Until the server says that the turn began, sending it again is safe: the same turn_id is stored once.
+    if (answer.session) await settle(answer, stopped ? "Stopped." : "The connection was cut off.");
+    else refused(stopped ? "Stopped before it was sent." : "The server could not be reached. Check the connection and send again.");
   } finally {
     running = null;
     busy(false);
@@ -111,6 +110,7 @@ const DRAW = {
     answer.session = event.session_id;
     answer.turn.id = `turn-${event.turn}`;
     answer.turn.dataset.turn = event.turn;
+    freshTurnId();
   },
   stage: (event, answer) => say(answer, DOING[event.doing] ?? event.doing),
   notice: (event, answer) => say(answer, event.text),
@@ -126,6 +126,7 @@ const DRAW = {
   turn_failed: (event, answer) => say(answer, event.message),
   page(event, answer) {
     place(event, answer.turn);
+    fillGap(event.turn, answer.session);
     return true;
   },
 };
@@ -172,18 +173,10 @@ function place(event, turn) {
 async function settle(answer, words) {
   answer.turn.removeAttribute("aria-busy");
   say(answer, words);
-  if (!answer.session) {
-    location.reload();
-    return;
-  }
-  const address = `/chat/${answer.session}/turns/${answer.turn.dataset.turn}/`;
   for (const pause of SETTLING) {
     await new Promise((done) => setTimeout(done, pause));
-    const response = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
-    if (!response?.ok) continue;
-    const event = await response.json();
-    const last = pause === SETTLING.at(-1);
-    if (!event.state && !last) continue;
+    const event = await fragments(`/chat/${answer.session}/turns/${answer.turn.dataset.turn}/`);
+    if (!event || (!event.state && pause !== SETTLING.at(-1))) continue;
     place(event, answer.turn);
     announce(words);
     return;
@@ -191,24 +184,46 @@ async function settle(answer, words) {
   say(answer, `${words} Reload the page to see what was kept.`);
 }
 
+// One turn as the server renders it now; null if it does not answer.
+async function fragments(address) {
+  const response = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
+  return response?.ok ? response.json() : null;
+}
+
+// Another tab may have taken turns of this conversation meanwhile: they go where they belong.
+async function fillGap(number, session) {
+  const here = document.getElementById(`turn-${number}`);
+  const before = Number(here?.previousElementSibling?.dataset.turn ?? number - 1);
+  for (let missing = before + 1; missing < number; missing += 1) {
+    const event = await fragments(`/chat/${session}/turns/${missing}/`);
+    if (event) here.insertAdjacentHTML("beforebegin", event.turn_html);
+  }
+  select(number);
+}
+
 function showPanel(html, number) {
   panel.innerHTML = html;
+  select(number);
+}
+
+// Mark the turn whose memories stand beside it; only the last turn can be tried again.
+function select(number) {
   for (const link of turns.querySelectorAll("[data-usage]")) {
     if (link.closest("[data-turn]").dataset.turn === String(number)) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
+  for (const retry of turns.querySelectorAll("[data-turn]:not(:last-child) [data-retry]")) retry.remove();
 }
 
 turns.addEventListener("click", async (event) => {
   const link = event.target.closest("[data-usage]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const response = await fetch(link.dataset.usage, { headers: { Accept: "application/json" } }).catch(() => null);
-  if (!response?.ok) {
+  const fragment = await fragments(link.dataset.usage);
+  if (!fragment) {
     location.assign(link.href);
     return;
   }
-  const fragment = await response.json();
   showPanel(fragment.panel_html, fragment.turn);
   if (getComputedStyle(panel).display === "none") panel.showPopover({ source: link });
   one("[tabindex]", panel)?.focus({ preventScroll: true });

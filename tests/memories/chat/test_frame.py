@@ -1,0 +1,58 @@
+"""The frame of every page: what does not work, which organisations there are, and how to change between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from memories.services.facts import remember_fact
+from tenants.models import Membership
+from tests.factories import make_tenant, own_principal
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_search_index_that_does_not_answer_is_said_on_every_page(ada: Client, index_dir: Path) -> None:
+    index_dir.parent.mkdir(exist_ok=True)
+    index_dir.write_text("a file where a folder should be")
+    for address in ("/", reverse("remember:home"), reverse("chat:conversations")):
+        page = ada.get(address, follow=True).content.decode()
+        assert "Search does not answer." in page
+        assert "nothing is lost" in page
+
+
+def test_with_a_model_no_page_calls_itself_offline(ada: Client, settings: Settings) -> None:
+    settings.MEMORYHUB_MODEL = "some-model"
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    assert "no language model" not in ada.get("/").content.decode()
+
+
+def test_who_belongs_to_several_organisations_can_switch(ada: Client, membership: Membership) -> None:
+    other = Membership.objects.create(tenant=make_tenant("Zephyr Clinic"), user=membership.user)
+    remember_fact(own_principal(other), text="Is on call on Sundays")
+    facts = reverse("remember:list", kwargs={"kind": "semantic"})
+    assert "Zephyr Clinic" in ada.get("/").content.decode()
+    assert "on call" not in ada.get(facts).content.decode()
+    ada.post(reverse("tenants:switch"), {"tenant": str(other.tenant_id)})
+    assert "on call" in ada.get(facts).content.decode()
+
+
+def test_who_belongs_to_one_has_nothing_to_switch(ada: Client) -> None:
+    assert reverse("tenants:switch") not in ada.get("/").content.decode()
+
+
+def test_signing_out_is_a_form(ada: Client) -> None:
+    assert f'action="{reverse("logout")}"' in ada.get("/").content.decode()
+    ada.post(reverse("logout"))
+    assert ada.get("/")["Location"].startswith(reverse("login"))
+
+
+@pytest.mark.parametrize(("name", "password"), [("nobody", "x"), ("", "")])
+def test_a_failed_sign_in_does_not_say_which_half_was_wrong(client: Client, name: str, password: str) -> None:
+    page = client.post(reverse("login"), {"username": name, "password": password}).content.decode()
+    assert 'role="alert"' in page
+    assert "does not exist" not in page
