@@ -11,7 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from memories.models import Episode, Message, OutboxEntry, Session
-from memories.search.outbox import pending
+from memories.search.outbox import DrainReport, pending
 from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal
@@ -58,6 +58,15 @@ def test_afterwards_the_search_index_is_warm(run: Run, named: Any, write: Write,
     run("import_conversation", write(lines(4)), *named, "--format=jsonl")
     assert not pending(Owner(principal.tenant_id, principal.user_id)).exists()
     assert all(row.embedding for row in Episode.objects.of(principal))
+
+
+def test_a_search_plane_that_fails_stops_no_import(
+    run: Run, named: Any, write: Write, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.management.member_command.drain", lambda **_: DrainReport(failed=2))
+    said = run("import_conversation", write(lines(4)), *named, "--format=jsonl")
+    assert "2 still wait for the search index" in said
+    assert Episode.objects.of(principal).count() == 2
 
 
 def test_the_same_file_again_adds_nothing(run: Run, named: Any, write: Write, principal: Principal) -> None:
