@@ -19,6 +19,10 @@ ENV, ENVIRONMENT_PROBLEMS = environment.read(os.environ)
 PRODUCTION = ENV.production
 DEBUG = ENV.debug and not PRODUCTION
 
+# The matrices of one recall are small: handing them to several threads costs ten times the product itself, and a server
+# has a thread for each request anyway. numpy reads this when it is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Folders
 
 MEMORYHUB_DATA_DIR = ENV.data_dir
@@ -228,8 +232,17 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "nowhere": {"class": "logging.NullHandler"},
+    },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {name: {"level": "INFO"} for name in ("memoryhub", "tenants", "memories")}
-    | {"django": {"handlers": [], "propagate": True, "level": "INFO"}},
+    | {
+        "django": {"handlers": [], "propagate": True, "level": "INFO"},
+        "django.security.DisallowedHost": {
+            "handlers": ["nowhere"],
+            "propagate": False,
+        },  # strangers must not fill the log
+    },
 }

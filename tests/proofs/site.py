@@ -19,6 +19,7 @@ from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
+STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,14 @@ class Site:
             os.killpg(self._server.pid, signal.SIGKILL)
             self._server.wait()
             self._server = None
+
+    def stop(self) -> int:
+        """SIGTERM to the server, as a service manager does; its exit status."""
+        assert self._server is not None, "the server does not run"
+        self._server.terminate()
+        status = self._server.wait(STOP_SECONDS)
+        self._server = None
+        return status
 
     def log(self) -> str:
         """What the servers wrote."""
