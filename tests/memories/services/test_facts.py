@@ -62,8 +62,8 @@ def test_a_merge_unites_the_support(principal: Principal) -> None:
     session = start_session(principal)
     episodes = [remember_episode(principal, session_id=session.pk, text=text).memory_id for text in ("one", "two")]
     for episode in episodes:
-        outcome = remember_fact(principal, text="Likes tea", supporting_episode_ids=[episode])
-    support = Fact.objects.get(pk=outcome.memory_id).supporting_episodes.values_list("pk", flat=True)
+        remember_fact(principal, text="Likes tea", supporting_episode_ids=[episode])
+    support = Fact.objects.get().supporting_episodes.values_list("pk", flat=True)
     assert set(support) == set(episodes)
 
 

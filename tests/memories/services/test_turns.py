@@ -22,7 +22,8 @@ pytestmark = pytest.mark.django_db
 
 def test_a_turn_is_a_message_and_an_episode(principal: Principal) -> None:
     turn = begin_turn(principal, text="  We left Bristol\n")
-    episode = Episode.objects.get(pk=turn.episode_id)
+    episode = Episode.objects.get()
+    assert episode.pk == turn.episode_id
     assert episode.text == Message.objects.get().text == "  We left Bristol\n"
     assert (episode.speaker, episode.sequence) == (principal.speaker, 1)
     assert Session.objects.get().title == "We left Bristol"
