@@ -49,17 +49,21 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class PanelSection:
-    """Memories of one relation to the answer; `gone` counts those that were forgotten since."""
+    """Memories of one relation to the answer.
+
+    `gone` are the kinds of those that were forgotten since; `above` counts those that an earlier section shows.
+    """
 
     relation: Relation
     title: str
     cards: tuple[Card, ...]
     gone: tuple[Kind, ...]
+    above: int
 
     @property
     def count(self) -> int:
-        """How many memories, those that are gone among them."""
-        return len(self.cards) + len(self.gone)
+        """How many memories in all."""
+        return len(self.cards) + len(self.gone) + self.above
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +90,23 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
     """The memories of one turn, what changed first."""
     by_relation = {relation: view.having(relation) for relation, _, _ in _SECTIONS}
     cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
-    sections = tuple(
-        PanelSection(
-            relation,
-            title,
-            tuple(cards[m.memory_id] for m in by_relation[relation] if m.memory_id in cards),
-            tuple(m.kind for m in by_relation[relation] if m.memory_id not in cards),
-        )
-        for relation, title, _ in _SECTIONS
-        if by_relation[relation]
-    )
+    sections = []
+    shown: set[UUID] = set()
+    for relation, title, _ in _SECTIONS:
+        if mentions := by_relation[relation]:
+            fresh = [mention for mention in mentions if mention.memory_id not in shown]
+            sections.append(
+                PanelSection(
+                    relation,
+                    title,
+                    cards=tuple(cards[m.memory_id] for m in fresh if m.memory_id in cards),
+                    gone=tuple(m.kind for m in fresh if m.memory_id not in cards),
+                    above=len(mentions) - len(fresh),
+                )
+            )
+            shown |= {mention.memory_id for mention in fresh}
     back = f"{reverse('chat:session', args=[view.session_id])}?turn={view.turn}"
-    return Panel(view.turn, back, sections, usage_of(view), view.degraded)
+    return Panel(view.turn, back, tuple(sections), usage_of(view), view.degraded)
 
 
 def usage_of(view: TurnView) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def test_what_changed_comes_before_what_was_used(principal: Principal) -> None:
     finish_turn(principal, session_id=life.session, turn=1, text="Edinburgh.")
     panel = panel_of(principal, find_turn(principal, life.session, 1))
     assert [section.relation for section in panel.sections] == [Relation.WROTE, Relation.REPLACED, Relation.RECALLED]
-    assert panel.sections[2].cards[0].reasons == reasons
+    assert panel.sections[0].cards[0].reasons == reasons
+    assert (panel.sections[2].cards, panel.sections[2].above, panel.sections[2].count) == ((), 1, 1)
     assert panel.degraded
 
 
