@@ -27,12 +27,19 @@ def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
 
 
 def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
-    """All rows of exactly this owner that a plane should hold, in batches."""
+    """All rows of exactly this owner that a plane should hold, by id.
+
+    Each batch is a query of its own: a cursor that stays open would pin what SQLite sees, and the next write on this
+    connection would fail as soon as another one had committed.
+    """
     for model in MEMORY_MODELS.values():
         rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
         if without_vector:
             rows = rows.exclude(embedding__isnull=False, embedding_model=encoder().name)
-        yield from rows.order_by("pk").iterator(chunk_size=BATCH)
+        batch = list(rows.order_by("pk")[:BATCH])
+        while batch:
+            yield from batch
+            batch = list(rows.filter(pk__gt=batch[-1].pk).order_by("pk")[:BATCH])
 
 
 def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
