@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from django.urls import include, path, register_converter
+from django.views.generic import RedirectView
 
 from memories.chat.sections import KindConverter
-from memories.chat.views import conversation, conversations, forgetting, memory, preferences, remembered, sending
+from memories.chat.views import (
+    conversation,
+    conversations,
+    exporting,
+    forgetting,
+    memory,
+    preferences,
+    remembered,
+    sending,
+)
 
 register_converter(KindConverter, "kind")
 
 chat = [
     path("", conversation.new, name="new"),
+    path("chat/", RedirectView.as_view(pattern_name="chat:new"), name="home"),
     path("chat/send/", sending.send, name="begin"),
     path("chat/all/", conversations.every, name="conversations"),
     path("chat/theme/", preferences.theme, name="theme"),
@@ -23,6 +34,7 @@ chat = [
 ]
 remember = [
     path("remember/", remembered.home, name="home"),
+    path("remember/export/", exporting.export, name="export"),
     path("remember/<kind:kind>/", remembered.listed, name="list"),
     path("remember/<kind:kind>/<uuid:memory_id>/", memory.show, name="memory"),
     path("remember/<kind:kind>/<uuid:memory_id>/correct/", memory.correct, name="correct"),
