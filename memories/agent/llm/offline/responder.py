@@ -40,7 +40,10 @@ KEPT = (
     "What you said is kept among your events. I am the offline responder: I answer from your memory and store plain "
     "statements, such as “remember that …”, “I moved to …” or “forget …”."
 )
-ALL_OF_IT = "I do not erase everything at once here. The page “What I remember” lets you export and erase all of it."
+ALL_OF_IT = (
+    "I do not erase everything at once. On the page “What I remember” you can export all of it and forget each memory; "
+    "a whole conversation is forgotten from its own menu."
+)
 NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
 
 

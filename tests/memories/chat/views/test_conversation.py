@@ -94,7 +94,8 @@ def test_a_turn_can_be_fetched_alone(ada: Client, life: Life) -> None:
 
 
 def test_a_turn_that_is_not_there_is_not_found(ada: Client, life: Life) -> None:
-    assert ada.get(reverse("chat:turn", args=[life.session, 7])).status_code == 404
+    for number in (0, 7, 10**30):
+        assert ada.get(reverse("chat:turn", args=[life.session, number])).status_code == 404
 
 
 def test_direction_and_line_breaks_of_a_text_are_kept(ada: Client, principal: Principal) -> None:
