@@ -7,7 +7,7 @@ error: what the database can serve is served, and said to be so.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +19,10 @@ from memories.constants import CANDIDATES_PER_LEG, TAIL_LIMIT
 from memories.embedding import Floats
 from memories.errors import SearchUnavailable
 from memories.models import Operation
+from memories.recall.pool import hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
+from memories.recall.statements import fetch
 from memories.recall.visibility import visible_rows
 from memories.search import search_plane
 from memories.search.base import readable_by
@@ -63,13 +65,12 @@ class Found:
 def find(principal: Principal, request: Request, query: Query, vector: Floats) -> Found:
     """The candidates for a question. Never raises for a failing plane."""
     found = Found()
-    owners = readable_by(principal)
-    _add_tail(found, request, owners)
+    _add_tail(found, principal, request)
     try:
         answer = _ask(principal, request, query, vector)
     except SearchUnavailable:
         found.degraded = True
-        missing: Sequence[Owner] = owners
+        missing: Sequence[Owner] = readable_by(principal)
     else:
         _add_hits(found, answer)
         missing = answer.incomplete
@@ -107,12 +108,16 @@ def _add_hits(found: Found, answer: Candidates) -> None:
             found.dense[hit.id.hex] = hit.dense
 
 
-def _add_tail(found: Found, request: Request, owners: Iterable[Owner]) -> None:
+def _add_tail(found: Found, principal: Principal, request: Request) -> None:
     """What is still in the outbox, the latest first; it may or may not be in the plane already."""
-    waiting = pending(*owners).filter(operation=Operation.UPSERT, kind__in=request.kinds)
-    for kind, id_ in waiting.values_list("kind", "memory_id")[:TAIL_LIMIT]:
-        found.ids[Kind(kind)].add(id_)
-        found.tail.add(id_.hex)
+    for kind, id_ in fetch(_waiting, principal, request):
+        found.ids[Kind(kind)].add(UUID(hex_of(id_)))
+        found.tail.add(hex_of(id_))
+
+
+def _waiting(principal: Principal, request: Request, _ids: list[UUID]) -> QuerySet[Any, Any]:
+    waiting = pending(*readable_by(principal)).filter(operation=Operation.UPSERT, kind__in=request.kinds)
+    return waiting.values_list("kind", "memory_id")[:TAIL_LIMIT]
 
 
 def _add_from_database(found: Found, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:

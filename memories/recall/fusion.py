@@ -25,8 +25,8 @@ class Evidence:
 
     `meaning`: cosine with the query. `session`: mean cosine of its session, its own for what stands alone (`alone`).
     `by_named`: said by a speaker whom the query names. `follows_question`: the turn before it holds a question.
-    `first_person`: speaks of its speaker, and is no question. `month`, `year`: 0 where unknown. `says_when`: holds a
-    time word.
+    `first_person`: speaks of its speaker, and is no question (looked at only if a speaker is named). `month`, `year`: 0
+    where unknown. `says_when`: holds a time word (looked at only if the query asks when).
     """
 
     meaning: Floats

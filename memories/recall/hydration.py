@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.recall.request import Request
+from memories.recall.statements import Build, instances
 from memories.recall.visibility import visible_rows
 from memories.types import Kind, Recalled, Scope, Status
 from tenants.principal import Principal
@@ -21,11 +25,15 @@ def texts(principal: Principal, request: Request, wanted: Iterable[tuple[Kind, s
     ids: dict[Kind, list[UUID]] = defaultdict(list)
     for kind, id_ in wanted:
         ids[kind].append(UUID(id_))
-    found: dict[str, Memory] = {}
-    for kind, of_kind in ids.items():
-        rows = visible_rows(principal, kind, request).filter(pk__in=of_kind).defer("embedding", "token_ids")
-        found |= {row.pk.hex: row for row in rows}
-    return found
+    found = (row for kind, of_kind in ids.items() for row in instances(_TEXTS[kind], principal, request, of_kind))
+    return {row.pk.hex: row for row in found}
+
+
+def _texts(kind: Kind, principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
+    return visible_rows(principal, kind, request).filter(pk__in=ids).defer("embedding", "token_ids").order_by()
+
+
+_TEXTS: Mapping[Kind, Build] = {kind: functools.partial(_texts, kind) for kind in Kind}
 
 
 def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: Sequence[str]) -> Recalled:

@@ -21,6 +21,8 @@ Integers = NDArray[np.intp]
 
 # Stands for a text without known pieces; its vector is zero.
 EMPTY_PIECE = 0
+_PIECE = np.dtype("<u2")
+_EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")
 # A query of more distinct pieces says nothing more.
 MAX_QUERY_PIECES = 96
 
@@ -56,13 +58,11 @@ class Coverage:
     previous: Floats
 
 
-def pack(texts: Sequence[NDArray[np.uint16]]) -> Texts:
-    """Texts as one array of pieces."""
-    filled = [pieces if len(pieces) else np.array([EMPTY_PIECE], np.uint16) for pieces in texts]
-    if not filled:
-        return Texts(np.zeros(0, np.uint16), np.zeros(0, np.intp))
-    ends = np.cumsum([len(pieces) for pieces in filled])
-    return Texts(np.concatenate(filled), np.concatenate([[0], ends[:-1]]).astype(np.intp))
+def pack(stored: Sequence[bytes]) -> Texts:
+    """Texts, each as stored (two bytes a piece, little endian), as one array of pieces."""
+    filled = [pieces or _EMPTY for pieces in stored]
+    lengths = np.array([len(pieces) for pieces in filled], np.intp) // _PIECE.itemsize
+    return Texts(np.frombuffer(b"".join(filled), _PIECE), np.cumsum(lengths) - lengths)
 
 
 def coverage(
@@ -82,15 +82,15 @@ def coverage(
     share = np.sqrt(weights[distinct])
     share /= max(float(share.sum()), 1e-9)
     center = -WINDOW_AROUND[0]
-    own = best[neighbours[:, center]]
-    previous = best[neighbours[:, center - 1]]
+    own = best[:, neighbours[:, center]]
+    previous = best[:, neighbours[:, center - 1]]
     before = own
     for offset in range(WINDOW_BEFORE[0], 0):
-        before = np.maximum(before, best[neighbours[:, center + offset]])
+        before = np.maximum(before, best[:, neighbours[:, center + offset]])
     around = before
     for offset in (*range(WINDOW_AROUND[0], WINDOW_BEFORE[0]), *range(1, WINDOW_AROUND[1] + 1)):
-        around = np.maximum(around, best[neighbours[:, center + offset]])
-    return Coverage(own @ share, before @ share, around @ share, previous @ share)
+        around = np.maximum(around, best[:, neighbours[:, center + offset]])
+    return Coverage(share @ own, share @ before, share @ around, share @ previous)
 
 
 def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
@@ -100,14 +100,13 @@ def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 
 def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats) -> Floats:
-    """(texts + 1, query pieces): the squared cosine of the best match in each text; the last row, for "none", is 0."""
-    present = np.zeros(len(directions), np.bool_)
-    present[texts.pieces] = True
-    vocabulary = np.flatnonzero(present)
+    """(query pieces, texts + 1): the squared cosine of the best match in each text; 0 in the last column, for none."""
+    vocabulary = np.flatnonzero(np.bincount(texts.pieces, minlength=len(directions)))
     place = np.zeros(len(directions), np.intp)
     place[vocabulary] = np.arange(len(vocabulary))
-    similarity = np.maximum(directions[vocabulary] @ directions[query].T, 0.0) ** 2
-    best = np.zeros((len(texts) + 1, len(query)), np.float32)
+    similarity = np.maximum(directions[query] @ directions[vocabulary].T, 0.0) ** 2
+    best = np.zeros((len(query), len(texts) + 1), np.float32)
     if len(texts):
-        best[:-1] = np.maximum.reduceat(similarity[place[texts.pieces]], texts.starts, axis=0)
+        of_pieces = np.take(similarity, place[texts.pieces], axis=1)
+        best[:, :-1] = np.maximum.reduceat(of_pieces, texts.starts, axis=1)
     return best

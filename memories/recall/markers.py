@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import TokenVectors
-from memories.recall.late_interaction import Texts
+from memories.embedding.base import TokenVectors
 from memories.recall.words_en import FIRST_PERSON, TIME_WORDS
 
 Flags = NDArray[np.bool_]
@@ -27,15 +26,6 @@ class Markers:
     time: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """For each text, what its pieces say."""
-
-    asks: Flags
-    first_person: Flags
-    says_when: Flags
-
-
 def markers(vectors: TokenVectors) -> Markers:
     """The markers in this vocabulary."""
     size = len(vectors.weights)
@@ -46,9 +36,3 @@ def markers(vectors: TokenVectors) -> Markers:
         return marked
 
     return Markers(flags(["?"]), flags(FIRST_PERSON), flags(TIME_WORDS))
-
-
-def mark(texts: Texts, by: Markers) -> Marked:
-    """What the pieces of each text say; a text in the first person is one that asks nothing."""
-    asks = texts.any_of(by.question)
-    return Marked(asks, texts.any_of(by.first_person) & ~asks, texts.any_of(by.time))

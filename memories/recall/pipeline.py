@@ -16,12 +16,12 @@ import numpy as np
 from django.utils import timezone
 
 from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
-from memories.embedding import Floats, dequantize_many, encoder, token_vectors, unpack_pieces
+from memories.embedding import Floats, dequantize_many, encoder, token_vectors
 from memories.recall import recording
 from memories.recall.candidates import Found, find
 from memories.recall.late_interaction import pack
 from memories.recall.loading import known_speakers, load
-from memories.recall.markers import Markers, mark, markers
+from memories.recall.markers import Markers, markers
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
 from memories.recall.request import Request, checked
@@ -105,12 +105,12 @@ def _load(principal: Principal, request: Request, found: Found) -> Pool:
 
 def _score(pool: Pool, found: Found, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
     static = token_vectors()
-    texts = pack([unpack_pieces(pieces) for pieces in pool.pieces])
+    texts = pack(pool.pieces)
     vectors = dequantize_many([row.vector or _NO_VECTOR for row in pool.rows])
     legs = [found.lexical.get(row.id, 0.0) for row in pool.rows]
     return score(
         pool,
-        Inputs(texts, mark(texts, _markers()), vectors @ vector, np.array(legs, np.float32)),
+        Inputs(texts, _markers(), vectors @ vector, np.array(legs, np.float32)),
         query,
         query_pieces=static.piece_ids(" ".join(query.terms)),
         directions=static.directions,
@@ -143,7 +143,7 @@ def _record(
                 "token_budget": request.token_budget,
             },
             stages=stages.stages,
-            candidates=[line.as_json() for line in selection.traced],
+            candidates=selection.traced,
             degraded=answer.degraded,
             took_ms=answer.took_ms,
             recalled_at=now,

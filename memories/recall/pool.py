@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.recall.weights import WINDOW_AROUND
-from memories.types import Kind
+from memories.types import Kind, Status
 
 Integers = NDArray[np.intp]
 Moment = str | None
 
 # Room for the sequence in one number with the session.
 _SESSION_STRIDE = 1 << 40
+_MOMENT_CHARACTERS = 19
 
 
 class Row(NamedTuple):
@@ -44,13 +46,9 @@ class Row(NamedTuple):
     last_success_at: Moment = None
 
 
-class Turn(NamedTuple):
-    """An episode in its session; `row` if it is a candidate, else it only stands around one."""
-
-    session: str
-    sequence: int
-    pieces: bytes
-    row: Row | None
+# An episode as loaded, a plain tuple, for there are thousands: session, sequence, pieces; then id, vector, status,
+# speaker and time of a candidate, all None for what only stands around one. Ids are hex or UUIDs, as drivers give them.
+Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,9 @@ class Pool:
 def assemble(turns: Sequence[Turn], alone: Sequence[Row]) -> Pool:
     """The pool of the candidates among `turns` (in any order, perhaps repeated) and of those that stand alone."""
     numbers: dict[str, int] = {}
-    of_session = np.array([numbers.setdefault(turn.session, len(numbers)) for turn in turns], np.int64)
-    is_candidate = np.array([turn.row is not None for turn in turns], np.bool_)
-    places = of_session * _SESSION_STRIDE + np.array([turn.sequence for turn in turns], np.int64)
+    of_session = np.array([numbers.setdefault(turn[0], len(numbers)) for turn in turns], np.int64)
+    is_candidate = np.array([turn[3] is not None for turn in turns], np.bool_)
+    places = of_session * _SESSION_STRIDE + np.array([turn[1] for turn in turns], np.int64)
     # A turn may be loaded once as a candidate and again as the surroundings of another: the candidate counts.
     order = np.lexsort((~is_candidate, places))
     places = places[order]
@@ -85,12 +83,28 @@ def assemble(turns: Sequence[Turn], alone: Sequence[Row]) -> Pool:
     lonely = np.full((len(alone), len(offsets)), -1, np.intp)
     lonely[:, -WINDOW_AROUND[0]] = themselves
     return Pool(
-        rows=[*(row for turn in loaded if (row := turn.row) is not None), *alone],
-        pieces=[*(turn.pieces for turn in loaded), *(row.pieces for row in alone)],
+        rows=[*(_episode(loaded[index]) for index in chosen.tolist()), *alone],
+        pieces=[*(turn[2] or b"" for turn in loaded), *(row.pieces for row in alone)],
         own=np.concatenate([chosen, themselves]).astype(np.intp),
         neighbours=np.concatenate([_find(places, places[chosen][:, None] + offsets), lonely]),
         session=np.concatenate([of_session[order][chosen], len(numbers) + np.arange(len(alone))]).astype(np.intp),
     )
+
+
+def hex_of(id_: str | UUID) -> str:
+    """An id as recall names it."""
+    return id_ if isinstance(id_, str) else id_.hex
+
+
+def moment_of(stored: str | None) -> Moment:
+    """A stored time to the second; what follows is a fraction, or an offset of zero."""
+    return stored[:_MOMENT_CHARACTERS] if stored else None
+
+
+def _episode(turn: Turn) -> Row:
+    _, _, pieces, id_, vector, status, speaker, happened_at = turn
+    moment = moment_of(happened_at)
+    return Row(Kind.EPISODIC, hex_of(id_), pieces or b"", vector, status == Status.STALE, moment, moment, speaker or "")
 
 
 def _find(places: NDArray[np.int64], wanted: NDArray[np.int64]) -> Integers:

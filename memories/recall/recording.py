@@ -23,6 +23,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, RecallTrace, Session
+from memories.recall.trace import TracedCandidate
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Record:
     session_id: UUID | None
     parameters: dict[str, Any]
     stages: dict[str, Any]
-    candidates: list[dict[str, Any]]
+    candidates: tuple[TracedCandidate, ...]
     degraded: bool
     took_ms: float
     recalled_at: datetime
@@ -129,7 +130,7 @@ def _trace(entry: Record) -> RecallTrace:
         query=entry.query,
         parameters=entry.parameters,
         stages=entry.stages,
-        candidates=entry.candidates,
+        candidates=[line.as_json() for line in entry.candidates],
         degraded=entry.degraded,
         took_ms=entry.took_ms,
         created_at=entry.recalled_at,

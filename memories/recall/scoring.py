@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memories.recall import adjust
 from memories.recall.fusion import Evidence, contributions, reciprocal_rank, total
 from memories.recall.late_interaction import Coverage, Texts, coverage
-from memories.recall.markers import Marked
+from memories.recall.markers import Markers
 from memories.recall.pool import Moment, Pool
 from memories.recall.query import Query
 from memories.types import Kind
@@ -46,10 +46,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was computed about a pool: `texts` and their marks, and for each candidate its cosine and lexical score."""
+    """What was computed about a pool: its `texts`, what marks them, and each candidate's cosine and lexical score."""
 
     texts: Texts
-    marked: Marked
+    markers: Markers
     cosines: Floats
     lexical: Floats
 
@@ -91,16 +91,23 @@ def _evidence(pool: Pool, inputs: Inputs, query: Query) -> Evidence:
     before = pool.neighbours[:, _BEFORE]
     beside = np.delete(pool.neighbours, _ITSELF, axis=1)
     month, year = _month_and_year([row.since for row in pool.rows])
+    asks = inputs.texts.any_of(inputs.markers.question)
+    by_named = np.array([row.speaker in query.named for row in pool.rows], np.bool_)
+    first_person = says_when = np.zeros(len(pool), np.bool_)
+    if by_named.any():
+        first_person = (inputs.texts.any_of(inputs.markers.first_person) & ~asks)[pool.own]
+    if query.asks_when:
+        says_when = inputs.texts.any_of(inputs.markers.time)[pool.own]
     return Evidence(
         meaning=inputs.cosines,
         session=_session_means(pool, inputs.cosines),
         alone=np.asarray((beside < 0).all(axis=1)),
-        by_named=np.array([row.speaker in query.named for row in pool.rows], np.bool_),
-        follows_question=np.append(inputs.marked.asks, [False])[before],
-        first_person=inputs.marked.first_person[pool.own],
+        by_named=by_named,
+        follows_question=np.append(asks, [False])[before],
+        first_person=first_person,
         month=month,
         year=year,
-        says_when=inputs.marked.says_when[pool.own],
+        says_when=says_when,
     )
 
 

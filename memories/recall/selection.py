@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-import numpy as np
-
 from memories.recall.boundary import Contender, Cut, select
 from memories.recall.candidates import Found
 from memories.recall.hydration import Memory, recalled, texts
@@ -23,7 +21,7 @@ from memories.types import Recalled, Status
 from tenants.principal import Principal
 
 # Texts loaded beyond the limit, for what collapses or does not fit.
-SPARE = 10
+SPARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ def _texts(principal: Principal, request: Request, pool: Pool, indices: Sequence
 
 
 def _signals(scores: Scores, index: int) -> dict[str, float]:
-    signals = {name: float(values[index]) for name, values in scores.signals.items()}
-    return signals | {"fused": float(scores.fused[index]), "adjustment": float(scores.factor[index])}
+    values = {name: column[index].item() for name, column in scores.signals.items()}
+    return values | {"fused": scores.fused[index].item(), "adjustment": scores.factor[index].item()}
 
 
 def _traced(pool: Pool, scores: Scores, index: int, rank: int, cut: Cut) -> TracedCandidate:
@@ -86,9 +84,8 @@ def _recalled(pool: Pool, scores: Scores, found: Found, index: int, rows: dict[s
 
 
 def _ranked(pool: Pool, scores: Scores) -> list[int]:
-    ids = [row.id for row in pool.rows]
-    by_score = np.lexsort((np.array(ids), -scores.final)) if ids else np.zeros(0, np.intp)
-    return [int(index) for index in by_score]
+    final = scores.final.tolist()
+    return sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
 
 
 def _contender(pool: Pool, scores: Scores, index: int, rows: dict[str, Memory]) -> Contender:

@@ -108,6 +108,8 @@ class EmbeddedPlane:
         path = path_of(self.root, owner)
         with self._errors(owner, path):
             snapshot, (matched, scores) = self._open.search(path, request.terms)
+        if not snapshot.rows:
+            return Candidates(())
         visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
         lexical = np.zeros(snapshot.rows, np.float32)
         lexical[matched] = scores

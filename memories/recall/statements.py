@@ -1,0 +1,109 @@
+"""Queries that recall asks again and again, compiled once.
+
+Building a query in the ORM costs as much as running it here. So each is built by the ORM with stand-ins for its values
+(what is visible stays defined in one place), its SQL is kept by shape, and each call puts its own values where the
+stand-ins are. A stand-in that is left over belongs to nobody and finds nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import DateTimeField, Field, Model, QuerySet, UUIDField
+
+from memories.recall.request import Request
+from tenants.principal import ActorKind, Principal, Role
+
+# Lists of ids are filled up to one of these lengths, so that there are few shapes.
+_LENGTHS = (1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
+
+_NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
+_TASK = "\x01"
+_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
+_IDS = tuple(UUID(int=(1 << 32) + number) for number in range(_LENGTHS[-1]))
+_EXCLUDED = tuple(UUID(int=(1 << 64) + number) for number in range(_LENGTHS[-1]))
+
+Build = Callable[[Principal, Request, list[UUID]], QuerySet[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    model: type[Model]
+    sql: str
+    params: tuple[Hashable, ...]
+
+
+def fetch(build: Build, principal: Principal, request: Request, ids: Collection[UUID] = ()) -> list[tuple[Any, ...]]:
+    """The rows of `build(principal, request, ids)`, a query of values, as the driver gives them.
+
+    Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids.
+    """
+    statement, params = _bound(build, principal, request, ids)
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement.sql, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def instances(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> list[Any]:
+    """The rows of `build(principal, request, ids)`, a query of whole rows, as model instances. At most 2,048 ids."""
+    statement, params = _bound(build, principal, request, ids)
+    return list(statement.model._default_manager.raw(statement.sql, params))
+
+
+def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[_Statement, list[Any]]:
+    excluded = list(request.exclude)
+    statement = _compiled(build, _shape(request), _length(ids), _length(excluded))
+    values: dict[Hashable, Hashable] = {_TASK: request.task}
+    values |= _paired(_ids_of(_NOBODY), _ids_of(principal), UUIDField())
+    values |= _paired(_IDS, _filled(list(ids)), UUIDField())
+    values |= _paired(_EXCLUDED, _filled(excluded), UUIDField())
+    if request.as_of is not None:
+        values |= _paired([_MOMENT], [request.as_of], DateTimeField())
+    return statement, [values.get(param, param) for param in statement.params]
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> _Statement:
+    query = build(_NOBODY, replace(shape, exclude=frozenset(_EXCLUDED[:excluded])), list(_IDS[:ids]))
+    sql, params = query.query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    return _Statement(query.model, sql, tuple(params))
+
+
+def _shape(request: Request) -> Request:
+    """The request with stand-ins, and without what no query looks at."""
+    return replace(
+        request,
+        query="",
+        limit=1,
+        task=_TASK if request.task else "",
+        as_of=_MOMENT if request.as_of is not None else None,
+        session_id=None,
+        exclude=frozenset(),
+        token_budget=None,
+    )
+
+
+def _ids_of(principal: Principal) -> tuple[UUID, UUID]:
+    return principal.tenant_id, principal.user_id
+
+
+def _length(ids: Collection[UUID]) -> int:
+    return next(length for length in (0, *_LENGTHS) if length >= len(ids))
+
+
+def _filled(ids: list[UUID]) -> list[UUID]:
+    """The ids, the last repeated up to the next length."""
+    return [*ids, *ids[-1:] * (_length(ids) - len(ids))]
+
+
+def _paired(stand_ins: Iterable[object], values: Iterable[object], field: Field[Any, Any]) -> dict[Hashable, Hashable]:
+    """From stand-in to value, both as the database takes them."""
+    prepare = functools.partial(field.get_db_prep_value, connection=connections[DEFAULT_DB_ALIAS])
+    return {prepare(stand_in): prepare(value) for stand_in, value in zip(stand_ins, values, strict=False)}
