@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 DIMENSIONS = 384
 TOP = 80
-_WORD = re.compile(r"\w+")
+# Words of four letters and more: the short ones are in every text, and no search would ask for them.
+_WORD = re.compile(r"\w{4,}")
 
 
 class ReadFloor:

@@ -1,4 +1,4 @@
-"""Believable small talk, facts and how-tos, made up from a seed: varied in words and length, never twice the same.
+"""Believable small talk, facts and how-tos, made up from a seed: varied in words and length, as people's words are.
 
 Invariant: the same seed gives the same texts in the same order, on every machine.
 """
@@ -8,110 +8,18 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-PEOPLE = (
-    "Amara Bram Chiara Dmitri Elif Farid Greta Hugo Ingrid Jonas Keiko Lorenzo Mirela Noor Oskar Priya Quentin Rosalind"
-    " Samir Tove Umut Vera Wendel Ximena Yusuf Zofia"
-).split()
-RELATIONS = [
-    "my sister",
-    "my neighbour",
-    "my manager",
-    "an old friend",
-    "my cousin",
-    "the landlord",
-    "my physiotherapist",
-]
-PLACES = (
-    "Aarhus Bergen Coimbra Dundee Esbjerg Freiburg Galway Haarlem Izmir Jena Krakow Lucca Malmo Nantes Ostrava Porto"
-    " Quimper Rostock Salzburg Turku Uppsala Vigo Winterthur Ystad Zadar"
-).split()
-THINGS = [
-    "the greenhouse heater",
-    "a second-hand cello",
-    "the blue bicycle",
-    "my passport renewal",
-    "the sourdough starter",
-    "the quarterly report",
-    "the leaking roof",
-    "a pair of hiking boots",
-    "the telescope",
-    "my driving licence",
-    "the kitchen extension",
-    "a ceramic glaze recipe",
-    "the choir programme",
-    "the vaccination card",
-    "a ferry booking",
-    "the data migration",
-    "an allotment lease",
-    "the tax return",
-    "the puppy's training",
-    "the water filter",
-]
-ACTIONS = [
-    "picked up",
-    "gave up on",
-    "finally sorted out",
-    "argued about",
-    "lost track of",
-    "paid too much for",
-    "repaired",
-    "sent back",
-    "started planning",
-    "postponed",
-    "showed everybody",
-    "wrote a long letter about",
-    "was asked about",
-    "dreamt about",
-]
-TIMES = [
-    "last Tuesday",
-    "on the way to work",
-    "over breakfast",
-    "in early March",
-    "two weeks ago",
-    "during the storm",
-    "just before the holidays",
-    "yesterday evening",
-    "on my birthday",
-    "at the end of August",
-]
-FEELINGS = [
-    "it took the whole afternoon",
-    "I am still a bit proud of it",
-    "honestly it was a relief",
-    "nobody believed me",
-    "it cost {n} euros in the end",
-    "we laughed about it for days",
-    "I would not do it again",
-    "the weather did not help",
-    "we need another {n} days for the rest",
-    "that was number {n} on my list",
-]
-TASTES = [
-    "black coffee",
-    "window seats",
-    "crime novels set by the sea",
-    "early trains",
-    "handwritten notes",
-    "very spicy soup",
-    "quiet open-plan corners",
-    "swimming before work",
-    "metric units",
-    "short meetings",
-    "vegetarian lunches",
-    "long answers with sources",
-]
-JOBS = [
-    "midwife",
-    "surveyor",
-    "pastry chef",
-    "sound engineer",
-    "school librarian",
-    "tram driver",
-    "botanist",
-    "translator",
-]
-TASKS = ["restart", "calibrate", "back up", "descale", "reconcile", "archive", "reset", "renew"]
+from benchmarks.vocabulary import (
+    DEEDS,
+    JOBS,
+    NOUNS,
+    OCCASIONS,
+    PEOPLE,
+    PLACES,
+    QUALITIES,
+    REMARKS,
+    TASTES,
+    WHEN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,57 +40,64 @@ class Writer:
 
     def episode(self) -> str:
         """What a person says in one turn: one to three sentences."""
-        pick = self._random.choice
-        first = f"{pick(TIMES).capitalize()} I {pick(ACTIONS)} {pick(THINGS)}"
-        company = self._random.random()
-        if company < 0.4:
+        pick, chance = self._random.choice, self._random.random
+        first = f"{capitalised(pick(WHEN))} I {pick(DEEDS)} {self._thing()}"
+        if chance() < 0.4:
             first += f" with {pick(PEOPLE)} in {pick(PLACES)}"
-        elif company < 0.6:
-            first += f" because {pick(RELATIONS)} asked me to"
-        sentences = [f"{first}, {self._feeling()}."]
-        if self._random.random() < 0.5:
-            sentences.append(f"{pick(PEOPLE)} thinks we should move {pick(THINGS)} to {pick(PLACES)}.")
-        if self._random.random() < 0.25:
-            sentences.append(f"Can you remind me what {pick(PEOPLE)} said about {pick(THINGS)}?")
+        elif chance() < 0.4:
+            first += f" for the {pick(OCCASIONS)}"
+        sentences = [f"{first}, {pick(REMARKS).format(n=self._random.randint(2, 900))}."]
+        if chance() < 0.5:
+            sentences.append(
+                f"{pick(PEOPLE)} the {pick(JOBS)} {pick(DEEDS)} {self._thing()} before the {pick(OCCASIONS)}."
+            )
+        if chance() < 0.25:
+            sentences.append(f"Can you remind me what {pick(PEOPLE)} said about {self._thing()}?")
         return " ".join(sentences)
 
     def fact(self) -> str:
         """One stable assertion; no two are alike."""
         pick = self._random.choice
         self._count += 1
-        person, place, number = pick(PEOPLE), pick(PLACES), self._count
         return pick(
             [
-                f"{person} from {place} prefers {pick(TASTES)} and {pick(TASTES)} (noted in file {number})",
-                f"{person} works as a {pick(JOBS)} in {place}, room {number}",
-                f"Keeps {pick(THINGS)} in locker {number} in {place}",
-                f"Ordered {pick(THINGS)} from {person} in {place} under number {number}",
-                f"Pays {person} {number} euros a year for {pick(THINGS)}",
+                f"{pick(PEOPLE)} from {pick(PLACES)} likes {pick(TASTES)} and {pick(TASTES)}, says file {self._count}",
+                f"{pick(PEOPLE)} works as a {pick(JOBS)} in {pick(PLACES)}, room {self._count}",
+                f"Keeps {self._thing()} in locker {self._count} in {pick(PLACES)}",
+                f"Ordered {self._thing()} from {pick(PEOPLE)} in {pick(PLACES)} under number {self._count}",
+                f"Pays {pick(PEOPLE)} {self._count} euros a year for {self._thing()}",
             ]
         )
 
     def how_to(self) -> HowTo:
-        """A title, when it applies, and steps."""
+        """A title, when it applies, and steps; no two titles are alike."""
         pick = self._random.choice
         self._count += 1
-        thing, task = pick(THINGS), pick(TASKS)
-        steps = tuple(f"{pick(TASKS).capitalize()} {pick(THINGS)} and tell {pick(PEOPLE)}" for _ in range(3))
-        return HowTo(f"How to {task} {thing}, case {self._count}", f"{thing} fails in {pick(PLACES)}", steps)
+        steps = tuple(f"Ask {pick(PEOPLE)} the {pick(JOBS)} about {self._thing()}" for _ in range(3))
+        return HowTo(
+            f"How to mend {self._thing()}, case {self._count}", f"{self._thing()} fails at the {pick(OCCASIONS)}", steps
+        )
 
     def question(self) -> str:
         """What a person asks later, in words of their own."""
         pick = self._random.choice
         return pick(
             [
-                f"When did I deal with {pick(THINGS)} in {pick(PLACES)}?",
-                f"What did {pick(PEOPLE)} say about {pick(THINGS)}?",
-                f"How much did {pick(THINGS)} cost me?",
-                f"Which drink or seat does {pick(PEOPLE)} like best?",
-                f"Who helped me with {pick(THINGS)} {pick(TIMES)}?",
-                f"Where does the {pick(JOBS)} live these days?",
-                f"What should I do when {pick(THINGS)} breaks again?",
+                f"When did I have trouble with {self._thing()} in {pick(PLACES)}?",
+                f"What did {pick(PEOPLE)} say about {self._thing()}?",
+                f"How much did {self._thing()} cost me?",
+                f"Does {pick(PEOPLE)} like {pick(TASTES)} or {pick(TASTES)} better?",
+                f"Who helped me with {self._thing()} {pick(WHEN)}?",
+                f"Where does the {pick(JOBS)} who {pick(DEEDS)} something live these days?",
+                f"What should I do when {self._thing()} breaks before the {pick(OCCASIONS)}?",
             ]
         )
 
-    def _feeling(self) -> str:
-        return self._random.choice(FEELINGS).format(n=self._random.randint(2, 900))
+    def _thing(self) -> str:
+        article = self._random.choice(["the", "my", "our", "that"])
+        return f"{article} {self._random.choice(QUALITIES)} {self._random.choice(NOUNS)}"
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital first letter, and the others as they are."""
+    return text[:1].upper() + text[1:]
