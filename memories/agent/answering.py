@@ -1,7 +1,8 @@
 """Answering one stored turn: the bounded loop of model calls and tools, and how it is put down whatever happens.
 
 Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
-state how it ended. The one exception is a turn that erased something: its words are erased too, see `_close`.
+state how it ended. The exceptions are a turn that erased something: its words are erased too, see `_close`; and one
+that was erased meanwhile: it is stored without words, see `services/turns.py`.
 """
 
 from __future__ import annotations
@@ -235,4 +236,4 @@ class Answering:
         if not self._tools.erased:
             return self._record.close(state, text="".join(self._streamed), error=error)
         self._record.erase()
-        return self._record.close(state, text=erased(self._tools.erased), error=error)
+        return self._record.close(state, text=erased(self._tools.erased), error=error, wordless=True)

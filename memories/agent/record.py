@@ -55,10 +55,16 @@ class TurnRecord:
         )
         self._wrote(message)
 
-    def close(self, state: MessageState, *, text: str, error: str = "") -> UUID:
-        """Store the final answer and return its id."""
+    def close(self, state: MessageState, *, text: str, error: str = "", wordless: bool = False) -> UUID:
+        """Store the final answer and return its id. `wordless`: see `finish_turn`."""
         message = finish_turn(
-            self._principal, text=text, state=state, error=error, took_ms=self.took_ms, **self._place()
+            self._principal,
+            text=text,
+            state=state,
+            error=error,
+            took_ms=self.took_ms,
+            wordless=wordless,
+            **self._place(),
         )
         self._wrote(message)
         self.closed = True

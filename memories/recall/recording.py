@@ -22,7 +22,7 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest
 
-from memories.models import Fact, RecallTrace, Session
+from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
 from tenants.principal import Principal
 
@@ -115,19 +115,18 @@ def _write_or_log(batch: Sequence[Record]) -> None:
 
 def _write(batch: Sequence[Record]) -> None:
     with transaction.atomic():
-        RecallTrace.objects.bulk_create([_trace(entry) for entry in batch])
+        RecallTrace.objects.bulk_create([_trace(entry) for entry in batch if not _was_forgotten(entry)])
         for principal in {entry.principal for entry in batch}:
             _count_uses(principal, [entry for entry in batch if entry.principal == principal])
 
 
 def _trace(entry: Record) -> RecallTrace:
-    known = Session.objects.of(entry.principal).filter(pk=entry.session_id) if entry.session_id else None
     return RecallTrace(
         pk=entry.trace_id,
         tenant_id=entry.principal.tenant_id,
         user_id=entry.principal.user_id,
-        session_id=entry.session_id if known is not None and known.exists() else None,
-        query=entry.query,
+        session_id=entry.session_id,
+        query="" if _was_redacted(entry) else entry.query,
         parameters=entry.parameters,
         stages=entry.stages,
         candidates=[line.as_json() for line in entry.candidates],
@@ -135,6 +134,21 @@ def _trace(entry: Record) -> RecallTrace:
         took_ms=entry.took_ms,
         created_at=entry.recalled_at,
     )
+
+
+def _was_forgotten(entry: Record) -> bool:
+    """Whether its session was erased before it came to be recorded, and with it all its recalls."""
+    if entry.session_id is None:
+        return False
+    return not Session.objects.of(entry.principal).filter(pk=entry.session_id).exists()
+
+
+def _was_redacted(entry: Record) -> bool:
+    """Whether the turn that it was made for, the last of its session, was erased before it came to be recorded."""
+    if entry.session_id is None:
+        return False
+    last = Message.objects.of(entry.principal).filter(session=entry.session_id, step=0).order_by("turn").last()
+    return last is not None and last.state == MessageState.REDACTED
 
 
 def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:

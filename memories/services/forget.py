@@ -1,17 +1,18 @@
 """Forget: erase for good, on the owner's explicit request. Never used for contradictions (see `supersede`).
 
 Invariant: afterwards the text of what was forgotten is in no table: not in the row, the audit payloads, the transcript
-or the traces. What stays is a chain of digests that still verifies.
+or the traces; nor in the database's log. What stays is a chain of digests that still verifies.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import NotFound
@@ -33,6 +34,7 @@ from memories.services.ownership import owner_lock
 from memories.services.sessions import locked_session
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import ForgetOutcome, Kind
+from memoryhub.scrubbing import scrub_log
 from tenants.audit import EventDraft, erase_payloads, record_events
 from tenants.principal import Principal, Right
 
@@ -99,6 +101,7 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
 def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
     """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock."""
     ids = [row.pk for row in rows]
+    transaction.on_commit(scrub_log)
     redacted = _redact_transcript(principal, rows)
     for row in rows:
         if isinstance(row, Supersedable):
@@ -152,7 +155,7 @@ def _bridge_chain(row: Supersedable) -> None:
     enqueue_many(predecessors)
 
 
-def _redact_transcript(principal: Principal, rows: Iterable[MemoryRow]) -> int:
+def _redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
     """Take the texts of `rows` out of messages, tool arguments, titles and traces; return how many messages changed."""
     changed = 0
     for row in rows:
@@ -163,6 +166,7 @@ def _redact_transcript(principal: Principal, rows: Iterable[MemoryRow]) -> int:
             changed += _redact_mentions(principal, session_id, turn, row)
         Mention.objects.of(principal).filter(memory_id=row.pk).update(reasons=[])
         _forget_in_traces(principal, row.pk)
+    _forget_in_loose_traces(principal, rows)
     return changed
 
 
@@ -179,7 +183,10 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
-    """In a turn that used or wrote `row`: empty the tool arguments that wrote it and the answers that repeat it."""
+    """In a turn that used or wrote `row`: empty the tool arguments that wrote it and the answers that repeat it.
+
+    A turn that is being answered meanwhile may yet repeat it: its last message is emptied, and by that `turns` knows.
+    """
     messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn, step__gt=0)
     wrote = set(
         messages.filter(mentions__memory_id=row.pk, role=MessageRole.TOOL)
@@ -188,10 +195,12 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
     )
     words = _distinctive(row.searchable_text)
     changed = 0
-    for message in messages.filter(role=MessageRole.ASSISTANT):
+    last = messages.order_by("step").last()
+    unanswered = last if last and (last.role != MessageRole.ASSISTANT or last.tool_calls) else None
+    for message in messages.filter(Q(role=MessageRole.ASSISTANT) | Q(pk=unanswered and unanswered.pk)):
         repeats = bool(words & _distinctive(message.text))
         calls = any(call.get("id") in wrote for call in message.tool_calls)
-        if repeats or calls:
+        if repeats or calls or message == unanswered:
             changed += _empty(Message.objects.of(principal).filter(pk=message.pk))
     return changed
 
@@ -214,6 +223,26 @@ def _forget_in_traces(principal: Principal, memory_id: UUID) -> None:
     for trace in traces:
         trace.candidates = [line for line in trace.candidates if line.get("id") != str(memory_id)]
         trace.save(update_fields=["candidates"])
+
+
+def _forget_in_loose_traces(principal: Principal, rows: Sequence[MemoryRow]) -> None:
+    """Empty the questions that say what is forgotten, of recalls that no message shows.
+
+    Such are the API's own recalls, and those of a turn that brought up nothing new.
+    """
+    said = {row.text for row in rows if isinstance(row, Episode)}
+    words = {str(row.pk): _distinctive(row.searchable_text) for row in rows}
+    loose = RecallTrace.objects.of(principal).filter(messages=None)
+    for pk, query in loose.exclude(query="").values_list("pk", "query").iterator():
+        asked = _distinctive(query)
+        if query not in said and not any(asked & each for each in words.values()):
+            continue
+        trace = loose.get(pk=pk)
+        found = {line.get("id") for line in trace.candidates} & words.keys()
+        trace.candidates = [line for line in trace.candidates if line.get("id") not in found]
+        if query in said or any(asked & words[each] for each in found):
+            trace.query = ""
+        trace.save(update_fields=["candidates", "query"])
 
 
 def _distinctive(text: str) -> set[str]:

@@ -2,7 +2,8 @@
 
 Invariant: a user message and its episode exist together or not at all; the same `turn_id` never makes a second one.
 Who answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
-whatever process, the slower one gets a Conflict at its next message, and their messages never mix.
+whatever process, the slower one gets a Conflict at its next message, and their messages never mix. What an agent still
+adds to a turn that was erased while it was answered is stored without its words.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.utils import timezone
 from memories.constants import MAX_MESSAGE_CHARACTERS, SESSION_LIFETIME
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
-from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
+from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
 from memories.services.ownership import owner_lock
 from memories.services.remember import create_episode
 from memories.services.sessions import create_session, locked_session, title_from
@@ -157,13 +158,18 @@ def finish_turn(
     took_ms: float | None = None,
     after: UUID | None = None,
     at: datetime | None = None,
+    wordless: bool = False,
 ) -> Message:
-    """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory."""
+    """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory.
+
+    `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
+    """
     with owner_lock(principal):
         return _append(
             principal,
             locked_session(principal, session_id),
             turn=turn,
+            wordless=wordless,
             after=after,
             at=at,
             role=MessageRole.ASSISTANT,
@@ -213,12 +219,15 @@ def _append(
     message_id: UUID | None = None,
     after: UUID | None = None,
     at: datetime | None = None,
+    wordless: bool = False,
     **columns: Any,
 ) -> Message:
     """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one."""
     last = session.messages.filter(turn=turn).order_by("-step").values_list("pk", "step").first()
     if after is not None and (last is None or last[0] != after):
         raise Conflict("This message was answered elsewhere meanwhile.")
+    if last is not None and not wordless and _was_erased(session, turn):
+        columns = _without_words(columns)
     now = at or timezone.now()
     message = Message(
         pk=message_id or uuid.uuid4(),
@@ -235,6 +244,19 @@ def _append(
     session.expires_at = now + SESSION_LIFETIME
     session.save(update_fields=["last_turn_at", "expires_at"])
     return message
+
+
+def _was_erased(session: Session, turn: int) -> bool:
+    """Whether `turn`, or a memory that its answer is made from, was erased since it began; see `services/forget.py`."""
+    return session.messages.filter(turn=turn, state=MessageState.REDACTED).exists()
+
+
+def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a message as an erasure would have left them."""
+    if recall_id := columns.get("recall_id"):
+        RecallTrace.objects.filter(pk=recall_id).update(query="")
+    calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
+    return {**columns, "text": "", "tool_calls": calls, "state": MessageState.REDACTED}
 
 
 def _turn(message: Message, *, created: bool) -> Turn:

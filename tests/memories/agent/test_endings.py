@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
 import pytest
+from django.core.serializers import serialize
 from django.db import connection
 
 from memories.agent import answering, record, tools
@@ -23,13 +24,15 @@ from memories.agent.events import (
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
-from memories.models import Episode, Fact, Message, MessageState, Relation
+from memories.models import Episode, Fact, Message, MessageState, RecallTrace, Relation
 from memories.selectors.sessions import transcript
-from memories.services.forget import forget_session
+from memories.services.facts import remember_fact
+from memories.services.forget import forget, forget_session
 from memories.services.sessions import start_session
+from memories.types import Kind
 from tenants.principal import Principal
 
-from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, say, text_of
+from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -58,6 +61,39 @@ def test_a_dropped_answer_is_cut_off_too(principal: Principal, remembered: FakeR
         pass
     del events
     assert only_turn(principal).answer_state is MessageState.CUT_OFF
+
+
+@pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.SEMANTIC])
+def test_what_is_forgotten_during_its_answer_is_not_repeated_by_it(
+    principal: Principal, remembered: FakeRecall, kind: Kind
+) -> None:
+    fact = remember_fact(principal, text="Was born in Zanzibar")
+    remembered.items = [recalled("Was born in Zanzibar", memory_id=fact.memory_id)]
+    events = run_turn(principal, text="Zanzibar, remember?", model=ScriptedModel(say("Born in ", "Zanzibar.")))
+    started = next(events)
+    assert isinstance(started, TurnStarted)
+    while not isinstance(next(events), TextDelta):
+        pass
+    memory_id = fact.memory_id if kind is Kind.SEMANTIC else started.episode_id
+    assert memory_id
+    forget(principal, kind=kind, memory_id=memory_id)
+    assert isinstance(list(events)[-1], TurnFinished)
+    view = only_turn(principal)
+    assert (view.answer, view.answer_state) == ("", MessageState.REDACTED)
+
+
+def test_what_a_tool_finds_after_its_turn_was_forgotten_keeps_no_words(
+    principal: Principal, remembered: FakeRecall
+) -> None:
+    events = run_turn(
+        principal, text="I was born in Zanzibar", model=ScriptedModel(call("recall_memory", query="Zanzibar"))
+    )
+    started = next(events)
+    assert isinstance(started, TurnStarted)
+    assert started.episode_id
+    forget(principal, kind=Kind.EPISODIC, memory_id=started.episode_id)
+    list(events)
+    assert "Zanzibar" not in serialize("json", [*Message.objects.all(), *RecallTrace.objects.exclude(messages=None)])
 
 
 class Killed(BaseException):

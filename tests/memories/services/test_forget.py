@@ -8,7 +8,9 @@ import pytest
 from django.db import connection
 
 from memories.errors import NotFound
-from memories.models import Episode, Fact, Message, MessageState, OutboxEntry, Session
+from memories.models import Episode, Fact, Message, MessageState, OutboxEntry, RecallTrace, Session
+from memories.recall import recording
+from memories.recall.pipeline import recall
 from memories.selectors.chains import verify_chains
 from memories.selectors.sessions import transcript
 from memories.services.facts import remember_fact
@@ -125,6 +127,45 @@ def test_a_forgotten_session_takes_its_episodes(principal: Principal) -> None:
     assert not Message.objects.exists()
     assert not Episode.objects.exists()
     assert CANARY not in database_text()
+
+
+def test_a_question_that_no_message_shows_goes_with_what_it_names(principal: Principal) -> None:
+    fact = remember_fact(principal, text=f"Was born in {CANARY}").memory_id
+    asked = recall(principal, f"When were you in {CANARY}?")
+    other = recall(principal, "Where are you from?")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert CANARY not in database_text()
+    assert RecallTrace.objects.get(pk=asked.trace_id).query == ""
+    assert RecallTrace.objects.get(pk=other.trace_id).query == "Where are you from?"
+
+
+def test_a_forgotten_episode_takes_the_recalls_that_its_turn_did_not_show(principal: Principal) -> None:
+    turn = begin_turn(principal, text=f"I was born in {CANARY}")
+    recall(principal, turn.text, session_id=turn.session_id)
+    assert turn.episode_id
+    forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id)
+    assert CANARY not in database_text()
+
+
+@pytest.mark.parametrize("whole_session", [False, True])
+def test_a_recall_that_is_recorded_after_its_turn_was_forgotten_keeps_no_words(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch, whole_session: bool
+) -> None:
+    late: list[recording.Record] = []
+    turn = begin_turn(principal, text=f"I was born in {CANARY}")
+    with monkeypatch.context() as patch:
+        patch.setattr(recording, "record", late.append)
+        recall(principal, turn.text, session_id=turn.session_id)
+    assert turn.episode_id
+    if whole_session:
+        forget_session(principal, session_id=turn.session_id)
+    else:
+        forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id)
+    for entry in late:
+        recording.record(entry)
+    assert late
+    assert CANARY not in database_text()
+    assert RecallTrace.objects.exists() is not whole_session
 
 
 @pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])

@@ -1,0 +1,36 @@
+"""What a database still holds, outside its tables, of what was deleted from them."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, connection
+
+log = logging.getLogger(__name__)
+
+# How long to wait for readers of the log (milliseconds). Writers wait meanwhile, so it is short.
+_PATIENCE_MS = 2_000
+
+
+def scrub_log() -> None:
+    """Bring SQLite's write-ahead log into the database file, where deleted words are overwritten, and empty it.
+
+    To be called after the commit of an erasure. It never raises: what is committed is done, and SQLite itself reuses
+    the log sooner or later.
+    """
+    if connection.vendor != "sqlite":
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout")
+            (patience,) = cursor.fetchone()
+            cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+            try:
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                busy, *_ = cursor.fetchone()
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout = {int(patience)}")
+    except DatabaseError as error:
+        busy = type(error).__name__
+    if busy:
+        log.warning("The database's log could not be emptied (%s); it keeps erased words until it is reused.", busy)

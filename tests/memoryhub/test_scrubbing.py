@@ -1,0 +1,55 @@
+"""After an erasure the files of an SQLite database hold none of its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.db import connection, connections
+
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.types import Kind
+from memoryhub.scrubbing import scrub_log
+from tenants.principal import Principal
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif("connection.vendor != 'sqlite'", reason="only SQLite keeps its log beside the database"),
+]
+
+CANARY = "Zquaffle"
+
+
+def holding(word: str) -> list[str]:
+    """The database's files that hold `word`."""
+    database = Path(str(connection.settings_dict["NAME"]))
+    return [each.name for each in database.parent.glob(f"{database.name}*") if word.encode() in each.read_bytes()]
+
+
+def test_a_forgotten_word_is_in_no_file(principal: Principal) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA secure_delete = ON")  # as the settings of the product have it
+    fact = remember_fact(principal, text=f"Owns a {CANARY}").memory_id
+    assert holding(CANARY)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert holding(CANARY) == []
+
+
+def test_a_log_in_use_is_left_and_reported(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memoryhub.scrubbing._PATIENCE_MS", 10)
+    reader = connections.create_connection("default")
+    try:
+        reader.ensure_connection()
+        reader.cursor().execute("BEGIN DEFERRED")
+        reader.cursor().execute("SELECT COUNT(*) FROM memories_fact")
+        remember_fact(principal, text="Owns a kite")
+        scrub_log()
+    finally:
+        reader.close()
+    assert "could not be emptied" in caplog.text
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        assert cursor.fetchone() == (30_000,)
