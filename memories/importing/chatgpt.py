@@ -55,7 +55,7 @@ def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[s
         raise InvalidInput(place, '"mapping" must be an object.')
     if not mapping:
         return
-    if here not in mapping:
+    if not isinstance(here, str) or here not in mapping:
         raise InvalidInput(place, '"current_node" names no message of "mapping".')
     path: dict[str, Mapping[str, Any]] = {}
     while isinstance(here, str) and here in mapping:

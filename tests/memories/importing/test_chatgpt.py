@@ -21,7 +21,7 @@ def node(parent: str | None, role: str = "user", text: str = "", **message: Any)
     return {"parent": parent, "message": spoken | message}
 
 
-def export_of(current: str = "d", **nodes: Any) -> list[dict[str, Any]]:
+def export_of(current: object = "d", **nodes: Any) -> list[dict[str, Any]]:
     """An export of one conversation: a question, an abandoned answer, and the answer that stands."""
     mapping: dict[str, Any] = {
         "root": {"parent": None, "message": None},
@@ -93,6 +93,7 @@ def test_conversations_without_words_are_none_and_one_can_be_chosen() -> None:
         pytest.param({"mapping": {}}, "file", "no conversations.json", id="no list"),
         pytest.param([{"turns": []}], "file", "no conversations.json", id="another form"),
         pytest.param(export_of("gone"), "conversation 0", "names no message", id="no current message"),
+        pytest.param(export_of(["d"]), "conversation 0", "names no message", id="a list as current message"),
         pytest.param(export_of(b=node("d")), "conversation 0", "no tree", id="a circle"),
         pytest.param(export_of(d=5), "conversation 0", "no tree", id="a number as node"),
         pytest.param(export_of(d=node("b", text="x", create_time="x")), "message d", "not a time", id="a bad time"),
