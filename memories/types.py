@@ -5,10 +5,11 @@ Invariant: nothing here imports another module of the project, so every layer ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 
@@ -143,14 +144,14 @@ class Candidate:
 class CandidateRequest:
     """What the recall pipeline asks a search plane.
 
-    `terms` are content words (lower case, unstemmed, distinct); `vector` is a float32 numpy array,
-    L2-normalised, `EMBEDDING_DIMENSIONS` long, or None to skip the dense leg.
+    `terms` are content words (lower case, unstemmed, distinct); `vector` gives a float32 numpy array, L2-normalised,
+    `EMBEDDING_DIMENSIONS` long (it may wait for the encoder: ask late), or is None to skip the dense leg.
     `per_leg` bounds each leg of each kind. Superseded memories come back only if `include_superseded`.
     """
 
     kinds: tuple[Kind, ...]
     terms: tuple[str, ...]
-    vector: object | None
+    vector: Callable[[], Any] | None
     per_leg: int
     task: str = ""
     include_superseded: bool = False

@@ -7,7 +7,7 @@ error: what the database can serve is served, and said to be so.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,7 +62,7 @@ class Found:
         return id_ in self.ids[kind]
 
 
-def find(principal: Principal, request: Request, query: Query, vector: Floats) -> Found:
+def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Found:
     """The candidates for a question. Never raises for a failing plane."""
     found = Found()
     _add_tail(found, principal, request)
@@ -83,7 +83,7 @@ def find(principal: Principal, request: Request, query: Query, vector: Floats) -
     return found
 
 
-def _ask(principal: Principal, request: Request, query: Query, vector: Floats) -> Candidates:
+def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Candidates:
     # What was believed then may be hidden now, and much of what is there now was not known then: look deeper.
     deeper = request.as_of is not None
     return search_plane().candidates(

@@ -39,10 +39,9 @@ class Texts:
 
     def any_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """For each text, whether it holds a piece that `wanted` (by piece id) marks."""
-        if not len(self):
-            return np.zeros(0, np.bool_)
-        marked: NDArray[np.bool_] = np.logical_or.reduceat(wanted[self.pieces], self.starts)
-        return marked
+        holding = np.zeros(len(self), np.bool_)
+        holding[np.searchsorted(self.starts, np.flatnonzero(wanted[self.pieces]), side="right") - 1] = True
+        return holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +100,13 @@ def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats) -> Floats:
     """(query pieces, texts + 1): the squared cosine of the best match in each text; 0 in the last column, for none."""
-    vocabulary = np.flatnonzero(np.bincount(texts.pieces, minlength=len(directions)))
-    place = np.zeros(len(directions), np.intp)
-    place[vocabulary] = np.arange(len(vocabulary))
-    similarity = np.maximum(directions[query] @ directions[vocabulary].T, 0.0) ** 2
+    present = np.zeros(len(directions), np.bool_)
+    present[texts.pieces] = True
+    vocabulary = np.flatnonzero(present)
+    # One matrix product for the pieces that occur; the others are never looked up.
+    similarity = np.zeros((len(query), len(directions)), np.float32)
+    similarity[:, vocabulary] = np.maximum(directions[query] @ directions[vocabulary].T, 0.0) ** 2
     best = np.zeros((len(query), len(texts) + 1), np.float32)
     if len(texts):
-        of_pieces = np.take(similarity, place[texts.pieces], axis=1)
-        best[:, :-1] = np.maximum.reduceat(of_pieces, texts.starts, axis=1)
+        best[:, :-1] = np.maximum.reduceat(np.take(similarity, texts.pieces, axis=1), texts.starts, axis=1)
     return best

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -33,6 +34,8 @@ from memories.types import ALL_KINDS, Kind, Recall
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
+# The question is encoded while the search plane looks for its words; both leave the interpreter to others.
+_encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
 
 
 def recall(
@@ -74,13 +77,13 @@ def recall(
     stages = Stages()
     now = now or timezone.now()
     parsed = parse(request.query, known_speakers(principal))
-    vector = encoder().encode([parsed.meaning])[0]
+    encoding = _encoding.submit(_vector_of, parsed.meaning)
     stages.passed("query")
-    found = find(principal, request, parsed, vector)
+    found = find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
     pool = _load(principal, request, found)
     stages.passed("loaded", len(pool))
-    scores = _score(pool, found, parsed, vector, now=request.as_of or now, fusion=fusion)
+    scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or now, fusion=fusion)
     stages.passed("scored", len(pool))
     selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
@@ -95,6 +98,11 @@ def recall(
     if record:
         _record(principal, request, answer, selection, stages, now=now)
     return answer
+
+
+def _vector_of(text: str) -> Floats:
+    (vector,) = encoder().encode([text])
+    return np.asarray(vector, np.float32)
 
 
 def _load(principal: Principal, request: Request, found: Found) -> Pool:

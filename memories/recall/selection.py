@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
+
+import numpy as np
 
 from memories.recall.boundary import Contender, Cut, select
 from memories.recall.candidates import Found
@@ -45,13 +46,24 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
             break
         size *= 2
     cuts = dict(zip(present, verdicts, strict=True))
+    traced = order[:MAX_CANDIDATES]
+    signals = _signals(scores, list(dict.fromkeys([*traced, *present])))
     return Selection(
         items=tuple(
-            _recalled(pool, scores, found, index, rows) for index, verdict in cuts.items() if verdict is Cut.NO
+            _recalled(pool, scores, found, index, rows, signals[index])
+            for index, verdict in cuts.items()
+            if verdict is Cut.NO
         ),
         traced=tuple(
-            _traced(pool, scores, index, rank, cuts.get(index, Cut.GONE if rank <= size else Cut.RANK))
-            for rank, index in enumerate(order, start=1)
+            TracedCandidate(
+                _row(pool, index).kind,
+                _row(pool, index).id,
+                rank,
+                float(scores.final[index]),
+                signals[index],
+                cuts.get(index, Cut.GONE if rank <= size else Cut.RANK),
+            )
+            for rank, index in enumerate(order[: max(MAX_CANDIDATES, size)], start=1)
             if rank <= MAX_CANDIDATES or cuts.get(index) is Cut.NO
         ),
     )
@@ -65,21 +77,21 @@ def _texts(principal: Principal, request: Request, pool: Pool, indices: Sequence
     return texts(principal, request, [(row.kind, row.id) for row in (_row(pool, index) for index in indices)])
 
 
-def _signals(scores: Scores, index: int) -> dict[str, float]:
-    values = {name: column[index].item() for name, column in scores.signals.items()}
-    return values | {"fused": scores.fused[index].item(), "adjustment": scores.factor[index].item()}
+def _signals(scores: Scores, indices: Sequence[int]) -> dict[int, dict[str, float]]:
+    """The signals of these candidates by name."""
+    names = [*scores.signals, "fused", "adjustment"]
+    columns = np.stack([*scores.signals.values(), scores.fused, scores.factor])[:, indices]
+    return {
+        index: dict(zip(names, values, strict=True)) for index, values in zip(indices, columns.T.tolist(), strict=True)
+    }
 
 
-def _traced(pool: Pool, scores: Scores, index: int, rank: int, cut: Cut) -> TracedCandidate:
+def _recalled(
+    pool: Pool, scores: Scores, found: Found, index: int, rows: dict[str, Memory], signals: dict[str, float]
+) -> Recalled:
     row = _row(pool, index)
-    return TracedCandidate(row.kind, UUID(row.id), rank, float(scores.final[index]), _signals(scores, index), cut)
-
-
-def _recalled(pool: Pool, scores: Scores, found: Found, index: int, rows: dict[str, Memory]) -> Recalled:
-    row, signals = _row(pool, index), _signals(scores, index)
-    why = reasons(
-        signals, speaker=row.speaker, tail=row.id in found.tail, neighbour=not found.holds(row.kind, rows[row.id].pk)
-    )
+    found_itself = found.holds(row.kind, rows[row.id].pk)
+    why = reasons(signals, speaker=row.speaker, tail=row.id in found.tail, neighbour=not found_itself)
     return recalled(rows[row.id], float(scores.final[index]), signals, why)
 
 

@@ -8,14 +8,14 @@ stand-ins are. A stand-in that is left over belongs to nobody and finds nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import DateTimeField, Field, Model, QuerySet, UUIDField
+from django.db.models import DateTimeField, Model, QuerySet
 
 from memories.recall.request import Request
 from tenants.principal import ActorKind, Principal, Role
@@ -34,9 +34,11 @@ Build = Callable[[Principal, Request, list[UUID]], QuerySet[Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
+    """SQL with a place for each parameter: its value, or the index of the stand-in it replaces."""
+
     model: type[Model]
     sql: str
-    params: tuple[Hashable, ...]
+    places: tuple[tuple[int | None, Any], ...]
 
 
 def fetch(build: Build, principal: Principal, request: Request, ids: Collection[UUID] = ()) -> list[tuple[Any, ...]]:
@@ -60,20 +62,28 @@ def instances(build: Build, principal: Principal, request: Request, ids: Collect
 def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[_Statement, list[Any]]:
     excluded = list(request.exclude)
     statement = _compiled(build, _shape(request), _length(ids), _length(excluded))
-    values: dict[Hashable, Hashable] = {_TASK: request.task}
-    values |= _paired(_ids_of(_NOBODY), _ids_of(principal), UUIDField())
-    values |= _paired(_IDS, _filled(list(ids)), UUIDField())
-    values |= _paired(_EXCLUDED, _filled(excluded), UUIDField())
-    if request.as_of is not None:
-        values |= _paired([_MOMENT], [request.as_of], DateTimeField())
-    return statement, [values.get(param, param) for param in statement.params]
+    values = _prepared(principal, request.task, request.as_of or _MOMENT, [*_filled(list(ids)), *_filled(excluded)])
+    return statement, [constant if place is None else values[place] for place, constant in statement.places]
 
 
 @functools.lru_cache(maxsize=512)
 def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> _Statement:
     query = build(_NOBODY, replace(shape, exclude=frozenset(_EXCLUDED[:excluded])), list(_IDS[:ids]))
     sql, params = query.query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
-    return _Statement(query.model, sql, tuple(params))
+    stand_ins = _prepared(_NOBODY, _TASK, _MOMENT, [*_IDS[:ids], *_EXCLUDED[:excluded]])
+    place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
+    return _Statement(query.model, sql, tuple((place_of.get(param), param) for param in params))
+
+
+def _prepared(principal: Principal, task: str, moment: datetime, ids: Iterable[UUID]) -> list[Any]:
+    """Values as the database takes them, those of stand-ins and of a call in the same order."""
+    database = connections[DEFAULT_DB_ALIAS]
+    whose = (principal.tenant_id, principal.user_id)
+    if database.features.has_native_uuid_field:
+        named: list[Any] = [*whose, *ids]
+    else:
+        named = [id_.hex for id_ in (*whose, *ids)]
+    return [task, DateTimeField().get_db_prep_value(moment, database), *named]
 
 
 def _shape(request: Request) -> Request:
@@ -90,10 +100,6 @@ def _shape(request: Request) -> Request:
     )
 
 
-def _ids_of(principal: Principal) -> tuple[UUID, UUID]:
-    return principal.tenant_id, principal.user_id
-
-
 def _length(ids: Collection[UUID]) -> int:
     return next(length for length in (0, *_LENGTHS) if length >= len(ids))
 
@@ -101,9 +107,3 @@ def _length(ids: Collection[UUID]) -> int:
 def _filled(ids: list[UUID]) -> list[UUID]:
     """The ids, the last repeated up to the next length."""
     return [*ids, *ids[-1:] * (_length(ids) - len(ids))]
-
-
-def _paired(stand_ins: Iterable[object], values: Iterable[object], field: Field[Any, Any]) -> dict[Hashable, Hashable]:
-    """From stand-in to value, both as the database takes them."""
-    prepare = functools.partial(field.get_db_prep_value, connection=connections[DEFAULT_DB_ALIAS])
-    return {prepare(stand_in): prepare(value) for stand_in, value in zip(stand_ins, values, strict=False)}

@@ -6,23 +6,28 @@ Invariant: only rows that passed `visible_rows` are encoded, and nothing but vec
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
 from memories.recall.hydration import texts
 from memories.recall.pool import Pool, Row
 from memories.recall.request import Request
-from memories.types import Kind
 from tenants.principal import Principal
 
 # Texts encoded within one recall (4 ms each); the others of a long tail are matched by their words alone until the
 # outbox has carried them.
 MAX_ENCODED = 32
-MAX_REMEMBERED = 4_096
+MAX_REMEMBERED = 512
 
-Encoded = tuple[bytes, bytes]  # word pieces, vector
+
+class Encoded(NamedTuple):
+    """A text as stored for scoring."""
+
+    pieces: bytes
+    vector: bytes | None
 
 
 class _Remembered:
@@ -47,28 +52,32 @@ _remembered = _Remembered()
 
 
 def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
-    """`pool` with a vector and word pieces for the latest of the candidates that lack them."""
+    """`pool` with word pieces for all candidates that lack them, and vectors for the latest."""
     bare = [row for row in pool.rows if row.vector is None]
     if not bare:
         return pool
-    if unknown := [row for row in bare if _remembered.get(row.id) is None]:
-        _encode(principal, request, unknown)
+    known = {row.id: encoded for row in bare if (encoded := _remembered.get(row.id)) is not None}
+    known |= _encoded(principal, request, [row for row in bare if row.id not in known])
     rows, pieces = list(pool.rows), list(pool.pieces)
     for index, row in enumerate(rows):
-        if row.vector is None and (encoded := _remembered.get(row.id)) is not None:
-            pieces[pool.own[index]], vector = encoded
-            rows[index] = row._replace(pieces=encoded[0], vector=vector)
+        if row.id in known:
+            rows[index] = row._replace(pieces=known[row.id].pieces, vector=known[row.id].vector)
+            pieces[pool.own[index]] = known[row.id].pieces
     return replace(pool, rows=rows, pieces=pieces)
 
 
-def _encode(principal: Principal, request: Request, rows: Iterable[Row]) -> None:
-    by_kind: dict[Kind, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_kind[row.kind].append(row)
-    for kind, of_kind in by_kind.items():
-        found = texts(principal, request, [(kind, row.id) for row in of_kind])
-        for row in sorted(of_kind, key=lambda row: row.aged_from or "", reverse=True)[:MAX_ENCODED]:
-            if (memory := found.get(row.id)) is not None:
-                text = memory.searchable_text
-                vector = quantize(encoder().encode([text])[0])
-                _remembered.put(row.id, (pack_pieces(token_vectors().piece_ids(text)), vector))
+def _encoded(principal: Principal, request: Request, rows: Sequence[Row]) -> dict[str, Encoded]:
+    """Word pieces of all `rows` and vectors of the latest; those with a vector are remembered."""
+    found = texts(principal, request, [(row.kind, row.id) for row in rows])
+    encoded: dict[str, Encoded] = {}
+    for rank, row in enumerate(sorted(rows, key=lambda row: row.aged_from or "", reverse=True)):
+        if (memory := found.get(row.id)) is None:
+            continue
+        text = memory.searchable_text
+        pieces = pack_pieces(token_vectors().piece_ids(text))
+        if rank < MAX_ENCODED:
+            encoded[row.id] = Encoded(pieces, quantize(encoder().encode([text])[0]))
+            _remembered.put(row.id, encoded[row.id])
+        else:
+            encoded[row.id] = Encoded(pieces, None)
+    return encoded

@@ -44,10 +44,10 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class TracedCandidate:
-    """One line of a trace."""
+    """One line of a trace; `id` is the hex of a UUID."""
 
     kind: Kind
-    id: UUID
+    id: str
     rank: int
     score: float
     signals: Mapping[str, float]
@@ -57,7 +57,7 @@ class TracedCandidate:
         """The line as stored."""
         return {
             "kind": self.kind.value,
-            "id": str(self.id),
+            "id": str(UUID(self.id)),
             "rank": self.rank,
             "score": round(self.score, _DIGITS),
             "signals": {name: round(value, _DIGITS) for name, value in self.signals.items()},

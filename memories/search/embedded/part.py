@@ -71,7 +71,7 @@ class Part:
             self._connection.execute("BEGIN")
             try:
                 self._snapshot = read(self._connection, self._snapshot)
-                return self._snapshot, self._lexical(terms)
+                return self._snapshot, self._lexical(terms) if self._snapshot.rows else _NOTHING
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("COMMIT")

@@ -114,9 +114,7 @@ class EmbeddedPlane:
         lexical = np.zeros(snapshot.rows, np.float32)
         lexical[matched] = scores
         lexical[~visible] = 0.0
-        cosines: Floats | None = None
-        if isinstance(request.vector, np.ndarray):
-            cosines = snapshot.cosines(request.vector)
+        cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
         return _best(snapshot, request, visible, lexical, cosines)
 
     @contextmanager
