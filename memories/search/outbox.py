@@ -70,6 +70,11 @@ def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
     return OutboxEntry.objects.filter(whose).order_by("-id")
 
 
+def backlog() -> int:
+    """How many changes of all owners wait to be delivered."""
+    return OutboxEntry.objects.count()
+
+
 def request_rebuild(owner: Owner) -> None:
     """Have the owner's missing part rebuilt: deliver any of their memories again, and the drain sees to the rest.
 
@@ -199,6 +204,7 @@ def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
 
 __all__ = [
     "DrainReport",
+    "backlog",
     "drain",
     "enqueue",
     "enqueue_delete",

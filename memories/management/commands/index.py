@@ -14,9 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
-from memories.models import OutboxEntry
 from memories.search.checking import CheckReport, Difference, check, owners, rebuild
-from memories.search.outbox import DrainReport, drain
+from memories.search.outbox import DrainReport, backlog, drain
 from memories.types import Owner
 
 # Differences that are listed for people; a machine gets them all.
@@ -100,14 +99,14 @@ class Command(BaseCommand):
         self._answer(options, numbers, "\n".join(lines))
 
     def _drain(self, options: dict[str, Any]) -> None:
-        total = OutboxEntry.objects.count()
+        total = backlog()
         report = DrainReport()
         with _bar() as bar:
             task = bar.add_task("Indexing", total=total)
             while (step := drain(limit=1000)) != DrainReport():
                 report += step
                 bar.advance(task, step.delivered + step.failed)
-        waiting = OutboxEntry.objects.count()
+        waiting = backlog()
         numbers = {
             "delivered": report.delivered,
             "failed": report.failed,
