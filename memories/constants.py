@@ -15,6 +15,9 @@ MAX_QUERY_CHARACTERS = 32_000
 MAX_TITLE_CHARACTERS = 200
 MAX_KEY_CHARACTERS = 100
 MAX_STEPS = 50
+# Nobody's memory begins before the first or ends after the last. A time at the edge of the calendar cannot be told in
+# every time zone, and milliseconds given as seconds lie far behind it.
+FIRST_YEAR, LAST_YEAR = 1800, 2200
 
 # Recall (design: N = 80 a leg; 40 costs .005 recall@10, 160 gains nothing).
 CANDIDATES_PER_LEG = 80

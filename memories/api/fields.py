@@ -15,6 +15,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
+from memories.constants import FIRST_YEAR, LAST_YEAR
+
 Messages = dict[str, Any]
 
 _COMMON: Messages = {"required": "is missing.", "null": "must not be null."}
@@ -81,7 +83,7 @@ class Moment(serializers.DateTimeField):
     default_error_messages: ClassVar[Messages] = _COMMON | {
         "invalid": "is not a time in ISO 8601, such as 2026-03-01T09:30:00Z.",
         "naive": "needs a time zone: end it with Z, or an offset such as +02:00.",
-        "range": "lies outside the years that can be stored.",
+        "range": f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}.",
     }
 
     def to_internal_value(self, value: Any) -> datetime:
@@ -90,9 +92,12 @@ class Moment(serializers.DateTimeField):
         if timezone.is_naive(moment):
             self.fail("naive")
         try:
-            return moment.astimezone(UTC)
+            moment = moment.astimezone(UTC)
         except OverflowError:
             self.fail("range")
+        if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+            self.fail("range")
+        return moment
 
     def _parsed(self, value: Any) -> datetime:
         try:

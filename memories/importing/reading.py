@@ -11,12 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from memories.constants import FIRST_YEAR, LAST_YEAR
 from memories.errors import InvalidInput
 
 # A line holds one message or one memory, of a few pages at most; escaped as JSON that stays below a megabyte.
 MAX_LINE_BYTES = 1_000_000
-# Nobody's memory begins before this or ends after; it also catches milliseconds given as seconds.
-FIRST_YEAR, LAST_YEAR = 1800, 2200
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = object()
 

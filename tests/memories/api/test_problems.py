@@ -46,6 +46,8 @@ BAD_FACTS = [
     pytest.param({"text": "x", "valid_from": 1_700_000_000}, "valid_from", id="number for time"),
     pytest.param({"text": "x", "valid_from": "9999-12-31T23:00:00-05:00"}, "valid_from", id="time beyond time"),
     pytest.param({"text": "x", "valid_from": "0001-01-01T00:00:00+05:00"}, "valid_from", id="time before time"),
+    pytest.param({"text": "x", "valid_from": "0001-01-01T00:00:00Z"}, "valid_from", id="time at the edge of time"),
+    pytest.param({"text": "x", "learned_at": "9999-12-31T23:59:59Z"}, "learned_at", id="time at the other edge"),
     pytest.param(
         {"text": "x", "valid_from": "2026-03-02T00:00:00Z", "valid_to": "2026-03-01T00:00:00Z"},
         "valid_to",
