@@ -46,5 +46,5 @@ def normalised(text: str) -> str:
 
 
 def content_hash(*parts: str) -> str:
-    """sha256 (hex) of the normalised `parts`; the hash gate compares it."""
-    return hashlib.sha256("\x1f".join(normalised(part) for part in parts).encode()).hexdigest()
+    """sha256 (hex) of the normalised `parts`; the hash gate compares it. Texts that cannot be stored have one too."""
+    return hashlib.sha256("\x1f".join(normalised(part) for part in parts).encode(errors="surrogatepass")).hexdigest()
