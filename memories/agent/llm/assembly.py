@@ -83,9 +83,9 @@ class Assembly:
     def _add(self, piece: ChoiceDeltaToolCall) -> None:
         call = self._call_of(piece)
         if piece.function is not None:
-            call.name = call.name or piece.function.name or ""
-            call.arguments.append(piece.function.arguments or "")
-            self._count(piece.function.arguments or "")
+            call.name = call.name or _text(piece.function.name)
+            call.arguments.append(_text(piece.function.arguments))
+            self._count(call.arguments[-1])
 
     def _call_of(self, piece: ChoiceDeltaToolCall) -> _Call:
         """The call that a piece belongs to. Some endpoints number all calls 0, some give no number: ids decide then."""
@@ -101,3 +101,10 @@ class Assembly:
         self._characters += len(piece)
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise ModelFault(sentences.TOO_LONG, retryable=True)
+
+
+def _text(value: object) -> str:
+    """`value` if it is text, empty if it is missing: the package hands on what came. Raises TypeError."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"A {type(value).__name__} where a tool call has text.")
+    return value or ""

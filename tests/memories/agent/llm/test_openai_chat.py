@@ -110,6 +110,13 @@ def test_what_breaks_after_the_end_takes_nothing_away() -> None:
         pytest.param(
             Raw(b'data: {"choices": [{"delta": 7}]}\n\n'), "cannot be read", True, "", id="a delta of another shape"
         ),
+        pytest.param(
+            Raw(b'data: {"choices": [{"delta": {"tool_calls": [{"function": {"name": 7}}]}}]}\n\n'),
+            "cannot be read",
+            True,
+            "",
+            id="a tool of another shape",
+        ),
         pytest.param(Raw(b"\xff\xfe\x00data: \xff\n\n"), "cannot be read", True, "", id="no UTF-8"),
         pytest.param(Raw(b"<html>Welcome</html>"), "cannot be read", True, "", id="a web page"),
         pytest.param(Raw(b""), "cannot be read", True, "", id="nothing at all"),
