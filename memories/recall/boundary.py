@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memories.recall.query import words
-from memories.recall.words_en import FILLERS
+from memories.recall.words_en import FILLERS, QUESTION_WORDS
 from memories.types import Kind, Status
 
 
@@ -20,6 +20,7 @@ class Cut(StrEnum):
     NO = ""
     RANK = "rank"
     DUPLICATE = "duplicate"
+    ASKED_BEFORE = "asked before"
     BUDGET = "budget"
     THRESHOLD = "threshold"
     GONE = "gone"
@@ -38,10 +39,16 @@ class Contender:
 
 
 def select(
-    ranked: Sequence[Contender], *, limit: int, token_budget: int | None = None, threshold: float | None = None
+    ranked: Sequence[Contender],
+    *,
+    limit: int,
+    asked: str = "",
+    token_budget: int | None = None,
+    threshold: float | None = None,
 ) -> list[Cut]:
     """For each contender, best first, whether it is given out (Cut.NO) or why not.
 
+    An episode that only asks the same (`asked`) is the closest match there is and never the answer, so it is left out.
     A near duplicate of one that is given out collapses into it. One that does not fit the token budget is passed over,
     so that a long text does not keep out the short ones behind it.
     """
@@ -53,6 +60,8 @@ def select(
         likeness = _likeness(contender)
         if threshold is not None and contender.score < threshold:
             verdict = Cut.THRESHOLD
+        elif _only_asks(contender, asked):
+            verdict = Cut.ASKED_BEFORE
         elif likeness in seen:
             verdict = Cut.DUPLICATE
         elif given >= limit:
@@ -74,5 +83,17 @@ def _likeness(contender: Contender) -> tuple[str, ...]:
     Deliberately narrow. Two facts that differ in one number, one name or one "not" are nearly one to an encoder, and
     the difference is what was asked for.
     """
-    said = words(contender.text)
-    return (contender.kind, contender.status, *([word for word in said if word not in FILLERS] or [contender.text]))
+    return (contender.kind, contender.status, *(_said(contender.text) or [contender.text]))
+
+
+def _only_asks(contender: Contender, asked: str) -> bool:
+    """Whether the contender is an earlier asking of the same question, in the same words."""
+    if contender.kind is not Kind.EPISODIC:
+        return False
+    said = _said(contender.text)
+    asks = contender.text.rstrip().endswith("?") or bool(said and said[0] in QUESTION_WORDS)
+    return asks and said == _said(asked)
+
+
+def _said(text: str) -> list[str]:
+    return [word for word in words(text) if word not in FILLERS]

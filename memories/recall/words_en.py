@@ -47,6 +47,13 @@ TIME_WORDS = frozenset(
 
 FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
 
+# How a question begins, with or without its mark.
+QUESTION_WORDS = frozenset(
+    """
+    what when where who whom whose which why how do does did is are was were can could should would will have has had
+    """.split()
+)
+
 # How a question that wants a time begins.
 ASKS_WHEN = re.compile(r"\s*(?:when|how long|(?:what|which) (?:date|day|month|year)|what time)\b", re.IGNORECASE)
 
