@@ -69,7 +69,8 @@ def quantize(vector: Floats) -> bytes:
 
 def dequantize(stored: bytes) -> Floats:
     """One stored vector as float32, (dimensions,)."""
-    return (np.frombuffer(stored, _STORED_VECTOR) / np.float32(VECTOR_SCALE)).astype(np.float32)
+    vector: Floats = dequantize_many([stored])[0]
+    return vector
 
 
 def dequantize_many(stored: Sequence[bytes], dimensions: int = EMBEDDING_DIMENSIONS) -> Floats:

@@ -7,8 +7,10 @@ open connection is noticed before each search, and counts as missing.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ class Part:
     def __init__(self, path: Path, encoder: str) -> None:
         """Open the file. Raises FileNotFoundError if it is missing or not usable, sqlite3.Error if it is damaged."""
         self.path = path
+        self._encoder = encoder
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._closed = False
@@ -63,7 +66,7 @@ class Part:
     def search(self, terms: Sequence[str]) -> tuple[Snapshot, LexicalHits]:
         """The vectors as they are now, and the rows that hold any of `terms` with their BM25 (positive).
 
-        Raises PartClosed, sqlite3.Error.
+        Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
         """
         with self._lock:
             if self._closed:
@@ -72,6 +75,10 @@ class Part:
             try:
                 self._snapshot = read(self._connection, self._snapshot)
                 return self._snapshot, self._lexical(terms) if self._snapshot.rows else _NOTHING
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
+                    raise FileNotFoundError(self.path) from error
+                raise
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("COMMIT")
@@ -95,8 +102,9 @@ class Part:
 
 def match_expression(terms: Sequence[str]) -> str:
     """An FTS5 query for any of `terms`, each quoted: nothing in a term is syntax."""
-    quoted = ('"{}"'.format(term.replace('"', '""')) for term in dict.fromkeys(terms) if term.strip())
-    return " OR ".join(list(quoted)[:MAX_TERMS])
+    plain = (term.replace("\x00", " ") for term in dict.fromkeys(terms))
+    quoted = ('"{}"'.format(term.replace('"', '""')) for term in plain if any(map(str.isalnum, term)))
+    return " OR ".join(islice(quoted, MAX_TERMS))
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -1,0 +1,250 @@
+"""What every search plane promises. A plane's tests subclass PlaneContract and say how to make one.
+
+Nothing here names a plane; what is true of one plane alone is in that plane's own tests.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from memories.search.base import PartMissing, SearchPlane, StoredState, Tombstone
+from memories.types import Kind, Owner, SearchDocument, Status
+from tenants.principal import Principal
+from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
+
+BRISTOL = "Lives in Bristol near the harbour"
+
+
+class PlaneContract(ABC):
+    """Each test gets `plane` (empty) and `ada`, whose own, tenant's and global parts exist and are empty."""
+
+    @pytest.fixture
+    @abstractmethod
+    def plane(self) -> SearchPlane:
+        """An empty plane of its own."""
+
+    @pytest.fixture
+    def ada(self, plane: SearchPlane) -> Principal:
+        ada = somebody()
+        for owner in (own(ada), shared(ada), GLOBAL):
+            plane.rebuild(owner, [])
+        return ada
+
+    def searchable(self, plane: SearchPlane, owner: Owner, text: str = BRISTOL, **changes: object) -> SearchDocument:
+        """A document of `owner`, stored."""
+        stored = document(owner, text, **changes)
+        plane.upsert([stored])
+        return stored
+
+    # Finding
+
+    def test_a_document_is_found_by_its_words(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada))
+        (hit,) = plane.candidates(ada, question("the harbour", meaning=False)).hits
+        assert (hit.id, hit.kind) == (fact.id, Kind.SEMANTIC)
+        assert hit.lexical is not None and hit.lexical > 0
+
+    def test_words_match_by_their_stem(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), "Collects antique clocks")
+        assert ids(plane.candidates(ada, question("collecting a clock", meaning=False)).hits) == {fact.id}
+
+    def test_a_document_is_found_by_its_meaning(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), "Peanuts make my throat swell")
+        (hit,) = plane.candidates(ada, question("any allergies?")).hits
+        assert (hit.id, hit.lexical) == (fact.id, None)
+        assert hit.dense is not None and 0.1 < hit.dense < 1.0
+
+    def test_each_leg_of_each_kind_is_bounded(self, plane: SearchPlane, ada: Principal) -> None:
+        for kind in (Kind.SEMANTIC, Kind.PROCEDURAL):
+            plane.upsert([document(own(ada), f"harbour walk {number}", kind=kind) for number in range(6)])
+        found = plane.candidates(ada, question("harbour", meaning=False, per_leg=4)).hits
+        assert sorted(hit.kind for hit in found) == [Kind.PROCEDURAL] * 4 + [Kind.SEMANTIC] * 4
+
+    def test_the_best_of_a_leg_are_kept(self, plane: SearchPlane, ada: Principal) -> None:
+        plane.upsert([document(own(ada), f"Something else entirely, number {number}") for number in range(20)])
+        fact = self.searchable(plane, own(ada))
+        assert fact.id in ids(plane.candidates(ada, question("Where is Bristol's harbour?", per_leg=1)).hits)
+
+    def test_only_the_kinds_that_were_asked_for_come_back(self, plane: SearchPlane, ada: Principal) -> None:
+        self.searchable(plane, own(ada), kind=Kind.EPISODIC)
+        fact = self.searchable(plane, own(ada))
+        assert ids(plane.candidates(ada, question(BRISTOL, kinds=(Kind.SEMANTIC,))).hits) == {fact.id}
+
+    def test_an_empty_part_answers_with_nothing(self, plane: SearchPlane, ada: Principal) -> None:
+        answer = plane.candidates(ada, question(BRISTOL))
+        assert (answer.hits, answer.incomplete) == ((), ())
+
+    @pytest.mark.parametrize(
+        "terms",
+        [
+            pytest.param(('"', "harbour"), id="quote"),
+            pytest.param(("harbour OR", "NOT", "harbour"), id="operators"),
+            pytest.param(("NEAR(harbour, 2)",), id="near"),
+            pytest.param(("harb*",), id="star"),
+            pytest.param(("text:harbour", "-harbour", "^harbour"), id="columns and signs"),
+            pytest.param(("", " ", "\x00"), id="nothing"),
+            pytest.param(tuple(f"word{number}" for number in range(2_000)), id="two thousand"),
+        ],
+    )
+    def test_no_term_is_syntax(self, plane: SearchPlane, ada: Principal, terms: tuple[str, ...]) -> None:
+        self.searchable(plane, own(ada))
+        answer = plane.candidates(ada, question("", meaning=False, terms=terms))
+        assert len(answer.hits) <= 1
+
+    # Versions
+
+    def test_a_newer_version_replaces_the_words(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.searchable(plane, own(ada))
+        plane.upsert([replace(document(own(ada), "Lives in Edinburgh"), id=old.id, version=2)])
+        assert not plane.candidates(ada, question("harbour", meaning=False)).hits
+        assert ids(plane.candidates(ada, question("Edinburgh", meaning=False)).hits) == {old.id}
+
+    @pytest.mark.parametrize("late", [1, 2], ids=["lower", "equal"])
+    def test_a_version_that_is_not_newer_changes_nothing(self, plane: SearchPlane, ada: Principal, late: int) -> None:
+        new = self.searchable(plane, own(ada), version=2)
+        plane.upsert([replace(document(own(ada), "Lives in Leeds"), id=new.id, version=late)])
+        assert not plane.candidates(ada, question("Leeds", meaning=False)).hits
+        assert list(plane.stored(own(ada))) == [StoredState(Kind.SEMANTIC, new.id, 2, Status.ACTIVE)]
+
+    def test_a_deleted_document_is_gone(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada))
+        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, fact.id, 2)])
+        assert not plane.candidates(ada, question(BRISTOL)).hits
+        assert not list(plane.stored(own(ada)))
+
+    def test_a_late_older_write_does_not_bring_a_deleted_document_back(
+        self, plane: SearchPlane, ada: Principal
+    ) -> None:
+        fact = self.searchable(plane, own(ada), version=3)
+        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, fact.id, 4)])
+        plane.upsert([fact, replace(fact, version=4)])
+        assert not plane.candidates(ada, question(BRISTOL)).hits
+
+    def test_a_deletion_that_overtakes_its_write_wins(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = document(own(ada), BRISTOL)
+        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, fact.id, 2)])
+        plane.upsert([fact])
+        assert not list(plane.stored(own(ada)))
+
+    def test_a_late_deletion_of_an_older_version_is_ignored(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), version=5)
+        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, fact.id, 4)])
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
+
+    # States, scopes
+
+    def test_superseded_documents_come_back_only_if_asked_for(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.searchable(plane, own(ada), status=Status.SUPERSEDED)
+        assert not plane.candidates(ada, question(BRISTOL)).hits
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits) == {old.id}
+
+    def test_stale_documents_are_still_found(self, plane: SearchPlane, ada: Principal) -> None:
+        stale = self.searchable(plane, own(ada), status=Status.STALE)
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {stale.id}
+
+    def test_an_evicted_document_leaves_the_plane(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada))
+        plane.upsert([replace(fact, version=2, status=Status.EVICTED)])
+        assert not plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits
+
+    def test_what_belongs_to_a_task_is_found_in_that_task_alone(self, plane: SearchPlane, ada: Principal) -> None:
+        always = self.searchable(plane, own(ada))
+        in_task = self.searchable(plane, own(ada), task="moving")
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {always.id}
+        assert ids(plane.candidates(ada, question(BRISTOL, task="moving")).hits) == {always.id, in_task.id}
+        assert ids(plane.candidates(ada, question(BRISTOL, task="other")).hits) == {always.id}
+
+    # Isolation
+
+    def test_a_member_finds_their_own_their_tenants_and_global_documents(
+        self, plane: SearchPlane, ada: Principal
+    ) -> None:
+        mine, ours, everybodys = (self.searchable(plane, owner) for owner in (own(ada), shared(ada), GLOBAL))
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {mine.id, ours.id, everybodys.id}
+
+    def test_another_member_of_the_tenant_finds_nothing_of_mine(self, plane: SearchPlane, ada: Principal) -> None:
+        self.searchable(plane, own(ada))
+        ours = self.searchable(plane, shared(ada))
+        bob = somebody(ada.tenant_id)
+        plane.rebuild(own(bob), [])
+        assert ids(plane.candidates(bob, question(BRISTOL, include_superseded=True)).hits) == {ours.id}
+
+    def test_another_tenant_finds_nothing_of_ours(self, plane: SearchPlane, ada: Principal) -> None:
+        self.searchable(plane, own(ada))
+        self.searchable(plane, shared(ada))
+        eve = somebody()
+        plane.rebuild(own(eve), [])
+        assert not plane.candidates(eve, question(BRISTOL, include_superseded=True)).hits
+
+    def test_the_same_user_in_another_tenant_is_another_owner(self, plane: SearchPlane, ada: Principal) -> None:
+        self.searchable(plane, own(ada))
+        elsewhere = replace(ada, tenant_id=uuid4())
+        plane.rebuild(own(elsewhere), [])
+        assert not plane.candidates(elsewhere, question(BRISTOL)).hits
+
+    def test_nothing_that_others_store_moves_a_score(self, plane: SearchPlane, ada: Principal) -> None:
+        plane.upsert([document(own(ada), text) for text in (BRISTOL, "A harbour cruise", "Bristol, again")])
+        before = {hit.id: hit for hit in plane.candidates(ada, question("harbour in Bristol")).hits}
+        for stranger in (somebody(ada.tenant_id), somebody()):
+            plane.rebuild(own(stranger), [document(own(stranger), BRISTOL) for _ in range(50)])
+        after = {hit.id: hit for hit in plane.candidates(ada, question("harbour in Bristol")).hits}
+        assert after == before
+
+    # Parts
+
+    def test_a_part_that_is_missing_says_so(self, plane: SearchPlane, ada: Principal) -> None:
+        bob = somebody(ada.tenant_id)
+        ours = self.searchable(plane, shared(ada))
+        answer = plane.candidates(bob, question(BRISTOL))
+        assert answer.incomplete in ((), (own(bob),))  # a plane may hold all owners in one place
+        assert ids(answer.hits) == {ours.id}
+
+    def test_a_rebuild_makes_the_part_hold_exactly_what_it_is_given(self, plane: SearchPlane, ada: Principal) -> None:
+        self.searchable(plane, own(ada), "To be gone")
+        kept = self.searchable(plane, own(ada))
+        added = document(own(ada), "Newly added")
+        assert plane.rebuild(own(ada), iter([kept, added])) == 2
+        assert {state.id for state in plane.stored(own(ada))} == {kept.id, added.id}
+        assert not plane.candidates(ada, question("gone", meaning=False)).hits
+
+    def test_a_rebuild_keeps_the_versions_of_what_it_removed(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), version=3)
+        plane.rebuild(own(ada), [])
+        plane.upsert([fact])
+        assert not list(plane.stored(own(ada)))
+
+    def test_a_rebuild_that_fails_changes_nothing(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada))
+
+        def breaking() -> object:
+            yield document(own(ada), "Half of it")
+            raise RuntimeError("the database went away")
+
+        with pytest.raises(RuntimeError):
+            plane.rebuild(own(ada), breaking())  # type: ignore[arg-type]  # a generator that breaks
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
+
+    def test_an_erased_owner_leaves_nothing_and_others_stay(self, plane: SearchPlane, ada: Principal) -> None:
+        bob = somebody(ada.tenant_id)
+        plane.rebuild(own(bob), [])
+        self.searchable(plane, own(bob))
+        mine = self.searchable(plane, own(ada))
+        plane.erase_owner(own(bob))
+        assert own(bob) not in plane.owners()
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {mine.id}
+        with suppress(PartMissing):
+            assert not list(plane.stored(own(bob)))
+
+    def test_a_plane_knows_its_owners(self, plane: SearchPlane, ada: Principal) -> None:
+        for owner in (own(ada), shared(ada), GLOBAL):
+            self.searchable(plane, owner)
+        assert set(plane.owners()) == {own(ada), shared(ada), GLOBAL}
+
+    def test_a_plane_that_works_is_healthy(self, plane: SearchPlane) -> None:
+        health = plane.health()
+        assert (health.plane, health.ok, health.detail) == (plane.name, True, "")

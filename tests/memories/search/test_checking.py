@@ -1,0 +1,77 @@
+"""Comparing plane and database: each way to differ is found, and mended from the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memories.models import Fact
+from memories.search import outbox, search_plane
+from memories.search.base import Tombstone
+from memories.search.checking import Problem, check, owners, rebuild
+from memories.search.embedded.paths import path_of
+from memories.services.facts import remember_fact
+from memories.types import Kind, Owner, Status
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(principal: Principal) -> Owner:
+    """Ada, with one fact that is indexed."""
+    remember_fact(principal, text="Lives in Bristol")
+    outbox.drain()
+    return Owner(principal.tenant_id, principal.user_id)
+
+
+def problems(owner: Owner) -> list[Problem]:
+    return [difference.problem for difference in check(owner).differences]
+
+
+def test_a_drained_owner_agrees(ada: Owner) -> None:
+    report = check(ada)
+    assert (report.ok, report.rows, report.waiting) == (True, 1, 0)
+    assert ada in owners()
+
+
+def test_what_still_waits_is_no_difference(ada: Owner, principal: Principal) -> None:
+    remember_fact(principal, text="Keeps bees")
+    report = check(ada)
+    assert (report.ok, report.rows, report.waiting) == (True, 2, 1)
+
+
+def test_a_row_that_the_plane_lost_is_found(ada: Owner) -> None:
+    fact = Fact.objects.get()
+    search_plane().delete(ada, [Tombstone(Kind.SEMANTIC, fact.pk, 99)])
+    assert problems(ada) == [Problem.NOT_INDEXED]
+
+
+def test_a_row_that_the_database_lost_is_found(ada: Owner) -> None:
+    Fact.objects.all().delete()
+    assert problems(ada) == [Problem.NOT_IN_DATABASE]
+
+
+def test_another_version_or_status_is_found(ada: Owner) -> None:
+    Fact.objects.update(version=2)
+    assert problems(ada) == [Problem.OTHER_VERSION]
+    Fact.objects.update(version=1, status=Status.STALE)
+    assert problems(ada) == [Problem.OTHER_STATUS]
+
+
+def test_a_missing_part_is_found(ada: Owner, index_dir: Path) -> None:
+    path_of(index_dir, ada).unlink()
+    assert problems(ada) == [Problem.PART_MISSING]
+
+
+def test_an_owner_without_memories_needs_no_part(other_member: Principal) -> None:
+    assert check(Owner(other_member.tenant_id, other_member.user_id)).ok
+
+
+def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir: Path) -> None:
+    remember_fact(principal, text="Keeps bees")
+    path_of(index_dir, ada).write_bytes(b"nonsense, and enough of it to be read as a header" * 4)
+    assert problems(ada) == [Problem.PART_MISSING]
+    assert rebuild(ada) == 2
+    assert (check(ada).ok, outbox.backlog()) == (True, 0)
