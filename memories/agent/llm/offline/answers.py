@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from memories.agent.llm.offline.records import Done, Memory, distinct
 from memories.agent.llm.offline.text import phrases
-from memories.agent.llm.offline.vocabulary import QUESTION
+from memories.agent.llm.offline.vocabulary import PEOPLE, QUESTION
 from memories.agent.llm.offline.words import content_words, shared_words
 from memories.agent.llm.sentences import erased
 from memories.types import Kind
@@ -37,6 +37,10 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 
+# "Where do I live?" asks of the one who asks; "Her sister lives in Leeds" tells of somebody else.
+_OF_ME = re.compile(r"\b(?:do|did|am|was|have|can|should) i\b|\bmy\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(rf"(?:(?:her|his|their|my|our) )?(?:{'|'.join(sorted(PEOPLE))})\b", re.IGNORECASE)
+
 # A memory answers if it holds more than this share of the question's words; others are called the closest there is.
 TELLING_SHARE = 0.5
 
@@ -46,9 +50,11 @@ UNKNOWN = "I do not know: there is nothing about that in your memory."
 
 def answer(question: str, memories: Sequence[Memory]) -> str:
     """What memory says to `question`, most relevant first; current facts lead, unless it asks for the past."""
-    asked = content_words(question)
+    past = asks_for_the_past(question)
+    asked = (content_words(_PAST.sub(" ", question)) if past else frozenset()) or content_words(question)
     candidates = [memory for memory in memories if not _only_asks(memory)]
-    ranked = _ranked(asked, candidates, past=asks_for_the_past(question))
+    of_me = bool(_OF_ME.search(question)) and not _names_people(question)
+    ranked = _ranked(asked, candidates, past=past, of_me=of_me)
     telling = [memory for memory in ranked if _share(asked, memory) > TELLING_SHARE]
     if not telling:
         return f"{UNSURE} {_told(ranked[0])}" if ranked else UNKNOWN
@@ -78,11 +84,21 @@ def asks_for_the_past(question: str) -> bool:
     return bool(_PAST.search(question))
 
 
-def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool) -> list[Memory]:
-    """Best first: the words of the question that it holds, then facts of the time asked for, then as recalled."""
+def _names_people(question: str) -> bool:
+    return not PEOPLE.isdisjoint(re.findall(r"[a-z]+", question.casefold()))
 
-    def rank(place: int, memory: Memory) -> tuple[float, bool, int]:
-        return (-_share(asked, memory), not (memory.settled and memory.current is not past), place)
+
+def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool, of_me: bool) -> list[Memory]:
+    """Best first: the words of the question that it holds, facts of the time and of whom it asks, then as recalled.
+
+    Of what is over, the latest comes first.
+    """
+
+    def rank(place: int, memory: Memory) -> tuple[float, bool, bool, float, int]:
+        fitting = memory.settled and memory.current is not past
+        of_others = of_me and memory.settled and bool(_OF_OTHERS.match(memory.text))
+        ended = memory.until.timestamp() if past and memory.until else 0.0
+        return (-_share(asked, memory), not fitting, of_others, -ended, place)
 
     placed = sorted(enumerate(distinct(memories)), key=lambda entry: rank(*entry))
     return [memory for _, memory in placed]

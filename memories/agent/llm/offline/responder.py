@@ -34,6 +34,10 @@ _ABOUT = re.compile(
 _LONGEST_QUERY = 300
 _GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^?]{0,30}$", re.IGNORECASE)
 _THANKS = re.compile(r"(?:thanks|thank you|cheers|great|ok|okay|perfect|nice)\b[^?]{0,30}$", re.IGNORECASE)
+_OF_ITSELF = re.compile(r"(?:who|what) are you\b|what can you do\b|how do you work\b|help$", re.IGNORECASE)
+_ALL_IT_KNOWS = re.compile(
+    r"(?:what|tell me (?:what|everything|all)) (?:do )?you (?:know|remember)(?: about me)?[?.!]*$", re.IGNORECASE
+)
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 KEPT = (
@@ -44,6 +48,7 @@ ALL_OF_IT = (
     "I do not erase everything at once. On the page “What I remember” you can export all of it and forget each memory; "
     "a whole conversation is forgotten from its own menu."
 )
+ALL_I_KNOW = "All that I know of you is on the page “What I remember”; ask me about one thing and I look it up."
 NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
 
 
@@ -95,7 +100,7 @@ def _say(turn: Turn, reading: Reading) -> str:
     if reading.forget is not None and not turn.calls("forget_memory"):
         parts.append(_not_forgotten(reading.forget, turn.memories))
     if reading.question:
-        parts.append(answers.answer(reading.question, turn.memories))
+        parts.append(_answer(reading.question, turn.memories))
     if parts:
         return "\n\n".join(parts)
     if _GREETING.match(turn.text.strip()):
@@ -103,6 +108,13 @@ def _say(turn: Turn, reading: Reading) -> str:
     if _THANKS.match(turn.text.strip()):
         return "You are welcome."
     return KEPT
+
+
+def _answer(question: str, memories: Sequence[Memory]) -> str:
+    """What memory says, unless the question is about the responder."""
+    if _OF_ITSELF.match(question):
+        return KEPT
+    return ALL_I_KNOW if _ALL_IT_KNOWS.match(question) else answers.answer(question, memories)
 
 
 def _write(statement: Statement, memories: Sequence[Memory]) -> ToolCall:

@@ -13,13 +13,15 @@ _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„"
 _ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:,|;)?\s+(?:and|but)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've)\b)|;\s+", re.IGNORECASE)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
+# Only before what somebody says of themselves: "im Sommer" is German.
+_IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|pescatarian|diabetic|married|retired)\b)")
 _LONGEST_ABBREVIATION = 6
 _LONGEST_SLUG = 60
 
 
 def plain(text: str) -> str:
     """Straight quotes and apostrophes, so that the rules need only one form."""
-    return text.translate(_STRAIGHT).strip()
+    return _IM.sub("i'm", text.translate(_STRAIGHT).strip())
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from memories.agent import prompt
 from memories.agent.llm.base import ChatMessage, Finished, Text, ToolCall
 from memories.agent.llm.offline import OfflineResponder
 from memories.agent.llm.offline.answers import UNKNOWN
-from memories.agent.llm.offline.responder import ALL_OF_IT, KEPT, NOTHING_TO_FORGET
+from memories.agent.llm.offline.responder import ALL_I_KNOW, ALL_OF_IT, KEPT, NOTHING_TO_FORGET
 from memories.agent.tool_schemas import SCHEMAS
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tests.memories.agent.conftest import recalled
@@ -105,6 +106,31 @@ def test_the_past_is_looked_up_with_what_was_replaced() -> None:
     found = json.loads(prompt.render_recall(Recall(UUID(int=1), "", (EDINBURGH, old), False, 1.0)))
     _, text = respond(conversation("Where did I live before?", EDINBURGH, done=[(*calls[0], found)]))
     assert "No longer current, believed: “Lives in Bristol”" in text
+
+
+def test_of_what_is_over_the_latest_leads() -> None:
+    def ended(city: str, year: int) -> Recalled:
+        return recalled(f"Lives in {city}", status=Status.SUPERSEDED, until=datetime(year, 1, 1, tzinfo=UTC))
+
+    found = (ended("London", 2025), EDINBURGH, ended("Bristol", 2026))
+    answered = json.loads(prompt.render_recall(Recall(UUID(int=1), "", found, False, 1.0)))
+    asked = "Where did I live before?"
+    looked_up = ("recall_memory", {"query": asked, "include_superseded": True}, answered)
+    _, text = respond(conversation(asked, done=[looked_up]))
+    assert text.startswith("No longer current, believed until 1 January 2026: “Lives in Bristol”")
+
+
+def test_who_asks_of_themselves_hears_of_themselves_first() -> None:
+    sister = recalled("Her sister lives in Leeds")
+    assert "“Lives in Edinburgh”" in answer("Where do I live?", sister, EDINBURGH).splitlines()[0]
+    assert "“Her sister" in answer("Where does my sister live?", EDINBURGH, sister).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("who are you?", KEPT), ("What can you do?", KEPT), ("what do you know about me?", ALL_I_KNOW)]
+)
+def test_a_question_about_itself_quotes_no_memory(asked: str, told: str) -> None:
+    assert answer(asked, EDINBURGH) == told
 
 
 def test_a_statement_becomes_a_call_and_then_a_confirmation() -> None:

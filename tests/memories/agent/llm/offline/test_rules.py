@@ -55,6 +55,7 @@ STORED = {
     "My favorite food is ramen.": ["favourite_food: Favorite food is ramen"],
     "I prefer tea over coffee": ["Prefers tea over coffee"],
     "I'm allergic to peanuts": ["allergy_peanut: Allergic to peanuts"],
+    "im allergic to latex": ["allergy_latex: Allergic to latex"],
     "I am allergic to peanuts and cat hair.": [
         "allergy_peanut: Allergic to peanuts",
         "allergy_cat_hair: Allergic to cat hair",
@@ -121,6 +122,7 @@ SILENT = [
     "I'm a bit tired",
     "call me later",
     "I'm allergic to mornings",
+    "im Sommer wohne ich in Bern",
     "My favourite thing about you is that you listen.",
     "My car is a mess",
     "My point is that it's late",
