@@ -65,7 +65,7 @@ def full(index: Path) -> Iterator[None]:
         (index / "filler").write_bytes(bytes(12 * 1024))
         yield
     finally:
-        subprocess.run(["umount", os.fspath(index)], check=True)  # noqa: S603, S607
+        subprocess.run(["umount", "--lazy", os.fspath(index)], check=True)  # noqa: S603, S607
 
 
 @contextmanager
