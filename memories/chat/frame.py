@@ -26,10 +26,16 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "",
         "membership": membership,
         "memberships": SimpleLazyObject(lambda: _memberships(request)),
-        "opens_admin": membership is not None and (membership.role != Role.MEMBER or membership.user.is_staff),
+        "opens_admin": _opens_admin(request, membership),
         "offline": chat_model().offline,
         "search_down": membership is not None and not search_plane().health().ok,
     }
+
+
+def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:
+    """The platform's own staff may belong to no tenant."""
+    user = getattr(request, "user", None)
+    return (isinstance(user, User) and user.is_staff) or (membership is not None and membership.role != Role.MEMBER)
 
 
 def _memberships(request: HttpRequest) -> Sequence[Membership]:

@@ -92,7 +92,7 @@ def ending(link: ChainLink) -> str:
     if link.status in CURRENT:
         return ""
     if link.retracted or link.contradiction is Contradiction.HARSH:
-        return "It had been wrong." if link.superseded_by else "It had been wrong, and nothing took its place."
+        return "It was wrong." if link.superseded_by else "It was wrong, and nothing took its place."
     return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
 
 

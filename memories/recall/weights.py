@@ -1,8 +1,8 @@
 """The weights of the recall recipe, frozen.
 
-They were tuned once on four LoCoMo conversations and one persona, then run once on others (docs/recall.md). The
-optimum is flat: any of them times 0.6 to 1.5 moves recall@10 by less than .01 on conversations. Do not tune them on a
-benchmark.
+They were tuned once on four LoCoMo conversations and one persona, then run once on others
+(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any of them times 0.6 to 1.5 moves recall@10 by less than .01
+on conversations. Do not tune them on a benchmark.
 """
 
 from __future__ import annotations

@@ -11,4 +11,5 @@ from tenants.admin.user import UserAdmin
 
 __all__ = ["ApiTokenAdmin", "AuditEventAdmin", "MembershipAdmin", "TenantAdmin", "UserAdmin"]
 
+admin.site.site_header = admin.site.site_title = "memoryhub"
 admin.site.unregister(Group)  # rights come from roles; a group would promise what it does not give

@@ -16,7 +16,7 @@ from memories.types import Kind, WriteResult
 
 
 class NewTurn(StrictSerializer):
-    """What the user says. With a `turn_id`, sending the same again adds nothing and gives the same answer."""
+    """What the user says. With a `turn_id`, sending the same again adds nothing and gives the same words."""
 
     message = Text(limit=MAX_MESSAGE_CHARACTERS)
     turn_id = Identifier(default=None, help_text="Chosen by the caller, new for each turn.")

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         with console.capture() as printed:
             console.print(logins())
             console.print(f"The password of each is [bold]{PASSWORD}[/].\n")
-            console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/")
+            console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/schema/")
         self.stdout.write(printed.get(), ending="")
 
 

@@ -40,7 +40,7 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
 def test_a_correction_says_that_it_had_been_wrong(principal: Principal) -> None:
     wrong = remember_fact(principal, text="Is a vegan").memory_id
     correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Is a vegetarian")
-    assert states_of(principal, Kind.SEMANTIC, wrong)[-1].ending == "It had been wrong."
+    assert states_of(principal, Kind.SEMANTIC, wrong)[-1].ending == "It was wrong."
 
 
 def test_what_was_retired_has_no_successor(principal: Principal) -> None:

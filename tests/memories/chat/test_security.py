@@ -89,6 +89,13 @@ def test_a_user_of_no_tenant_is_told_so(client: Client) -> None:
     client.force_login(User.objects.create_user("lonely", password="x"))
     response = client.get(reverse("chat:new"))
     assert (response.status_code, b"belong to no organisation" in response.content) == (403, True)
+    assert b"Back to the chat" not in response.content  # it would lead here again
+
+
+def test_the_operator_of_the_platform_is_led_to_the_admin(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("operator", password="x"))
+    page = client.get(reverse("chat:new"))
+    assert (page.status_code, b"Open the admin" in page.content) == (403, True)
 
 
 def test_a_form_goes_on_to_this_site_only(ada: Client, life: Life) -> None:
