@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -56,16 +57,20 @@ def read_only(index: Path) -> Iterator[None]:
 @contextmanager
 def full(index: Path) -> Iterator[None]:
     """The folder lies on a disk without any room, where this process may mount one."""
-    shutil.rmtree(index)
-    index.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", os.fspath(index)]
+    # Outside of pytest's folders: a run that is killed here leaves a mount that no later run could clear away.
+    disk = Path(tempfile.mkdtemp(prefix="memoryhub-full-"))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", os.fspath(disk)]
     if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:  # noqa: S603
         pytest.skip("this process may not mount a small disk")
+    shutil.rmtree(index)
+    index.symlink_to(disk)
     try:
-        (index / "filler").write_bytes(bytes(12 * 1024))
+        (disk / "filler").write_bytes(bytes(12 * 1024))
         yield
     finally:
-        subprocess.run(["umount", "--lazy", os.fspath(index)], check=True)  # noqa: S603, S607
+        index.unlink()
+        subprocess.run(["umount", "--lazy", os.fspath(disk)], check=True)  # noqa: S603, S607
+        disk.rmdir()
 
 
 @contextmanager

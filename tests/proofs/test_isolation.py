@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -46,8 +47,9 @@ API_ATTEMPTS: list[tuple[str, str, dict[str, object]]] = [
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def world(db: None, caplog: pytest.LogCaptureFixture) -> World:
     """Every owner with some memories, all of them searchable."""
+    caplog.set_level(logging.ERROR, "django.request")  # refusals are what is asked for here
     world = World(random.Random(SEED))
     for _ in range(FIRST_MEMORIES):
         for resident in world.residents:
