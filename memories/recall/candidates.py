@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models.expressions import Combinable
 
 from memories.constants import CANDIDATES_PER_LEG, TAIL_LIMIT
 from memories.embedding import Floats
@@ -132,17 +133,21 @@ def _add_from_database(found: Found, principal: Principal, request: Request, que
         if len(newest) > TAIL_LIMIT:
             whole = False
             newest = newest[:CANDIDATES_PER_LEG]
-            newest += _ids(rows.filter(_holds_a_word(kind, query)).order_by(_NEWEST[kind], "pk"), CANDIDATES_PER_LEG)
+            matching = rows.annotate(words=_words_held(kind, query)).filter(words__gt=0)
+            newest += _ids(matching.order_by("-words", _NEWEST[kind], "pk"), CANDIDATES_PER_LEG)
         found.ids[kind].update(newest)
     return whole
 
 
-def _holds_a_word(kind: Kind, query: Query) -> Q:
-    match = Q(pk__in=[])
+def _words_held(kind: Kind, query: Query) -> Combinable:
+    """How many of the question's words a row holds."""
+    held: Combinable = Value(0)
     for word in sorted(query.terms, key=len, reverse=True)[:MAX_WORDS_IN_DATABASE]:
+        holds = Q()
         for column in _SEARCHED[kind]:
-            match |= Q(**{f"{column}__icontains": word})
-    return match
+            holds |= Q(**{f"{column}__icontains": word})
+        held += Case(When(holds, then=1), default=0)
+    return held
 
 
 def _ids(rows: QuerySet[Any], count: int) -> list[UUID]:

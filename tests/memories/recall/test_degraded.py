@@ -1,0 +1,126 @@
+"""A plane that is lost or down costs quality, never an answer: the database serves, and says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memories.errors import SearchUnavailable
+from memories.models import OutboxEntry
+from memories.recall import candidates
+from memories.recall.pipeline import recall
+from memories.search.embedded.paths import path_of
+from memories.search.outbox import drain
+from memories.services.facts import remember_fact
+from memories.types import Owner
+from tenants.principal import Principal
+from tests.memories.recall.conftest import Say, texts
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def remembered(principal: Principal, say: Say) -> Principal:
+    """Ada, with a fact and thirty episodes, indexed."""
+    say(*(f"Bulb number {number} is broken" for number in range(30)))
+    remember_fact(principal, text="Lives in Edinburgh", key="home_city")
+    drain()
+    return principal
+
+
+@pytest.fixture
+def down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plane answers nobody."""
+
+    def refuse(*_: Any) -> None:
+        raise SearchUnavailable("down")
+
+    monkeypatch.setattr("memories.search.embedded.plane.EmbeddedPlane.candidates", refuse)
+
+
+def test_a_plane_that_is_down_is_said_and_stood_in_for(remembered: Principal, down: None) -> None:
+    answer = recall(remembered, "where do I live?")
+    assert answer.degraded
+    assert texts(answer)[0] == "Lives in Edinburgh"
+
+
+@pytest.fixture
+def large(remembered: Principal, monkeypatch: pytest.MonkeyPatch) -> Principal:
+    """Ada, with more memories than the database serves whole."""
+    monkeypatch.setattr(candidates, "TAIL_LIMIT", 5)
+    monkeypatch.setattr(candidates, "CANDIDATES_PER_LEG", 3)
+    return remembered
+
+
+def test_of_a_large_owner_the_words_and_the_newest_are_served(large: Principal, say: Say, down: None) -> None:
+    say("Is it raining?")
+    answer = recall(large, "Is bulb number 7 broken?", limit=30)
+    assert answer.degraded
+    assert texts(answer)[0] == "Bulb number 7 is broken"
+    assert {"Lives in Edinburgh", "Is it raining?"} < set(texts(answer))
+
+
+def test_a_fact_is_found_by_its_key(large: Principal, down: None) -> None:
+    for number in range(9):
+        remember_fact(large, text=f"Owns bulb {number}")
+    drain()
+    assert "Lives in Edinburgh" in texts(recall(large, "which city?"))
+
+
+def test_a_deleted_index_folder_is_stood_in_for_and_rebuilt(remembered: Principal, index_dir: Path) -> None:
+    shutil.rmtree(index_dir)
+    answer = recall(remembered, "where do I live?")
+    assert texts(answer)[0] == "Lives in Edinburgh"
+    assert not answer.degraded, "a small owner is served whole"
+    assert OutboxEntry.objects.count() == 1
+    drain()
+    assert path_of(index_dir, Owner(remembered.tenant_id, remembered.user_id)).exists()
+    assert len(recall(remembered, "broken bulb", limit=40).items) == 31
+
+
+def test_a_deleted_file_of_a_large_owner_is_never_silent(large: Principal, index_dir: Path) -> None:
+    path_of(index_dir, Owner(large.tenant_id, large.user_id)).unlink()
+    assert recall(large, "where do I live?").degraded
+    drain()
+    assert not recall(large, "where do I live?").degraded
+
+
+def test_a_corrupt_file_is_stood_in_for_and_rebuilt(remembered: Principal, index_dir: Path) -> None:
+    path = path_of(index_dir, Owner(remembered.tenant_id, remembered.user_id))
+    path.write_bytes(b"\xff" * 8_192)
+    assert texts(recall(remembered, "where do I live?"))[0] == "Lives in Edinburgh"
+    drain()
+    assert path.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_an_index_folder_that_cannot_be_used_never_fails_a_recall(
+    principal: Principal, say: Say, index_dir: Path
+) -> None:
+    index_dir.write_text("a file in its place")
+    say("The hub blinks red")
+    assert drain().failed > 0
+    answer = recall(principal, "what blinks?")
+    assert (texts(answer), answer.degraded) == (["The hub blinks red"], True)
+    index_dir.unlink()
+    OutboxEntry.objects.update(available_at=OutboxEntry.objects.get().created_at)
+    assert drain().failed == 0
+    assert not recall(principal, "what blinks?").degraded
+
+
+def test_nobody_new_is_ever_degraded(principal: Principal, index_dir: Path) -> None:
+    assert not recall(principal, "hello?").degraded
+    assert index_dir.exists(), "their empty parts are made at once"
+
+
+def test_a_long_tail_is_scored_even_where_it_is_not_encoded(
+    principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.recall.tail.MAX_ENCODED", 2)
+    say(*(f"Bulb number {number} is broken" for number in range(10)))
+    answer = recall(principal, "broken bulb", limit=20)
+    assert len(answer.items) == 10
+    assert sum(item.signals["cosine"] > 0 for item in answer.items) == 2
+    assert all(item.signals["coverage"] > 0.9 for item in answer.items)

@@ -1,0 +1,81 @@
+"""Late interaction on a vocabulary of six pieces: coverage by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memories.recall.late_interaction import MAX_QUERY_PIECES, Coverage, coverage, pack
+
+# Piece 0 is no piece; 1, 2, 3 stand at right angles; 4 is near 1 (cosine .8); 5 points away from 1.
+DIRECTIONS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.8, 0.6, 0], [-1, 0, 0]], np.float32)
+WEIGHTS = np.array([0, 1, 1, 4, 1, 1], np.float32)
+ALONE = [-1, -1, -1, -1, 0, -1, -1, -1, -1]
+
+
+def covered(texts: Sequence[Sequence[int]], neighbours: Sequence[Sequence[int]], query: Sequence[int]) -> Coverage:
+    stored = [np.array(text, "<u2").tobytes() for text in texts]
+    return coverage(pack(stored), np.array(neighbours), pieces(query), DIRECTIONS, WEIGHTS)
+
+
+def pieces(ids: Sequence[int]) -> NDArray[np.uint16]:
+    return np.array(ids, np.uint16)
+
+
+def test_a_text_with_all_pieces_covers_the_query() -> None:
+    assert covered([[2, 1]], [ALONE], [1, 2]).own == pytest.approx([1.0])
+
+
+def test_a_related_piece_covers_by_its_squared_cosine() -> None:
+    assert covered([[4]], [ALONE], [1]).own == pytest.approx([0.64])
+
+
+def test_an_opposite_piece_covers_nothing() -> None:
+    assert covered([[5]], [ALONE], [1]).own == pytest.approx([0.0])
+
+
+def test_a_rare_piece_counts_by_the_root_of_its_length() -> None:
+    assert covered([[3]], [ALONE], [1, 3]).own == pytest.approx([2 / 3])
+
+
+def test_a_piece_that_is_repeated_counts_once() -> None:
+    assert covered([[1, 1, 1]], [ALONE], [1, 1, 2]).own == pytest.approx([0.5])
+
+
+def test_windows_add_what_the_turns_around_say() -> None:
+    texts = [[1], [2], [3], [5]]
+    # Item 2 has text 1 just before it, text 0 two before, and text 3 three after.
+    neighbours = [[-1, -1, 0, 1, 2, -1, -1, 3, -1]]
+    window = covered(texts, neighbours, [1, 2, 3])
+    assert window.own == pytest.approx([0.5])
+    assert window.before == pytest.approx([1.0])
+    assert window.previous == pytest.approx([0.25])
+    assert covered(texts, [[-1, -1, -1, -1, 2, -1, -1, 0, -1]], [1, 3]).around == pytest.approx([1.0])
+
+
+def test_a_text_further_than_two_before_is_not_in_the_window_before() -> None:
+    window = covered([[1], [2]], [[-1, 0, -1, -1, 1, -1, -1, -1, -1]], [1, 2])
+    assert window.before == pytest.approx([0.5])
+    assert window.around == pytest.approx([1.0])
+
+
+def test_empty_texts_queries_and_pools_cover_nothing() -> None:
+    assert covered([[]], [ALONE], [1]).own == pytest.approx([0.0])
+    assert covered([[1]], [ALONE], []).around == pytest.approx([0.0])
+    assert covered([], np.zeros((0, 9), int).tolist() or [], [1]).own.shape == (0,)
+
+
+def test_a_long_query_is_cut_to_its_first_pieces() -> None:
+    directions = np.eye(200, dtype=np.float32)
+    texts = pack([np.arange(MAX_QUERY_PIECES, dtype="<u2").tobytes()])
+    query = np.arange(200, dtype=np.uint16)
+    found = coverage(texts, np.array([ALONE]), query, directions, np.ones(200, np.float32))
+    assert found.own == pytest.approx([1.0])
+
+
+def test_marks_are_found_in_the_text_that_holds_them() -> None:
+    texts = pack([np.array(ids, "<u2").tobytes() for ids in ([1, 2], [], [3], [2, 3])])
+    assert texts.any_of(np.array([0, 0, 0, 1, 0, 0], np.bool_)).tolist() == [False, False, True, True]

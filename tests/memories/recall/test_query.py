@@ -1,0 +1,95 @@
+"""Parsing a question: what it is about, who and when it names, and that any text parses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memories.recall.query import MAX_CONTENT_WORDS, parse, words
+
+
+def test_content_words_are_what_is_left_of_a_question() -> None:
+    query = parse("What did I say about the red kite, and where is the kite?")
+    assert query.terms == ("say", "red", "kite")
+
+
+def test_speakers_are_named_and_taken_out() -> None:
+    query = parse("When did Caroline go to Melanie's party?", ["Caroline", "Melanie", "Nobody"])
+    assert query.named == {"Caroline", "Melanie"}
+    assert query.terms == ("go", "party")
+    assert query.meaning == "When did go to party?"
+
+
+def test_a_speaker_is_named_by_any_part_of_the_name() -> None:
+    assert parse("what did imani want", ["Imani Okafor", "Ben"]).named == {"Imani Okafor"}
+
+
+def test_naming_the_only_speaker_tells_nothing_apart() -> None:
+    query = parse("What is Ada's address?", ["Ada"])
+    assert (query.named, query.terms) == (frozenset(), ("address",))
+
+
+def test_a_name_that_is_a_common_word_names_nobody() -> None:
+    query = parse("what will happen?", ["Will", "Ben"])
+    assert (query.named, query.terms) == (frozenset(), ("happen",))
+
+
+def test_a_question_of_names_alone_keeps_its_words_for_the_encoder() -> None:
+    assert parse("Caroline?", ["Caroline"]).meaning == "Caroline?"
+
+
+@pytest.mark.parametrize(
+    ("text", "months", "years"),
+    [
+        pytest.param("What happened in May 2023?", {5}, {2023}, id="month and year"),
+        pytest.param("may I ask you to march on?", set(), set(), id="verbs"),
+        pytest.param("in MARCH or in april", {3, 4}, set(), id="two months"),
+        pytest.param("room 1234, 99 bottles, 20235", set(), set(), id="other numbers"),
+        pytest.param("born in 1987", set(), {1987}, id="last century"),
+    ],
+)
+def test_dates_that_are_named(text: str, months: set[int], years: set[int]) -> None:
+    query = parse(text)
+    assert query.months == months
+    assert query.years == years
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        pytest.param("When did we meet?", True, id="when"),
+        pytest.param("how long have I had it", True, id="how long"),
+        pytest.param("Which year was that?", True, id="which year"),
+        pytest.param("Whenever you like", False, id="whenever"),
+        pytest.param("Tell me when", False, id="in the middle"),
+    ],
+)
+def test_questions_for_a_time(text: str, *, asks: bool) -> None:
+    assert parse(text).asks_when is asks
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("Ada’s hub isn't", ["ada", "hub", "isnt"], id="apostrophes"),
+        pytest.param("don't_stop 3.5", ["dont", "stop", "3", "5"], id="underscore and point"),
+        pytest.param("Ünïcode Straße", ["ünïcode", "straße"], id="letters"),
+        pytest.param("🦆 … \u202e", [], id="nothing to read"),
+    ],
+)
+def test_words_of_a_text(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@given(st.text(max_size=400), st.lists(st.text(max_size=20), max_size=4))
+def test_any_text_parses_to_something_bounded(text: str, speakers: list[str]) -> None:
+    query = parse(text, speakers)
+    assert len(query.terms) <= MAX_CONTENT_WORDS
+    assert all(term.strip() for term in query.terms)
+    assert query.named <= set(speakers)
+
+
+def test_a_very_long_text_is_bounded_too() -> None:
+    query = parse(" ".join(f"word{number}" for number in range(20_000)))
+    assert query.terms == tuple(f"word{number}" for number in range(MAX_CONTENT_WORDS))

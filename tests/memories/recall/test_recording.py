@@ -1,0 +1,129 @@
+"""Recording: what a recall leaves behind, exactly once, behind the answer or before it."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import DatabaseError, connection
+from pytest_django import Settings
+
+from memories.models import Fact, RecallTrace
+from memories.recall import recording
+from memories.recall.pipeline import recall
+from memories.search.outbox import drain
+from memories.services.facts import remember_fact
+from memories.services.sessions import start_session
+from tenants.principal import Principal
+from tests.memories.recall.conftest import Say
+
+transactional = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.django_db
+def test_a_trace_explains_what_came_back_and_what_did_not(principal: Principal, say: Say) -> None:
+    say(*(f"Bulb number {number} is broken" for number in range(15)))
+    drain()
+    answer = recall(principal, "which bulb is broken?", limit=5)
+    trace = RecallTrace.objects.of(principal).get(pk=answer.trace_id)
+    assert trace.stages.keys() == {"query", "candidates", "loaded", "scored", "selected"}
+    assert [line["id"] for line in trace.candidates if line["selected"]] == [str(item.id) for item in answer.items]
+    assert {line["cut"] for line in trace.candidates[5:]} == {"rank"}
+    assert trace.candidates[0]["signals"]["meaning"] > 0
+    assert (trace.query, trace.degraded, trace.parameters["limit"]) == ("which bulb is broken?", False, 5)
+
+
+@pytest.mark.django_db
+def test_the_signals_of_the_recipe_add_up_to_the_score(principal: Principal, say: Say) -> None:
+    say("We reset the hub in May", "The bus was late")
+    drain()
+    answer = recall(principal, "When did we reset the hub?")
+    line = RecallTrace.objects.get(pk=answer.trace_id).candidates[0]
+    added = ("meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers")
+    parts = [line["signals"][name] for name in (*added, "first_person", "date", "when")]
+    assert sum(parts) == pytest.approx(line["signals"]["fused"], abs=0.001)
+    assert line["signals"]["fused"] * line["signals"]["adjustment"] == pytest.approx(line["score"], abs=0.001)
+
+
+@pytest.mark.django_db
+def test_a_trace_holds_no_text_of_a_memory(principal: Principal, say: Say) -> None:
+    say("The vault code is zanzibar")
+    recall(principal, "what is the code?")
+    trace = RecallTrace.objects.get()
+    assert "zanzibar" not in json.dumps([trace.candidates, trace.stages, trace.parameters])
+
+
+@pytest.mark.django_db
+def test_facts_that_were_given_out_count_as_used(principal: Principal) -> None:
+    used = remember_fact(principal, text="Lives in Edinburgh").memory_id
+    for number in range(5):
+        remember_fact(principal, text=f"Bought bulb {number} on a Monday")
+    recall(principal, "where do I live?", limit=1)
+    assert set(Fact.objects.filter(use_count=1).values_list("pk", flat=True)) == {used}
+    assert Fact.objects.get(pk=used).last_used_at is not None
+
+
+@pytest.mark.django_db
+def test_a_recall_may_leave_nothing_behind(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Edinburgh")
+    recall(principal, "where do I live?", record=False)
+    assert not RecallTrace.objects.exists()
+    assert Fact.objects.get().use_count == 0
+
+
+@pytest.mark.django_db
+def test_a_recall_is_never_linked_to_a_session_of_somebody_else(principal: Principal, other_member: Principal) -> None:
+    mine, theirs = start_session(principal).pk, start_session(other_member).pk
+    for session in (mine, theirs):
+        recall(principal, "hello", session_id=session)
+    assert list(RecallTrace.objects.values_list("session_id", flat=True)) == [mine]
+
+
+@pytest.mark.django_db
+def test_a_database_that_fails_takes_no_answer_back(
+    principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    say("The hub blinks red")
+
+    def fail(*_: object) -> None:
+        raise DatabaseError("locked")
+
+    monkeypatch.setattr(recording, "_write", fail)
+    assert recall(principal, "what blinks?").items
+    assert "could not be recorded" in caplog.text
+
+
+@transactional
+def test_eight_threads_recall_one_fact_fifty_times_each(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_RECORDING = "background"
+    remember_fact(principal, text="Lives in Edinburgh")
+    drain()
+
+    def many(_: int) -> None:
+        for _ in range(50):
+            recall(principal, "where do I live?")
+        connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(many, range(8)))
+    recording.flush()
+    assert Fact.objects.get().use_count == 400
+    assert RecallTrace.objects.count() == 400
+
+
+@transactional
+def test_a_full_queue_writes_before_the_answer(
+    principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEMORYHUB_RECORDING = "background"
+    remember_fact(principal, text="Lives in Edinburgh")
+    with monkeypatch.context() as patch:
+        patch.setattr(recording, "_ensure_thread", lambda: None)
+        patch.setattr(recording._waiting, "maxsize", 1)
+        for _ in range(3):
+            recall(principal, "where do I live?")
+        assert Fact.objects.get().use_count == 2, "one waits, two were written at once"
+    recall(principal, "where do I live?")
+    recording.flush()
+    assert Fact.objects.get().use_count == 4
