@@ -183,7 +183,12 @@ def _forgot(done: Done) -> str:
     return erased([Kind(kind) for kind in done.result["erased"]])
 
 
+def _named(memory: Memory) -> str:
+    """One memory in a list to choose from: a how-to by its title, without its steps."""
+    return f"How to: {quote(memory.title)}" if memory.kind == "procedural" else _told(memory)
+
+
 def choose(memories: Sequence[Memory]) -> str:
     """Ask which one is meant."""
-    listed = "\n".join(f"- {_told(memory)}" for memory in memories[:QUOTED_MEMORIES])
+    listed = "\n".join(f"- {_named(memory)}" for memory in memories[:QUOTED_MEMORIES])
     return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{listed}"

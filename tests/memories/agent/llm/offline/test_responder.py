@@ -212,6 +212,13 @@ def test_if_several_fit_it_asks_which() -> None:
     assert "“Allergic to shellfish”" in text
 
 
+def test_a_choice_names_a_how_to_by_its_title() -> None:
+    book = recalled("", Kind.PROCEDURAL, title="Reset the charger", steps=("Hold it", "Wait"))
+    two = (recalled("Has a charger in the garage"), book)
+    _, text = respond(forgetting("forget the charger", "the charger", *two))
+    assert text.endswith("- How to: “Reset the charger”")
+
+
 def test_what_is_shared_or_unknown_is_not_erased() -> None:
     shared = recalled("The office address is Main Street 1", scope=Scope.TENANT)
     assert respond(forgetting("forget my address", "my address", shared, EDINBURGH)) == ([], NOTHING_TO_FORGET)
