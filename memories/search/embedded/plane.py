@@ -152,6 +152,7 @@ class EmbeddedPlane:
         try:
             yield
         except FileNotFoundError as error:
+            self._open.forget(path)  # an open connection may keep pages of what was there
             raise PartMissing(owner) from error
         except OSError as error:
             raise SearchUnavailable(f"The search index cannot be used: {error.strerror}.") from error

@@ -121,6 +121,14 @@ def test_a_damaged_file_counts_as_missing_and_is_rebuilt(
     assert len(found(plane, ada)) == 1
 
 
+def test_a_file_emptied_while_it_is_open_counts_as_missing_and_is_rebuilt(plane: EmbeddedPlane, ada: Principal) -> None:
+    assert found(plane, ada)
+    path_of(plane.root, own(ada)).write_bytes(b"")
+    assert plane.candidates(ada, question(BRISTOL)).incomplete == (own(ada),)
+    assert plane.rebuild(own(ada), [document(own(ada), BRISTOL)]) == 1
+    assert len(found(plane, ada)) == 1
+
+
 def test_a_file_with_vectors_of_another_encoder_counts_as_missing(plane: EmbeddedPlane, ada: Principal) -> None:
     other = EmbeddedPlane(plane.root, "another-encoder", cache_bytes=2**24)
     assert own(ada) in other.candidates(ada, question(BRISTOL)).incomplete
