@@ -22,7 +22,6 @@ from memories.embedding.bundled import MINILM
 # The tokenizer's own threads gain nothing on one text and warn after a fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-import onnxruntime as ort
 from tokenizers import Tokenizer
 
 MAX_PIECES = 256
@@ -40,6 +39,9 @@ class MiniLM:
     dimensions = EMBEDDING_DIMENSIONS
 
     def __init__(self, threads: int = 1) -> None:
+        # Importing it starts threads that do not survive a fork: a server's worker could then not end without a crash.
+        import onnxruntime as ort  # noqa: PLC0415
+
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
