@@ -1,0 +1,98 @@
+"""Reading cases: which questions count, and what a bad file is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memories.errors import InvalidInput
+from memories.evaluation.cases import Form, parse_cases
+
+CONVERSATION: dict[str, Any] = {
+    "conversation": {
+        "speaker_a": "Ana",
+        "speaker_b": "Ben",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ana", "dia_id": "D1:1", "text": "I adopted a cat"},
+            {"speaker": "Ben", "dia_id": "D1:2", "text": "Look!", "blip_caption": "a red kite"},
+        ],
+    },
+    "qa": [
+        {"question": "What did Ana adopt?", "answer": "a cat", "evidence": ["D1:1"], "category": 4},
+        {"question": "Who flew?", "answer": "a kite", "evidence": ["D1:1", "D1:2"], "category": 1},
+        {"question": "Adversarial?", "evidence": ["D1:1"], "category": 5},
+        {"question": "Evidence elsewhere?", "answer": "?", "evidence": ["D9:9"], "category": 4},
+        {"question": "No evidence?", "answer": "?", "evidence": [], "category": 3},
+    ],
+}
+MEMBER: dict[str, Any] = {
+    "owner": {
+        "name": "Ana",
+        "tenant": "acme",
+        "memories": [
+            {"id": "f1", "kind": "semantic", "text": "Lived in Leeds", "valid_from": "2025-01-01T00:00:00Z"},
+            {"id": "f2", "kind": "semantic", "text": "Lives in York", "supersedes": ["f1"]},
+        ],
+        "questions": [
+            {"question": "where now?", "evidence": ["f2"], "kind": "semantic"},
+            {"question": "where before?", "evidence": ["f1"], "kind": "temporal"},
+            {"question": "what colour?", "evidence": [], "kind": "unanswerable"},
+        ],
+    },
+    "catalog": [{"id": "c1", "title": "Hub", "text": "Red means no network"}],
+}
+
+
+def test_locomo_questions_count_if_their_evidence_exists() -> None:
+    (case,) = parse_cases([CONVERSATION], Form.LOCOMO)
+    assert [(question.text, question.category) for question in case.questions] == [
+        ("What did Ana adopt?", "single-hop"),
+        ("Who flew?", "multi-hop"),
+    ]
+    assert case.size == 2
+
+
+def test_only_the_chosen_conversations_are_read() -> None:
+    cases = parse_cases([CONVERSATION, CONVERSATION], Form.LOCOMO, [1])
+    assert [case.name for case in cases] == ["conversation 1"]
+
+
+def test_questions_are_asked_once_the_last_has_happened() -> None:
+    (case,) = parse_cases([CONVERSATION], Form.LOCOMO)
+    assert case.asked_at is not None
+    assert case.asked_at.isoformat() == "2023-05-08T13:57:00+00:00"
+
+
+@pytest.mark.parametrize("data", [MEMBER, [MEMBER]], ids=["one", "a list"])
+def test_memories_come_with_their_catalog(data: object) -> None:
+    (case,) = parse_cases(data, Form.MEMORIES)
+    assert [record.kind.value for record in case.records] == ["semantic", "semantic", "catalog"]
+    assert [question.category for question in case.questions] == ["semantic", "temporal", "unanswerable"]
+
+
+def test_superseded_facts_are_open_to_questions_about_the_past() -> None:
+    (case,) = parse_cases(MEMBER, Form.MEMORIES)
+    assert [question.include_superseded for question in case.questions] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "numbers"),
+    [
+        pytest.param({}, Form.LOCOMO, None, id="no conversation"),
+        pytest.param([CONVERSATION], Form.LOCOMO, [1], id="no such conversation"),
+        pytest.param([CONVERSATION], Form.MEMORIES, None, id="another form"),
+        pytest.param("text", Form.MEMORIES, None, id="text"),
+        pytest.param({"owner": {"memories": [{"kind": "dream"}]}}, Form.MEMORIES, None, id="a bad memory"),
+        pytest.param(
+            {"owner": {"memories": [], "questions": [{"question": "?", "evidence": ["x"]}]}},
+            Form.MEMORIES,
+            None,
+            id="unknown evidence",
+        ),
+    ],
+)
+def test_a_bad_file_is_refused(data: object, form: Form, numbers: list[int] | None) -> None:
+    with pytest.raises(InvalidInput):
+        parse_cases(data, form, numbers)

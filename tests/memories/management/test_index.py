@@ -1,0 +1,96 @@
+"""`manage.py index`: rebuild, check and drain, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memories.models import Fact
+from memories.search.embedded.paths import path_of
+from memories.search.outbox import backlog, drain
+from memories.services.facts import remember_fact
+from memories.types import Owner
+from tenants.models import Membership
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def indexed(principal: Principal) -> Principal:
+    """Ada, with a fact that is indexed."""
+    remember_fact(principal, text="Lives in Bristol")
+    drain()
+    return principal
+
+
+def index(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    call_command("index", *arguments, "--json")
+    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answered
+
+
+def test_drain_carries_what_waits(principal: Principal, capsys: pytest.CaptureFixture[str]) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    answered = index("drain", capsys=capsys)
+    assert (answered["delivered"], answered["failed"], answered["waiting"]) == (1, 0, 0)
+
+
+def test_check_says_that_all_is_well(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
+    answered = index("check", capsys=capsys)
+    assert (answered["ok"], answered["rows"], answered["differences"]) == (True, 1, [])
+
+
+def test_check_names_each_difference_and_ends_with_one(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
+    Fact.objects.update(version=7)
+    with pytest.raises(SystemExit) as ended:
+        call_command("index", "check", "--json")
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert ended.value.code == 1
+    assert (difference["id"], difference["problem"]) == (str(Fact.objects.get().pk), "another version")
+
+
+def test_check_repairs_from_the_database(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
+    Fact.objects.update(version=7)
+    assert index("check", "--repair", capsys=capsys)["repaired"] == 1
+    assert index("check", capsys=capsys)["ok"]
+
+
+def test_check_prints_no_text_of_a_memory(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
+    Fact.objects.update(version=7)
+    with pytest.raises(SystemExit):
+        call_command("index", "check")
+    assert "Bristol" not in capsys.readouterr().out
+
+
+def test_rebuild_brings_deleted_files_back(
+    indexed: Principal, index_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path_of(index_dir, Owner(indexed.tenant_id, indexed.user_id)).unlink()
+    assert index("rebuild", capsys=capsys)["memories"] == 1
+    assert index("check", capsys=capsys)["ok"]
+
+
+def test_one_member_can_be_rebuilt_alone(
+    indexed: Principal, other_member: Principal, membership: Membership, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember_fact(other_member, text="Lives in Leeds")
+    named = ("--tenant", membership.tenant.slug, "--user", membership.user.username)
+    assert index("rebuild", *named, capsys=capsys)["memories"] == 1
+    assert backlog() == 1
+
+
+def test_a_tenant_without_a_user_is_refused(tenant: object) -> None:
+    with pytest.raises(CommandError, match="together"):
+        call_command("index", "check", "--tenant", "acme")
+
+
+def test_a_folder_that_cannot_be_used_is_said_in_a_sentence(indexed: Principal, index_dir: Path) -> None:
+    index_dir.rename(index_dir.with_name("gone"))
+    index_dir.write_text("a file in its place")
+    with pytest.raises(CommandError, match="cannot be used"):
+        call_command("index", "rebuild")

@@ -1,0 +1,102 @@
+"""`manage.py recall`: an answer for people, one for machines, and why."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memories.models import RecallTrace
+from memories.services.facts import remember_fact
+from tenants.models import Membership
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+MARCH, MAY = datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def ada(principal: Principal, membership: Membership) -> tuple[str, ...]:
+    """How Ada is named on the command line; she moved from Bristol to Edinburgh in May."""
+    remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
+    remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
+    return ("--tenant", membership.tenant.slug, "--user", membership.user.username)
+
+
+def asked(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    call_command("recall", "where do I live?", *arguments, "--json")
+    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answered
+
+
+def texts(answered: dict[str, Any]) -> set[str]:
+    return {item["text"] for item in answered["items"]}
+
+
+def test_it_answers_what_is_believed(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert texts(asked(*ada, capsys=capsys)) == {"Lives in Edinburgh"}
+
+
+def test_it_answers_what_was_believed_then(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert texts(asked(*ada, "--as-of", "2025-04-01", capsys=capsys)) == {"Lives in Bristol"}
+
+
+def test_it_shows_what_was_superseded(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    answered = asked(*ada, "--include-superseded", capsys=capsys)
+    assert {item["status"] for item in answered["items"]} == {"active", "superseded"}
+
+
+def test_types_and_limit_narrow_it(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert not asked(*ada, "--types", "episodic,procedural", capsys=capsys)["items"]
+    assert len(asked(*ada, "--limit", "1", "--include-superseded", capsys=capsys)["items"]) == 1
+
+
+def test_explain_gives_stages_and_signals(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    answered = asked(*ada, "--explain", capsys=capsys)
+    assert answered["stages"]["selected"]["count"] == 1
+    assert answered["candidates"][0]["signals"]["meaning"] > 0
+    assert RecallTrace.objects.get().pk.hex == answered["trace"].replace("-", "")
+
+
+def test_a_table_is_printed_for_people(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("recall", "where do I live?", *ada, "--explain")
+    printed = capsys.readouterr().out
+    assert "Edinburgh" in printed
+    assert "Stages" in printed
+
+
+def test_nothing_found_is_said(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("recall", "where?", *ada, "--types", "catalog")
+    assert "Nothing was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("--types", "dreams"), id="unknown type"),
+        pytest.param(("--as-of", "yesterday"), id="no time"),
+        pytest.param(("--limit", "0"), id="no limit"),
+    ],
+)
+def test_bad_options_are_refused(ada: tuple[str, ...], arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError):
+        call_command("recall", "where?", *ada, *arguments)
+
+
+def test_recall_isolates_other_members(
+    ada: tuple[str, ...], other_member: Principal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bob = ("--tenant", str(other_member.tenant_id), "--user", str(other_member.user_id))
+    assert not asked(*bob, "--include-superseded", capsys=capsys)["items"]
+
+
+def test_recall_isolates_other_tenants(
+    ada: tuple[str, ...], other_tenant_member: Principal, membership: Membership
+) -> None:
+    foreign = ("--tenant", str(other_tenant_member.tenant_id), "--user", membership.user.username)
+    with pytest.raises(CommandError, match="no active member"):
+        call_command("recall", "where?", *foreign)
