@@ -20,6 +20,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 setup: $(READY)
 
 $(READY): requirements/dev.txt
+	@echo "Setting up .venv; the first time takes a minute or two."
 	@command -v uv >/dev/null 2>&1 \
 	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --python .venv -r requirements/dev.txt; } \
 	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet -r requirements/dev.txt; }
