@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -118,12 +119,10 @@ def test_a_full_queue_writes_before_the_answer(
 ) -> None:
     settings.MEMORYHUB_RECORDING = "background"
     remember_fact(principal, text="Lives in Edinburgh")
-    with monkeypatch.context() as patch:
-        patch.setattr(recording, "_ensure_thread", lambda: None)
-        patch.setattr(recording._waiting, "maxsize", 1)
-        for _ in range(3):
-            recall(principal, "where do I live?")
-        assert Fact.objects.get().use_count == 2, "one waits, two were written at once"
-    recall(principal, "where do I live?")
-    recording.flush()
-    assert Fact.objects.get().use_count == 4
+    waiting: queue.Queue[recording.Record] = queue.Queue(1)
+    monkeypatch.setattr(recording, "_waiting", waiting)
+    monkeypatch.setattr(recording, "_ensure_thread", lambda: None)
+    for _ in range(3):
+        recall(principal, "where do I live?")
+    assert Fact.objects.get().use_count == 2, "one waits, two were written at once"
+    assert waiting.qsize() == 1
