@@ -52,6 +52,11 @@ class TokenVectors(Protocol):
         """How much a piece says by itself, by piece id: the length of its vector, small for frequent pieces."""
         ...
 
+    @property
+    def plain_forms(self) -> NDArray[np.intp]:
+        """By piece id the id of its form without -s ("works": "work"), its own where there is none."""
+        ...
+
     def piece_ids(self, text: str) -> PieceIds:
         """The pieces of `text` in order, unknown ones left out."""
         ...

@@ -23,6 +23,10 @@ Integers = NDArray[np.intp]
 EMPTY_PIECE = 0
 _PIECE = np.dtype("<u2")
 _EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")
+# Two forms of one word are at least this near (cosine). People ask "where do I work?", facts say "Works at …", and the
+# vectors of "work" and "works" have .50. Recall@10 on LoCoMo dev goes from .843 to .844, on the persona it stays; at 1.0
+# recall@5 on the persona falls from .576 to .544.
+SAME_WORD = 0.8
 # A query of more distinct pieces says nothing more.
 MAX_QUERY_PIECES = 96
 
@@ -65,19 +69,24 @@ def pack(stored: Sequence[bytes]) -> Texts:
 
 
 def coverage(
-    texts: Texts, neighbours: Integers, query: NDArray[np.uint16], directions: Floats, weights: Floats
+    texts: Texts,
+    neighbours: Integers,
+    query: NDArray[np.uint16],
+    directions: Floats,
+    weights: Floats,
+    plain_forms: Integers | None = None,
 ) -> Coverage:
     """Coverage of `query` (piece ids) by each item.
 
     `neighbours` is (items, 9): the texts at offsets -4 to +4 in the item's session, column 4 the item itself, -1 where
-    there is none. `directions` and `weights` are those of the token vectors, by piece id.
+    there is none. `directions`, `weights` and `plain_forms` are those of the token vectors, by piece id.
     """
     distinct = _distinct(query)
     items = len(neighbours)
     if not len(distinct) or not items:
         nothing = np.zeros(items, np.float32)
         return Coverage(nothing, nothing, nothing, nothing)
-    best = _best_match(texts, distinct, directions)
+    best = _best_match(texts, distinct, directions, plain_forms)
     share = np.sqrt(weights[distinct])
     share /= max(float(share.sum()), 1e-9)
     center = -WINDOW_AROUND[0]
@@ -98,7 +107,7 @@ def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
     return pieces[np.argsort(first)[:MAX_QUERY_PIECES]]
 
 
-def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats) -> Floats:
+def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats, plain_forms: Integers | None) -> Floats:
     """(query pieces, texts + 1): the squared cosine of the best match in each text; 0 in the last column, for none."""
     present = np.zeros(len(directions), np.bool_)
     present[texts.pieces] = True
@@ -106,6 +115,9 @@ def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats) -> 
     # One matrix product for the pieces that occur; the others are never looked up.
     similarity = np.zeros((len(query), len(directions)), np.float32)
     similarity[:, vocabulary] = np.maximum(directions[query] @ directions[vocabulary].T, 0.0) ** 2
+    if plain_forms is not None:
+        kin = plain_forms[query][:, None] == plain_forms[vocabulary]
+        similarity[:, vocabulary] = np.maximum(similarity[:, vocabulary], kin * np.float32(SAME_WORD**2))
     best = np.zeros((len(query), len(texts) + 1), np.float32)
     if len(texts):
         best[:, :-1] = np.maximum.reduceat(np.take(similarity, texts.pieces, axis=1), texts.starts, axis=1)

@@ -122,6 +122,7 @@ def _score(pool: Pool, found: Found, query: Query, vector: Floats, *, now: datet
         query,
         query_pieces=static.piece_ids(" ".join(query.terms)),
         directions=static.directions,
+        plain_forms=static.plain_forms,
         weights=static.weights,
         now=now,
         fusion=fusion,

@@ -62,11 +62,12 @@ def score(
     query_pieces: NDArray[np.uint16],
     directions: Floats,
     weights: Floats,
+    plain_forms: NDArray[np.intp] | None = None,
     now: datetime,
     fusion: Fusion = Fusion.SUM,
 ) -> Scores:
     """Score every candidate of the pool as of `now`."""
-    covered = coverage(inputs.texts, pool.neighbours, query_pieces, directions, weights)
+    covered = coverage(inputs.texts, pool.neighbours, query_pieces, directions, weights, plain_forms)
     evidence = _evidence(pool, inputs, query)
     parts = contributions(covered, evidence, months=query.months, years=query.years, asks_when=query.asks_when)
     fused = total(parts) if fusion is Fusion.SUM else _by_rank(inputs, covered, evidence)

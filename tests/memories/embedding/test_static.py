@@ -44,3 +44,12 @@ def test_related_words_point_the_same_way() -> None:
 def test_stored_pieces_come_back_equal() -> None:
     pieces = token_vectors().piece_ids("reset the hub by holding both buttons")
     assert np.array_equal(unpack_pieces(pack_pieces(pieces)), pieces)
+
+
+@pytest.mark.parametrize(
+    ("piece", "plain"),
+    [("works", "work"), ("likes", "like"), ("cities", "city"), ("boxes", "box"), ("news", "news"), ("was", "was")],
+)
+def test_a_piece_knows_its_form_without_an_ending(piece: str, plain: str) -> None:
+    vectors = token_vectors()
+    assert vectors.plain_forms[vectors.id_of(piece)] == vectors.id_of(plain)

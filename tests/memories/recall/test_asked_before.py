@@ -37,3 +37,11 @@ def test_asking_again_brings_up_the_fact(principal: Principal) -> None:
         begin_turn(principal, text="Where do I live?")
     fact = remember_fact(principal, text="Lives in Edinburgh", key="home_city").memory_id
     assert [item.id for item in recall(principal, "Where do I live?", limit=5).items] == [fact]
+
+
+@pytest.mark.django_db
+def test_a_question_in_the_first_person_finds_a_fact_in_the_third(principal: Principal) -> None:
+    for text in ("Prefers to collect the bike after four", "Lives in Edinburgh", "Has a daughter named June"):
+        remember_fact(principal, text=text)
+    fact = remember_fact(principal, text="Works at Skyscanner", key="workplace").memory_id
+    assert recall(principal, "where do I work?").items[0].id == fact

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memories.recall.late_interaction import MAX_QUERY_PIECES, Coverage, coverage, pack
+from memories.recall.late_interaction import MAX_QUERY_PIECES, SAME_WORD, Coverage, coverage, pack
 
 # Piece 0 is no piece; 1, 2, 3 stand at right angles; 4 is near 1 (cosine .8); 5 points away from 1.
 DIRECTIONS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.8, 0.6, 0], [-1, 0, 0]], np.float32)
@@ -79,3 +79,11 @@ def test_a_long_query_is_cut_to_its_first_pieces() -> None:
 def test_marks_are_found_in_the_text_that_holds_them() -> None:
     texts = pack([np.array(ids, "<u2").tobytes() for ids in ([1, 2], [], [3], [2, 3])])
     assert texts.any_of(np.array([0, 0, 0, 1, 0, 0], np.bool_)).tolist() == [False, False, True, True]
+
+
+def test_two_forms_of_a_word_match_although_their_vectors_stand_apart() -> None:
+    texts, query = pack([np.array([2], "<u2").tobytes()]), pieces([1])
+    forms = np.array([0, 1, 1, 3, 4, 5])
+    apart = coverage(texts, np.array([ALONE]), query, DIRECTIONS, WEIGHTS)
+    kin = coverage(texts, np.array([ALONE]), query, DIRECTIONS, WEIGHTS, forms)
+    assert (apart.own[0], kin.own[0]) == (0.0, pytest.approx(SAME_WORD**2))
