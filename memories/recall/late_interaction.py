@@ -24,8 +24,8 @@ EMPTY_PIECE = 0
 _PIECE = np.dtype("<u2")
 _EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")
 # Two forms of one word are at least this near (cosine). People ask "where do I work?", facts say "Works at …", and the
-# vectors of "work" and "works" have .50. Recall@10 on LoCoMo dev goes from .843 to .844, on the persona it stays; at 1.0
-# recall@5 on the persona falls from .576 to .544.
+# vectors of "work" and "works" have .50. Recall@10 on LoCoMo dev goes from .843 to .844 and stays on the persona; at
+# 1.0 recall@5 on the persona falls from .576 to .544.
 SAME_WORD = 0.8
 # A query of more distinct pieces says nothing more.
 MAX_QUERY_PIECES = 96
