@@ -7,7 +7,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-from memories.search.embedded.part import LexicalHits, Part, PartClosed
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.search.embedded.part import Part, PartClosed
 from memories.search.embedded.snapshot import Snapshot
 
 MAX_OPEN_PARTS = 128
@@ -22,7 +25,7 @@ class OpenParts:
         self._lock = threading.Lock()
         self._parts: OrderedDict[Path, Part] = OrderedDict()
 
-    def search(self, path: Path, terms: Sequence[str]) -> tuple[Snapshot, LexicalHits]:
+    def search(self, path: Path, terms: Sequence[str]) -> tuple[Snapshot, list[NDArray[np.intp]]]:
         """Search the part at `path`; see Part.search. Raises FileNotFoundError, sqlite3.Error."""
         while True:
             try:

@@ -16,14 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import Floats
 from memories.search.embedded.schema import connect, is_usable
 from memories.search.embedded.snapshot import Snapshot, read
 
 # More words than this in one query say nothing more, and cost a scan each.
 MAX_TERMS = 48
-LexicalHits = tuple[NDArray[np.intp], Floats]
-_NOTHING: LexicalHits = (np.zeros(0, np.intp), np.zeros(0, np.float32))
 
 
 class PartClosed(Exception):
@@ -63,8 +60,8 @@ class Part:
         except FileNotFoundError:
             return False
 
-    def search(self, terms: Sequence[str]) -> tuple[Snapshot, LexicalHits]:
-        """The vectors as they are now, and the rows that hold any of `terms` with their BM25 (positive).
+    def search(self, terms: Sequence[str]) -> tuple[Snapshot, list[NDArray[np.intp]]]:
+        """The part as it is now, and the rows that hold each of `terms`.
 
         Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
         """
@@ -74,7 +71,8 @@ class Part:
             self._connection.execute("BEGIN")
             try:
                 self._snapshot = read(self._connection, self._snapshot)
-                return self._snapshot, self._lexical(terms) if self._snapshot.rows else _NOTHING
+                wanted = matchable(terms) if self._snapshot.rows else []
+                return self._snapshot, [self._rows_with(term) for term in wanted]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
                     raise FileNotFoundError(self.path) from error
@@ -89,22 +87,19 @@ class Part:
             self._closed = True
             self._connection.close()
 
-    def _lexical(self, terms: Sequence[str]) -> LexicalHits:
-        match = match_expression(terms)
-        if not match:
-            return _NOTHING
-        hits = self._connection.execute("SELECT rowid, bm25(words) FROM words WHERE words MATCH ?", (match,)).fetchall()
-        if not hits:
-            return _NOTHING
-        table = np.array(hits, np.float64)
-        return table[:, 0].astype(np.intp) - 1, -table[:, 1].astype(np.float32)
+    def _rows_with(self, term: str) -> NDArray[np.intp]:
+        found = self._connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (quoted(term),)).fetchall()
+        return np.fromiter((place for (place,) in found), np.intp, len(found)) - 1
 
 
-def match_expression(terms: Sequence[str]) -> str:
-    """An FTS5 query for any of `terms`, each quoted: nothing in a term is syntax."""
-    plain = (term.replace("\x00", " ") for term in dict.fromkeys(terms))
-    quoted = ('"{}"'.format(term.replace('"', '""')) for term in plain if any(map(str.isalnum, term)))
-    return " OR ".join(islice(quoted, MAX_TERMS))
+def matchable(terms: Sequence[str]) -> list[str]:
+    """The distinct terms that a text could hold, as many as are looked up."""
+    return list(islice((term for term in dict.fromkeys(terms) if any(map(str.isalnum, term))), MAX_TERMS))
+
+
+def quoted(term: str) -> str:
+    """An FTS5 query for a term; nothing in it is syntax."""
+    return '"{}"'.format(term.replace("\x00", " ").replace('"', '""'))
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -107,13 +107,11 @@ class EmbeddedPlane:
     def _search(self, owner: Owner, request: CandidateRequest) -> Candidates:
         path = path_of(self.root, owner)
         with self._errors(owner, path):
-            snapshot, (matched, scores) = self._open.search(path, request.terms)
+            snapshot, rows_by_term = self._open.search(path, request.terms)
         if not snapshot.rows:
             return Candidates(())
         visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
-        lexical = np.zeros(snapshot.rows, np.float32)
-        lexical[matched] = scores
-        lexical[~visible] = 0.0
+        lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
         cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
         return _best(snapshot, request, visible, lexical, cosines)
 
@@ -193,7 +191,7 @@ def _best(
     rows = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
     hits = tuple(
         Candidate(
-            UUID(bytes=snapshot.ids[row]),
+            snapshot.ids[row],
             KINDS[snapshot.kind[row]],
             float(lexical[row]) if lexical[row] > 0 else None,
             float(cosines[row]) if cosines is not None else None,

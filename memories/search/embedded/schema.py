@@ -13,7 +13,7 @@ from pathlib import Path
 from memories.types import Kind
 
 # Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
@@ -33,6 +33,7 @@ CREATE TABLE documents (
     state INTEGER NOT NULL,
     task TEXT NOT NULL,
     vector BLOB,
+    length INTEGER NOT NULL,     -- words in the text
     change INTEGER NOT NULL      -- the value of meta.change when the row last changed
 );
 CREATE INDEX documents_by_change ON documents (change);

@@ -5,6 +5,7 @@ Invariant: the version of a row only grows, but for `fill`, where the database d
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from memories.search.base import Tombstone
 from memories.search.embedded.schema import CURRENT, GONE, KIND_CODES, SUPERSEDED, is_usable, start_over
 from memories.types import SearchDocument, Status
+
+_WORD = re.compile(r"\w+")
 
 
 @contextmanager
@@ -78,7 +81,8 @@ def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[Searc
         _insert(connection, document, change)
         count += 1
     connection.executemany(
-        "INSERT INTO documents (id, kind, version, status, state, task, change) VALUES (?, ?, ?, '', ?, '', ?)",
+        "INSERT INTO documents (id, kind, version, status, state, task, length, change)"
+        " VALUES (?, ?, ?, '', ?, '', 0, ?)",
         [(id_, kind, version, GONE, change) for id_, (kind, version) in before.items()],
     )
     return count
@@ -91,8 +95,8 @@ def _next_change(connection: sqlite3.Connection) -> int:
 
 def _insert(connection: sqlite3.Connection, document: SearchDocument, change: int, place: int | None = None) -> None:
     cursor = connection.execute(
-        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, vector, change)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, vector, length, change)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             place,
             document.id.bytes,
@@ -102,6 +106,7 @@ def _insert(connection: sqlite3.Connection, document: SearchDocument, change: in
             SUPERSEDED if document.status is Status.SUPERSEDED else CURRENT,
             document.task,
             document.vector,
+            len(_WORD.findall(document.text)),
             change,
         ),
     )
@@ -110,7 +115,7 @@ def _insert(connection: sqlite3.Connection, document: SearchDocument, change: in
 
 def _bury(connection: sqlite3.Connection, tombstone: Tombstone, change: int, place: int | None) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, change)"
-        " VALUES (?, ?, ?, ?, '', ?, '', ?)",
+        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, length, change)"
+        " VALUES (?, ?, ?, ?, '', ?, '', 0, ?)",
         (place, tombstone.id.bytes, KIND_CODES[tombstone.kind], tombstone.version, GONE, change),
     )
