@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from django.apps import AppConfig
@@ -16,8 +17,9 @@ class MemoriesConfig(AppConfig):
     verbose_name = "memories"
 
     def ready(self) -> None:
-        """Register the outbox thread and the probe of the search plane."""
+        """Register the outbox thread, the loading of the encoders, and the probe of the search plane."""
         background.register("outbox", start_drainer)
+        background.register("encoders", load_encoders)
         health.register_probe("search", search_answers)
 
 
@@ -26,6 +28,19 @@ def start_drainer() -> Callable[[], None]:
     from memories.search.drainer import serve
 
     return serve()
+
+
+def load_encoders() -> Callable[[], None]:
+    """Load both encoders on a thread, so that the first question does not wait for them; return what awaits the end."""
+    from memories.embedding import encoder, token_vectors
+
+    def load() -> None:
+        token_vectors()
+        encoder().encode(["Where do I live?"])
+
+    thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
+    thread.start()
+    return thread.join
 
 
 def search_answers() -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from memories.apps import load_encoders
+from memories.embedding import encoder
 from memoryhub import background
 
 
@@ -29,3 +31,10 @@ def test_each_part_starts_once_and_is_stopped_at_the_end(monkeypatch: pytest.Mon
     background.start_all()
     assert started == ["outbox"]
     assert ends == [stop]
+
+
+def test_the_encoders_are_there_before_the_first_question() -> None:
+    load_encoders()()
+    loaded = encoder()
+    assert loaded is encoder()
+    assert loaded.encode(["a question"]).shape == (1, loaded.dimensions)
