@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError, field_validator
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 MIN_SECRET_KEY_CHARACTERS = 50
@@ -116,6 +116,16 @@ class Env(BaseModel):
         "MEMORYHUB_RECORDING",
         "When a recall writes its trace and use counts: `background` (behind the answer) or `inline` (before it).",
         default=Recording.BACKGROUND,
+    )
+    encoder_threads: PositiveInt = variable(
+        "MEMORYHUB_ENCODER_THREADS",
+        "Cores that the encoder may use for many texts at once (an import, a rebuild); a question takes one.",
+        default=2,
+    )
+    index_cache_mb: PositiveInt = variable(
+        "MEMORYHUB_INDEX_CACHE_MB",
+        "Memory that a process spends on vectors of the embedded search plane; 10,000 memories take 17.",
+        default=256,
     )
     model: str = variable(
         "MEMORYHUB_MODEL",

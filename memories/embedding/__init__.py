@@ -29,13 +29,18 @@ _token_vectors: TokenVectors | None = None
 
 
 def encoder() -> Encoder:
-    """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once (default 2)."""
+    """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once."""
     global _encoder  # noqa: PLW0603 - one model for each process
     if _encoder is None:
         with _loading:
             if _encoder is None:
-                _encoder = MiniLM(threads=getattr(settings, "MEMORYHUB_ENCODER_THREADS", 2))
+                _encoder = MiniLM(threads=settings.MEMORYHUB_ENCODER_THREADS)
     return _encoder
+
+
+def encoder_name() -> str:
+    """The name of the encoder of this process, without loading it."""
+    return MiniLM.name
 
 
 def token_vectors() -> TokenVectors:
@@ -56,6 +61,7 @@ __all__ = [
     "dequantize",
     "dequantize_many",
     "encoder",
+    "encoder_name",
     "pack_pieces",
     "quantize",
     "token_vectors",

@@ -11,12 +11,9 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from memories.embedding import encoder
+from memories.embedding import encoder_name
 from memories.search.base import SearchPlane
 from memories.search.embedded.plane import EmbeddedPlane
-
-# Vectors of the embedded plane that a process keeps in memory: 16 owners of 10,000 memories, or many small ones.
-DEFAULT_CACHE_BYTES = 256 * 2**20
 
 _choosing = threading.Lock()
 _plane: EmbeddedPlane | None = None
@@ -35,8 +32,8 @@ def search_plane() -> SearchPlane:
         if _plane is None or _plane.root != root:
             if _plane is not None:
                 _plane.close()
-            cache_bytes = getattr(settings, "MEMORYHUB_INDEX_CACHE_BYTES", DEFAULT_CACHE_BYTES)
-            _plane = EmbeddedPlane(root, encoder().name, cache_bytes=cache_bytes)
+            cache_bytes = settings.MEMORYHUB_INDEX_CACHE_MB * 2**20
+            _plane = EmbeddedPlane(root, encoder_name(), cache_bytes=cache_bytes)
         return _plane
 
 
