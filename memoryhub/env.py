@@ -6,6 +6,7 @@ and the field keeps its default; the value itself is never repeated, for it may 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,12 +15,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
+from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError, field_validator
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 MIN_SECRET_KEY_CHARACTERS = 50
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
+_WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 
 
@@ -31,9 +34,10 @@ class Mode(StrEnum):
 
 
 class Drain(StrEnum):
-    """Who carries the outbox to the search plane: a thread of the web process, or nobody but the command."""
+    """Who carries the outbox to the search plane: a thread of the web process, Celery, or nobody but the command."""
 
     THREAD = "thread"
+    CELERY = "celery"
     OFF = "off"
 
 
@@ -48,6 +52,7 @@ class Search(StrEnum):
     """Which search plane finds candidates."""
 
     EMBEDDED = "embedded"
+    ELASTICSEARCH = "elasticsearch"
 
 
 def variable(name: str, description: str, *, default: Any) -> Any:
@@ -106,10 +111,73 @@ class Env(BaseModel):
         "Folder of the embedded search plane: a cache that can be rebuilt. Default: `index` in the data folder.",
         default=None,
     )
-    search: Search = variable("MEMORYHUB_SEARCH", "The search plane: `embedded`.", default=Search.EMBEDDED)
+    search: Search = variable(
+        "MEMORYHUB_SEARCH",
+        "The search plane: `embedded` (files in the data folder) or `elasticsearch`.",
+        default=Search.EMBEDDED,
+    )
+    elasticsearch_urls: tuple[str, ...] = variable(
+        "ELASTICSEARCH_URL",
+        "Addresses of the cluster's nodes, separated by commas. Required with `MEMORYHUB_SEARCH=elasticsearch`.",
+        default=(),
+    )
+    elasticsearch_ca_certs: Path | None = variable(
+        "ELASTICSEARCH_CA_CERTS",
+        "File with the certificates that sign the cluster's own. Default: those that the system trusts.",
+        default=None,
+    )
+    elasticsearch_prefix: str = variable(
+        "ELASTICSEARCH_PREFIX",
+        "First part of the name of every index, alias, role and key; one for each installation on a cluster.",
+        default="memoryhub",
+    )
+    elasticsearch_indexer: SecretStr = variable(
+        "ELASTICSEARCH_INDEXER",
+        "Credential (`user:password` or an encoded API key) of the identity that writes documents.",
+        default=SecretStr(""),
+    )
+    elasticsearch_minter: SecretStr = variable(
+        "ELASTICSEARCH_MINTER",
+        "Credential (`user:password`, never an API key) of the identity that makes the members' keys.",
+        default=SecretStr(""),
+    )
+    elasticsearch_manager: SecretStr = variable(
+        "ELASTICSEARCH_MANAGER",
+        "Credential of the identity that makes templates, indices and aliases; for commands.",
+        default=SecretStr(""),
+    )
+    elasticsearch_checker: SecretStr = variable(
+        "ELASTICSEARCH_CHECKER",
+        "Credential of the identity that compares the indices with the database; for commands.",
+        default=SecretStr(""),
+    )
+    elasticsearch_setup: SecretStr = variable(
+        "ELASTICSEARCH_SETUP",
+        "Credential of an administrator of the cluster, for `manage.py elasticsearch setup` alone. Never set it where"
+        " memoryhub serves.",
+        default=SecretStr(""),
+    )
+    credential_keys: SecretStr = variable(
+        "MEMORYHUB_CREDENTIAL_KEYS",
+        "Fernet keys that encrypt the members' search keys at rest, separated by commas: the first encrypts, all"
+        " decrypt. Required in production with Elasticsearch; in development one is made once and kept in the data"
+        " folder.",
+        default=SecretStr(""),
+    )
+    key_days: PositiveInt = variable(
+        "MEMORYHUB_KEY_DAYS",
+        "Days until a member's search key expires; it is replaced after two thirds of them.",
+        default=90,
+    )
+    broker_url: SecretStr = variable(
+        "MEMORYHUB_BROKER_URL",
+        "`redis://…` of the broker that Celery's workers listen to. Required with `MEMORYHUB_DRAIN=celery`.",
+        default=SecretStr(""),
+    )
     drain: Drain = variable(
         "MEMORYHUB_DRAIN",
-        "`thread`: the web process carries the outbox to the search plane; `off`: `manage.py index drain` does.",
+        "Who carries the outbox to the search plane: `thread` (the web process), `celery` (the workers), or `off`"
+        " (`manage.py index drain`).",
         default=Drain.THREAD,
     )
     recording: Recording = variable(
@@ -139,7 +207,7 @@ class Env(BaseModel):
     )
     openai_api_key: SecretStr = variable("OPENAI_API_KEY", "Key for that endpoint.", default=SecretStr(""))
 
-    @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")
+    @field_validator("allowed_hosts", "csrf_trusted_origins", "elasticsearch_urls", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -158,6 +226,47 @@ class Env(BaseModel):
             raise ValueError("give origins such as https://memory.example.org, without a path")
         return origins
 
+    @field_validator("elasticsearch_urls")
+    @classmethod
+    def _nodes_only(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not _is_http_url(url) or "@" in url for url in urls):
+            raise ValueError("give addresses such as https://search.example.org:9200, without user and password")
+        return urls
+
+    @field_validator("elasticsearch_prefix")
+    @classmethod
+    def _index_name(cls, prefix: str) -> str:
+        if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
+            raise ValueError("give lower case letters, digits and single hyphens, such as memoryhub")
+        return prefix
+
+    @field_validator("elasticsearch_minter")
+    @classmethod
+    def _native_user(cls, credential: SecretStr) -> SecretStr:
+        if credential and ":" not in credential.get_secret_value():
+            raise ValueError("give user:password; a key that an API key makes has no rights of its own")
+        return credential
+
+    @field_validator("credential_keys")
+    @classmethod
+    def _fernet_keys(cls, keys: SecretStr) -> SecretStr:
+        for key in filter(None, keys.get_secret_value().split(",")):
+            try:
+                Fernet(key.strip())
+            except ValueError as error:
+                raise ValueError(
+                    "give keys such as python -c"
+                    ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())" prints'
+                ) from error
+        return keys
+
+    @field_validator("broker_url")
+    @classmethod
+    def _redis_only(cls, url: SecretStr) -> SecretStr:
+        if url and urlsplit(url.get_secret_value()).scheme not in {"redis", "rediss"}:
+            raise ValueError("give redis://host:port/number, or rediss:// with TLS")
+        return url
+
     @field_validator("openai_base_url")
     @classmethod
     def _http_only(cls, url: str) -> str:
@@ -165,7 +274,7 @@ class Env(BaseModel):
             raise ValueError("give an http:// or https:// address such as https://host/v1")
         return url
 
-    @field_validator("data_dir", "index_dir")
+    @field_validator("data_dir", "index_dir", "elasticsearch_ca_certs")
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
@@ -185,6 +294,17 @@ class Env(BaseModel):
     def production(self) -> bool:
         """Whether this process stands behind TLS and must be strict."""
         return self.mode is Mode.PRODUCTION
+
+    @property
+    def elasticsearch_credentials(self) -> dict[str, SecretStr]:
+        """The credential of each service identity, by its name (memoryhub.elasticsearch.Identity)."""
+        return {
+            "indexer": self.elasticsearch_indexer,
+            "minter": self.elasticsearch_minter,
+            "manager": self.elasticsearch_manager,
+            "checker": self.elasticsearch_checker,
+            "setup": self.elasticsearch_setup,
+        }
 
     @property
     def database(self) -> dj_database_url.DBConfig:
@@ -220,9 +340,26 @@ def read(environ: Mapping[str, str]) -> tuple[Env, tuple[Problem, ...]]:
 
 
 def _missing(env: Env, bad: set[str]) -> list[Problem]:
-    if not env.production:
-        return []
+    """What the chosen parts cannot do without, and what production cannot."""
+    problems = [
+        Problem(name, f"needed with {why}")
+        for name, value, why in (
+            ("ELASTICSEARCH_URL", env.elasticsearch_urls or env.search is Search.EMBEDDED, _WITH_ELASTICSEARCH),
+            ("MEMORYHUB_BROKER_URL", env.broker_url or env.drain is not Drain.CELERY, "MEMORYHUB_DRAIN=celery"),
+        )
+        if not value and name not in bad
+    ]
+    return problems + (_missing_in_production(env, bad) if env.production else [])
+
+
+def _missing_in_production(env: Env, bad: set[str]) -> list[Problem]:
     problems = []
+    if env.search is Search.ELASTICSEARCH:
+        problems += [
+            Problem(name_of(field), f"production needs it with {_WITH_ELASTICSEARCH}")
+            for field in ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")
+            if not getattr(env, field) and name_of(field) not in bad
+        ]
     if "MEMORYHUB_SECRET_KEY" not in bad and len(env.secret_key.get_secret_value()) < MIN_SECRET_KEY_CHARACTERS:
         problems.append(
             Problem(

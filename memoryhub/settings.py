@@ -32,12 +32,23 @@ MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
 
 MEMORYHUB_SEARCH = ENV.search.value
 MEMORYHUB_DRAIN = ENV.drain.value
+MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
 MEMORYHUB_RECORDING = ENV.recording.value
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
 MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
+
+# Elasticsearch: memoryhub/elasticsearch.py is the only reader of these.
+
+ELASTICSEARCH_URLS = ENV.elasticsearch_urls
+ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")
+ELASTICSEARCH_PREFIX = ENV.elasticsearch_prefix
+ELASTICSEARCH_CREDENTIALS = {
+    identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
+}
+MEMORYHUB_KEY_DAYS = ENV.key_days
 
 # Application
 

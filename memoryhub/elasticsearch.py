@@ -1,0 +1,98 @@
+"""The one place that builds Elasticsearch clients, and the names of the indices they may speak of.
+
+Invariant: the shared client carries no credential. Every caller names whose request it is, a service identity or the
+holder of a member's key, and without that credential there is no client: nothing falls through to somebody else's.
+"""
+
+from __future__ import annotations
+
+import functools
+from enum import StrEnum
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from elasticsearch import Elasticsearch
+
+# A search that takes longer is worth less than an answer without it; the others are commands and background work.
+SEARCH_SECONDS = 2.0
+SERVICE_SECONDS = 30.0
+CONNECTIONS = 32
+
+# One index for each kind of memory (memories.types.Kind). Members read by the alias of a kind; the indexer writes to
+# every index behind the other alias, which are two while a rebuild is under way.
+KINDS = ("episodic", "semantic", "procedural", "catalog")
+
+
+class Identity(StrEnum):
+    """Who talks to the cluster on the application's own behalf, each with the least that its work needs.
+
+    The indexer writes and reads nothing; the minter makes, replaces and ends the members' keys; the manager makes
+    templates, indices and aliases; the checker compares the indices with the database. Only the first two are needed
+    to serve. `SETUP` makes the other four, once, and is given to `manage.py elasticsearch setup` alone.
+    """
+
+    INDEXER = "indexer"
+    MINTER = "minter"
+    MANAGER = "manager"
+    CHECKER = "checker"
+    SETUP = "setup"
+
+
+class NoCredential(Exception):
+    """A request to the cluster without the credential that it needs. It was not sent."""
+
+
+def reading_alias(kind: str) -> str:
+    """The name by which members search memories of this kind."""
+    return f"{settings.ELASTICSEARCH_PREFIX}-{kind}"
+
+
+def reading_aliases() -> tuple[str, ...]:
+    """All names that a member's key opens."""
+    return tuple(reading_alias(kind) for kind in KINDS)
+
+
+def writing_alias(kind: str) -> str:
+    """The name that stands for every index which changes of this kind must reach."""
+    return f"{settings.ELASTICSEARCH_PREFIX}-{kind}-writing"
+
+
+def index_pattern() -> str:
+    """What all indices and aliases of this installation match."""
+    return f"{settings.ELASTICSEARCH_PREFIX}-*"
+
+
+def key_client(api_key: str) -> Elasticsearch:
+    """A client for searches with a member's key (its encoded form). Raises NoCredential for an empty one."""
+    if not api_key:
+        raise NoCredential("A search needs the key of a member.")
+    return _base().options(api_key=api_key, request_timeout=SEARCH_SECONDS)
+
+
+def service_client(identity: Identity) -> Elasticsearch:
+    """A client for one of the application's own identities. Raises NoCredential if it is not configured."""
+    credential = settings.ELASTICSEARCH_CREDENTIALS.get(identity.value, "")
+    if not credential:
+        raise NoCredential(f"Set ELASTICSEARCH_{identity.name} to the credential of the {identity.value}.")
+    user, colon, password = credential.partition(":")
+    if colon:
+        return _base().options(basic_auth=(user, password), request_timeout=SERVICE_SECONDS)
+    return _base().options(api_key=credential, request_timeout=SERVICE_SECONDS)
+
+
+def _base() -> Elasticsearch:
+    if not settings.ELASTICSEARCH_URLS:
+        raise ImproperlyConfigured("Set ELASTICSEARCH_URL to the address of the cluster.")
+    return _connected(tuple(settings.ELASTICSEARCH_URLS), settings.ELASTICSEARCH_CA_CERTS)
+
+
+@functools.cache
+def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
+    """The connections of this process, without any credential. Retries are the callers' to decide."""
+    return Elasticsearch(
+        list(urls),
+        ca_certs=ca_certs or None,
+        max_retries=0,
+        retry_on_timeout=False,
+        connections_per_node=CONNECTIONS,
+    )
