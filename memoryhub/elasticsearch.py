@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from elastic_transport.client_utils import DEFAULT
 from elasticsearch import Elasticsearch
 
 # A search that takes longer is worth less than an answer without it; the others are commands and background work.
@@ -91,7 +92,7 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     """The connections of this process, without any credential. Retries are the callers' to decide."""
     return Elasticsearch(
         list(urls),
-        ca_certs=ca_certs or None,
+        ca_certs=ca_certs or DEFAULT,
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
