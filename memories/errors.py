@@ -32,5 +32,9 @@ class SearchUnavailable(MemoriesError):
     """The search plane did not answer; callers degrade to what the database can serve."""
 
 
+class SearchForbidden(MemoriesError):
+    """Nothing may be searched for this principal now: their key is missing, revoked or refused. There is no fallback."""
+
+
 class ModelUnavailable(MemoriesError):
     """The language model did not give a usable answer; what the user said is already stored."""

@@ -49,6 +49,14 @@ ELASTICSEARCH_CREDENTIALS = {
     identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
 }
 MEMORYHUB_KEY_DAYS = ENV.key_days
+# The first encrypts; none in development means the one of the data folder (tenants/search_keys/encryption.py).
+MEMORYHUB_CREDENTIAL_KEYS = tuple(filter(None, map(str.strip, ENV.credential_keys.get_secret_value().split(","))))
+# The documents are declared with django-elasticsearch-dsl, and written by the outbox alone: no signals. Its own
+# connection has no credential, so whatever would use it by mistake is refused by the cluster.
+ELASTICSEARCH_DSL = {"default": {"hosts": [*ELASTICSEARCH_URLS] or ["http://localhost:9200"]}}
+ELASTICSEARCH_DSL_SIGNAL_PROCESSOR = "django_elasticsearch_dsl.signals.BaseSignalProcessor"
+ELASTICSEARCH_DSL_AUTOSYNC = False
+ELASTICSEARCH_DSL_AUTO_REFRESH = False
 
 # Application
 
@@ -65,6 +73,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "django_elasticsearch_dsl",
     "csp",
 ]
 

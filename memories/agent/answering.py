@@ -68,6 +68,7 @@ class Answering:
         self._streamed: list[str] = []
         self._characters = 0
         self._degraded = False
+        self._closed = False
         self._used: set[UUID] = set()
         self._wrote: set[UUID] = set()
         self._replaced: set[UUID] = set()
@@ -186,6 +187,9 @@ class Answering:
         """Store and pass on what a tool did, count it, and tell it."""
         self._record.answer(call_id, answer)
         messages.append(prompt.tool_result_message(call_id, answer.content))
+        if answer.closed and not self._closed:
+            self._closed = True
+            yield Notice(NoticeKind.CLOSED, answer.error)
         match answer.event:
             case MemoriesRecalled(recall):
                 self._used |= {item.id for item in recall.items}

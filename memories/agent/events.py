@@ -26,6 +26,7 @@ class NoticeKind(StrEnum):
 
     OFFLINE = "offline"
     DEGRADED = "degraded"
+    CLOSED = "closed"
     ERASED = "erased"
 
 
@@ -48,7 +49,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence about this answer: no model, search does not answer, or the exchange itself is erased at its end."""
+    """A sentence about this answer: no model, no search, a search closed to this member, an exchange that is erased."""
 
     kind: NoticeKind
     text: str

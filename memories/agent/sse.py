@@ -5,7 +5,7 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
 
     turn_started      session_id, turn (int), message_id, episode_id|null
     stage             doing: "recalling" | "thinking" | "writing"
-    notice            kind: "offline" | "degraded" | "erased", text
+    notice            kind: "offline" | "degraded" | "closed" | "erased", text
     memories_recalled automatic (bool), trace_id, query, degraded (bool), took_ms, items: [item]
     text_delta        text
     memory_written    result: "created" | "merged" | "superseded" | "blocked" | "queued_for_review",

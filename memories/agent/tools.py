@@ -21,7 +21,7 @@ from memories.constants import (
     MAX_FORGETS_IN_A_TURN,
     MAX_PINNED_FACTS,
 )
-from memories.errors import MemoriesError
+from memories.errors import MemoriesError, SearchForbidden
 from memories.models import Fact
 from memories.recall.pipeline import recall
 from memories.selectors.memories import find_memory, list_memories, memories_by_id
@@ -38,7 +38,10 @@ SETTLED_KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool did: `content` for the model, the rest for the transcript and the events; `error` in words."""
+    """What a tool did: `content` for the model, the rest for the transcript and the events; `error` in words.
+
+    `closed`: it had to look into the memory and nobody may search there now.
+    """
 
     content: str
     event: MemoriesRecalled | MemoryWritten | MemoryForgotten | None = None
@@ -46,6 +49,7 @@ class Answer:
     written: WriteOutcome | None = None
     forgotten: ForgetOutcome | None = None
     error: str = ""
+    closed: bool = False
 
 
 class Toolbox:
@@ -61,7 +65,10 @@ class Toolbox:
     def recall_automatically(self, message: str) -> list[tuple[dict[str, Any], Answer]]:
         """What the user's words bring up by themselves: the arguments as a model would send them, and the answers."""
         query = message[:SHOWN_QUERY_CHARACTERS]
-        found = self._find(message, limit=AUTOMATIC_RECALL_ITEMS)
+        try:
+            found = self._find(message, limit=AUTOMATIC_RECALL_ITEMS)
+        except SearchForbidden as error:
+            return [({"query": query}, closed(str(error)))]
         recalls: list[tuple[dict[str, Any], Answer]] = [({"query": query}, self._recalled(found, automatic=True))]
         if sum(item.kind in SETTLED_KINDS for item in found.items) < AUTOMATIC_SETTLED_ITEMS:
             settled = self._find(message, types=SETTLED_KINDS, limit=AUTOMATIC_SETTLED_ITEMS)
@@ -87,6 +94,8 @@ class Toolbox:
                     return self._forget(wanted)
                 case unreachable:
                     assert_never(unreachable)
+        except SearchForbidden as error:
+            return closed(str(error))
         except (BadArguments, MemoriesError, TenantsError) as error:
             return failed(str(error))
 
@@ -183,3 +192,8 @@ class Toolbox:
 def failed(reason: str) -> Answer:
     """A tool's refusal, for the model."""
     return Answer(quoted({"error": reason}), error=reason)
+
+
+def closed(reason: str) -> Answer:
+    """A recall's refusal, for the model: it must not take it for an empty memory."""
+    return Answer(quoted({"error": reason, "closed": True}), error=reason, closed=True)

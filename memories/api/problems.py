@@ -18,7 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from memories.api.parsing import BodyTooLarge, LengthRequired
-from memories.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from memories.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -118,9 +118,14 @@ def _forbidden(error: Exception) -> Problem:
     return Problem(403, "forbidden", "Forbidden", str(error) or "This is not allowed.")
 
 
+def _closed(error: Exception) -> Problem:
+    return Problem(503, "search-closed", "Search is closed", str(error), headers={"Retry-After": "30"})
+
+
 _REFUSALS: dict[type[Exception], Callable[[Exception], Problem]] = {
     NotFound: _not_found,
     Conflict: _conflict,
+    SearchForbidden: _closed,
     Forbidden: _forbidden,
     NoMembership: _forbidden,
     PermissionDenied: _forbidden,

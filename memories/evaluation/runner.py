@@ -83,6 +83,8 @@ def _ask(
         now=now,
     )
     took_ms = (time.perf_counter() - began) * 1000
+    if answer.degraded:
+        raise SearchUnavailable("The search plane did not answer; what the database finds is not what is measured.")
     places = {item.id: rank for rank, item in enumerate(answer.items, start=1)}
     evidence = sorted({ids[name] for name in question.evidence})
     return Outcome(question.category, tuple(places.get(id_) for id_ in evidence), took_ms)

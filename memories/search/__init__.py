@@ -15,26 +15,44 @@ from memories.embedding import encoder_name
 from memories.search.base import SearchPlane
 from memories.search.embedded.plane import EmbeddedPlane
 
+EMBEDDED, ELASTICSEARCH = "embedded", "elasticsearch"
+
 _choosing = threading.Lock()
-_plane: EmbeddedPlane | None = None
+_plane: tuple[object, SearchPlane] | None = None
 
 
 def search_plane() -> SearchPlane:
     """The plane of this process. Raises ImproperlyConfigured for an unknown one."""
     global _plane  # noqa: PLW0603 - one plane for each process
-    if EmbeddedPlane.name != settings.MEMORYHUB_SEARCH:
-        raise ImproperlyConfigured("MEMORYHUB_SEARCH names no search plane; the one there is: embedded.")
-    root = Path(settings.MEMORYHUB_INDEX_DIR)
-    plane = _plane
-    if plane is not None and plane.root == root:
-        return plane
-    with _choosing:
-        if _plane is None or _plane.root != root:
-            if _plane is not None:
-                _plane.close()
-            cache_bytes = settings.MEMORYHUB_INDEX_CACHE_MB * 2**20
-            _plane = EmbeddedPlane(root, encoder_name(), cache_bytes=cache_bytes)
-        return _plane
+    wanted = _configuration()
+    chosen = _plane
+    if chosen is None or chosen[0] != wanted:
+        with _choosing:
+            if _plane is None or _plane[0] != wanted:
+                if _plane is not None:
+                    _plane[1].close()
+                _plane = (wanted, _made())
+            chosen = _plane
+    return chosen[1]
+
+
+def _configuration() -> tuple[object, ...]:
+    """What a plane is made from; another one is made when it changes."""
+    if settings.MEMORYHUB_SEARCH == EMBEDDED:
+        return EMBEDDED, settings.MEMORYHUB_INDEX_DIR
+    return settings.MEMORYHUB_SEARCH, tuple(settings.ELASTICSEARCH_URLS)
+
+
+def _made() -> SearchPlane:
+    if settings.MEMORYHUB_SEARCH == ELASTICSEARCH:
+        # A site without a cluster does not pay for its client.
+        from memories.search.elasticsearch.plane import ElasticsearchPlane  # noqa: PLC0415
+
+        return ElasticsearchPlane()
+    if settings.MEMORYHUB_SEARCH == EMBEDDED:
+        cache_bytes = settings.MEMORYHUB_INDEX_CACHE_MB * 2**20
+        return EmbeddedPlane(Path(settings.MEMORYHUB_INDEX_DIR), encoder_name(), cache_bytes=cache_bytes)
+    raise ImproperlyConfigured(f"MEMORYHUB_SEARCH names no search plane; there are {EMBEDDED} and {ELASTICSEARCH}.")
 
 
 __all__ = ["SearchPlane", "search_plane"]

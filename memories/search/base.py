@@ -11,7 +11,7 @@ Invariants, which the contract suite holds for every plane:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -65,16 +65,35 @@ class SearchPlane(Protocol):
         """The plane, as in the setting that selects it."""
         ...
 
+    @property
+    def joint(self) -> bool:
+        """Whether all owners share one store, so that a write may carry documents of many."""
+        ...
+
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
-        """Store documents of one owner, each if its version is newer than what the plane holds. All or nothing."""
+        """Store documents (of one owner unless `joint`), each if its version is newer than what the plane holds.
+
+        A call that raises may have stored some of them; repeating it is harmless.
+        """
         ...
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
         """Remove memories with everything that can be read of them, leaving only their versions."""
         ...
 
+    def settle(self) -> None:
+        """Return once everything that was stored before is found by searches that begin now."""
+        ...
+
+    def expunge(self) -> None:
+        """Have what was removed leave the disk, too; may take long on a large index."""
+        ...
+
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """The best `per_leg` of each kind by words and by meaning, out of what the principal may see."""
+        """The best `per_leg` of each kind by words and by meaning, out of what the principal may see.
+
+        Raises SearchForbidden if the principal has no right to search now; nothing else answers in its place.
+        """
         ...
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
@@ -82,6 +101,13 @@ class SearchPlane(Protocol):
 
         `documents` is read only after other writers of this part are held off, so an iterator over the database
         misses nothing that was written before.
+        """
+        ...
+
+    def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
+        """Make the whole plane hold exactly these owners' documents; return how many. Reads and writes go on meanwhile.
+
+        What searches see changes at once and at the end where the plane is `joint`, part by part where it is not.
         """
         ...
 
@@ -99,6 +125,10 @@ class SearchPlane(Protocol):
 
     def health(self) -> Health:
         """Whether the plane can be read and written now. Never raises."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; the next call opens them again."""
         ...
 
 

@@ -5,7 +5,8 @@ Invariant: the database is right. What still waits in the outbox is no differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -14,7 +15,7 @@ from memories.errors import SearchUnavailable
 from memories.models import MEMORY_MODELS
 from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
-from memories.search.outbox import pending, rebuild_owner
+from memories.search.outbox import pending, rebuild_all, rebuild_owner
 from memories.types import Kind, Owner, Status
 
 
@@ -55,8 +56,10 @@ class CheckReport:
 
 
 def owners() -> list[Owner]:
-    """Everybody who has memories in the database or a part in the plane."""
-    known = {Owner(None, None), *search_plane().owners()}
+    """Everybody who has memories in the database or a part in the plane (if it can be read)."""
+    known = {Owner(None, None)}
+    with suppress(SearchUnavailable):
+        known |= set(search_plane().owners())
     for model in MEMORY_MODELS.values():
         known |= {Owner(*ids) for ids in model.objects.values_list("tenant_id", "user_id").distinct().order_by()}
     return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
@@ -79,6 +82,11 @@ def check(owner: Owner) -> CheckReport:
         if (problem := _problem(expected.get(id_), stored.get(id_))) is not None
     )
     return CheckReport(1, len(expected), len(waiting), different)
+
+
+def rebuild_everything(everybody: Iterable[Owner]) -> int:
+    """Fill the whole plane anew from the database; return how many memories it holds. Raises SearchUnavailable."""
+    return rebuild_all(everybody)
 
 
 def rebuild(owner: Owner) -> int:

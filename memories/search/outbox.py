@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -25,12 +25,14 @@ from memories.models.base import MemoryRow
 from memories.search import search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, rows_by_id, rows_of
-from memories.types import Kind, Owner
+from memories.types import Kind, Owner, SearchDocument
 
 log = logging.getLogger(__name__)
 
-# A failed entry waits 1, 2, 4, … seconds, at most this many.
+# A failed entry waits 1, 2, 4, … seconds, at most this many; while the plane is away it is no fault of the entry, and
+# what waits has to be searchable soon after it is back.
 MAX_BACKOFF_SECONDS = 300
+MAX_OUTAGE_BACKOFF_SECONDS = 8
 # Set when there is something to drain; the drainer of this process waits on it.
 waiting = threading.Event()
 
@@ -91,14 +93,28 @@ def request_rebuild(owner: Owner) -> None:
         enqueue(row)
 
 
+def rebuild_all(owners: Iterable[Owner]) -> int:
+    """Fill the whole plane from the database; return how many memories it holds. Raises SearchUnavailable."""
+    # Entries that are visible now speak of rows that the rebuild is going to see. Deletions are delivered all the same:
+    # their versions keep late writes out.
+    covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
+
+    def of_owner(owner: Owner) -> Iterable[SearchDocument]:
+        encode_owner(owner)
+        return documents(rows_of(owner))
+
+    count = search_plane().rebuild_all(owners, of_owner)
+    _forget(covered)
+    return count
+
+
 def rebuild_owner(owner: Owner) -> int:
     """Fill the owner's part from the database; return how many memories it holds. Raises SearchUnavailable."""
     # Entries that are visible now speak of rows that the rebuild is going to see.
     covered = list(pending(owner).values_list("pk", flat=True))
     encode_owner(owner)  # slow, so before other writers of the part are held off
     count = search_plane().rebuild(owner, documents(rows_of(owner)))
-    for start in range(0, len(covered), OUTBOX_BATCH):
-        OutboxEntry.objects.filter(pk__in=covered[start : start + OUTBOX_BATCH]).delete()
+    _forget(covered)
     return count
 
 
@@ -110,11 +126,10 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
         claimed = _claim(min(OUTBOX_BATCH, left) if left is not None else OUTBOX_BATCH, owner)
         if not claimed:
             break
-        by_owner: dict[Owner, list[OutboxEntry]] = defaultdict(list)
-        for entry in claimed:
-            by_owner[entry.owner].append(entry)
-        for whose, entries in by_owner.items():
-            report += _deliver(whose, entries)
+        step = _deliver_all(claimed)
+        report += step
+        if not step.delivered:
+            break  # nothing gets through now: the rest would only fail, too
         if left is not None:
             left -= len(claimed)
     return report
@@ -155,46 +170,73 @@ def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
     return entries
 
 
-def _deliver(owner: Owner, entries: list[OutboxEntry]) -> DrainReport:
-    """Carry one owner's entries to the plane; if one cannot be carried, the others still are."""
+def _deliver_all(claimed: list[OutboxEntry]) -> DrainReport:
+    """Carry entries to the plane, and forget those that searches are sure to find."""
+    groups: dict[Owner | None, list[OutboxEntry]] = defaultdict(list)
+    joint = search_plane().joint
+    for entry in claimed:
+        groups[None if joint else entry.owner].append(entry)
+    report, delivered = DrainReport(), list[OutboxEntry]()
+    for entries in groups.values():
+        report += _deliver(entries, delivered)
     try:
-        rebuilt = _carry(owner, entries)
+        search_plane().settle()
+    except SearchUnavailable as error:
+        _hold_back(delivered, error)  # stored, but not found yet: until then they are part of every recall's tail
+        return report + DrainReport(delivered=-len(delivered), failed=len(delivered))
+    _forget([entry.pk for entry in delivered])
+    return report
+
+
+def _deliver(entries: list[OutboxEntry], delivered: list[OutboxEntry]) -> DrainReport:
+    """Carry entries that belong together; if one cannot be carried, the others still are."""
+    try:
+        rebuilt = _carry(entries)
     except Exception as error:  # noqa: BLE001 - whatever went wrong, the entries must stay and be tried again
         if len(entries) > 1 and not isinstance(error, SearchUnavailable):
-            return sum((_deliver(owner, [entry]) for entry in entries), DrainReport())
+            return sum((_deliver([entry], delivered) for entry in entries), DrainReport())
         _hold_back(entries, error)
         return DrainReport(failed=len(entries))
-    OutboxEntry.objects.filter(pk__in=[entry.pk for entry in entries]).delete()
+    delivered += entries
     return DrainReport(delivered=len(entries), rebuilt=int(rebuilt))
 
 
-def _carry(owner: Owner, entries: Sequence[OutboxEntry]) -> bool:
-    """Bring the plane to what the database says of these memories now; return whether the part was rebuilt."""
+def _carry(entries: Sequence[OutboxEntry]) -> bool:
+    """Bring the plane to what the database says of these memories now; return whether a part was rebuilt."""
     plane = search_plane()
     ids: dict[Kind, set[UUID]] = defaultdict(set)
-    tombstones = []
+    tombstones: dict[Owner, list[Tombstone]] = defaultdict(list)
     for entry in entries:
         if entry.operation == Operation.DELETE:
-            tombstones.append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
+            tombstones[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
         else:
             ids[Kind(entry.kind)].add(entry.memory_id)
     rows = [row for kind, wanted in ids.items() for row in rows_by_id(kind, wanted)]
     try:
         plane.upsert(list(documents(rows)))
-        if tombstones:
-            plane.delete(owner, tombstones)
-    except PartMissing:
-        rebuild_owner(owner)
+        for owner, gone in tombstones.items():
+            plane.delete(owner, gone)
+    except PartMissing as missing:
+        rebuild_owner(missing.owner)
         return True
     return False
+
+
+def _forget(keys: Sequence[int]) -> None:
+    for start in range(0, len(keys), OUTBOX_BATCH):
+        OutboxEntry.objects.filter(pk__in=keys[start : start + OUTBOX_BATCH]).delete()
 
 
 def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
     """Note the failure and wait longer each time. Only the kind of error is kept: a message may hold a text."""
     log.warning("The search plane did not take %d change(s): %s", len(entries), type(error).__name__)
+    longest = MAX_OUTAGE_BACKOFF_SECONDS if isinstance(error, SearchUnavailable) else MAX_BACKOFF_SECONDS
+    by_attempts: dict[int, list[int]] = defaultdict(list)
     for entry in entries:
-        wait = min(MAX_BACKOFF_SECONDS, 2**entry.attempts)
-        OutboxEntry.objects.filter(pk=entry.pk).update(
+        by_attempts[entry.attempts].append(entry.pk)
+    for attempts, keys in by_attempts.items():
+        wait = min(longest, 2 ** min(attempts, 16))
+        OutboxEntry.objects.filter(pk__in=keys).update(
             attempts=F("attempts") + 1,
             last_error=type(error).__name__,
             available_at=timezone.now() + timedelta(seconds=wait),
@@ -210,6 +252,7 @@ __all__ = [
     "enqueue_delete",
     "enqueue_many",
     "pending",
+    "rebuild_all",
     "rebuild_owner",
     "request_rebuild",
     "waiting",

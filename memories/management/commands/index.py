@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
-from memories.search.checking import CheckReport, Difference, check, owners, rebuild
+from memories.search.checking import CheckReport, Difference, check, owners, rebuild, rebuild_everything
 from memories.search.outbox import DrainReport, backlog, drain
 from memories.types import Owner
 
@@ -53,11 +53,10 @@ class Command(BaseCommand):
                 self._drain(options)
 
     def _rebuild(self, options: dict[str, Any]) -> None:
-        count = 0
         chosen = _chosen(options)
+        watched = _watched(chosen, "Rebuilding")
         try:
-            for owner in _watched(chosen, "Rebuilding"):
-                count += rebuild(owner)
+            count = sum(map(rebuild, watched)) if options["user"] else rebuild_everything(watched)
         except SearchUnavailable as error:
             raise CommandError(str(error)) from error
         numbers = {"owners": len(chosen), "memories": count}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
@@ -35,6 +35,7 @@ class EmbeddedPlane:
     """A plane over the files under `root`, with vectors of the encoder named `encoder`."""
 
     name = "embedded"
+    joint = False
 
     def __init__(self, root: Path, encoder: str, *, cache_bytes: int) -> None:
         self.root = root
@@ -53,6 +54,23 @@ class EmbeddedPlane:
         """See SearchPlane."""
         with self._writing(owner) as connection:
             writing.delete(connection, tombstones)
+
+    def settle(self) -> None:
+        """See SearchPlane: a commit is found at once."""
+
+    def expunge(self) -> None:
+        """See SearchPlane: what is removed is overwritten by the removal itself."""
+
+    def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
+        """See SearchPlane: part by part. A part of nobody's is removed."""
+        left = set(self.owners())
+        count = 0
+        for owner in owners:
+            count += self.rebuild(owner, documents(owner))
+            left.discard(owner)
+        for owner in left:
+            self.erase_owner(owner)
+        return count
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
         """See SearchPlane. A damaged file is replaced."""

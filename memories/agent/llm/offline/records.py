@@ -65,6 +65,11 @@ class Turn:
         return [done for done in self.done if done.tool in tools]
 
     @property
+    def closed(self) -> bool:
+        """Whether the memory could not be searched in this turn."""
+        return any(done.result.get("closed") for done in self.done)
+
+    @property
     def memories(self) -> list[Memory]:
         """All memories that were recalled in this turn, each once: the latest recall first, best first."""
         found: dict[str, Memory] = {}

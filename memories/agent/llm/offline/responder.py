@@ -49,6 +49,7 @@ ALL_OF_IT = (
     "a whole conversation is forgotten from its own menu."
 )
 ALL_I_KNOW = "All that I know of you is on the page “What I remember”; ask me about one thing and I look it up."
+CLOSED = "I cannot look into your memory at the moment, so I do not know. What you said is kept."
 NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
 
 
@@ -97,9 +98,11 @@ def _say(turn: Turn, reading: Reading) -> str:
     parts = []
     if done := turn.calls("write_memory", "forget_memory"):
         parts.append(answers.report(done))
-    if reading.forget is not None and not turn.calls("forget_memory"):
+    if reading.forget is not None and not turn.calls("forget_memory") and not turn.closed:
         parts.append(_not_forgotten(reading.forget, turn.memories))
-    if reading.question:
+    if turn.closed:
+        parts.append(CLOSED)
+    elif reading.question:
         parts.append(_answer(reading.question, turn.memories))
     if parts:
         return "\n\n".join(parts)

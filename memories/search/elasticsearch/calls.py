@@ -1,0 +1,156 @@
+"""Calls to the cluster: what may go wrong, in the words of the search plane; when to try again, and when not to ask.
+
+Invariants: no error repeats what the cluster said, for it may quote a query; a cluster that fails costs each request at
+most one try and one retry, and a cluster that keeps failing is left alone for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from elastic_transport import TransportError
+from elasticsearch import ApiError
+
+from memories.errors import SearchForbidden, SearchUnavailable
+from memoryhub.elasticsearch import NoCredential
+
+log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+UNAUTHORIZED, FORBIDDEN, MISSING, CONFLICT = 401, 403, 404, 409
+_BUSY = frozenset({429, 502, 503, 504})
+
+NO_ANSWER = "The search cluster does not answer."
+NO_INDEX = "The search index is missing; `manage.py index rebuild` makes it."
+REFUSED = "The search cluster refused this credential."
+
+
+class Circuit:
+    """Opens after `failures` in a row, and lets one call a `pause` (seconds) through until one succeeds.
+
+    pybreaker was not taken: it holds a lock while it calls, so that one search would run at a time.
+    """
+
+    def __init__(self, failures: int = 5, pause: float = 2.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._failures = failures
+        self._pause = pause
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failed = 0
+        self._closed_until = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether the cluster has failed so often that it is left alone."""
+        return self._failed >= self._failures
+
+    def enter(self) -> None:
+        """Raise SearchUnavailable unless a call may be made now."""
+        with self._lock:
+            if self.open:
+                if self._clock() < self._closed_until:
+                    raise SearchUnavailable(NO_ANSWER)
+                self._closed_until = self._clock() + self._pause  # this call tries; the others wait for it
+
+    def succeeded(self) -> None:
+        """The cluster answered, whatever it said."""
+        if self._failed:
+            with self._lock:
+                if self.open:
+                    log.warning("The search cluster answers again.")
+                self._failed = 0
+
+    def failed(self) -> None:
+        """The cluster did not answer, or was too busy to."""
+        with self._lock:
+            self._failed += 1
+            if self._failed == self._failures:
+                log.warning("The search cluster does not answer; it is asked again every %g s.", self._pause)
+            self._closed_until = self._clock() + self._pause
+
+
+class RetryBudget:
+    """Lets a tenth of the calls be tried again, so that retries never double the load of a cluster in trouble."""
+
+    def __init__(self, share: float = 0.1, most: float = 10.0) -> None:
+        self._share = share
+        self._most = most
+        self._left = most
+        self._lock = threading.Lock()
+
+    def earn(self) -> None:
+        """A call was made."""
+        with self._lock:
+            self._left = min(self._most, self._left + self._share)
+
+    def spend(self) -> bool:
+        """Whether there may be a retry; it is counted."""
+        with self._lock:
+            if self._left < 1.0:
+                return False
+            self._left -= 1.0
+            return True
+
+
+class Calls:
+    """How one process asks the cluster for candidates: behind a circuit, with a budget of retries."""
+
+    def __init__(self) -> None:
+        self.circuit = Circuit()
+        self._budget = RetryBudget()
+
+    def make(self, call: Callable[[], Answer]) -> Answer:
+        """The answer of `call`. Raises SearchUnavailable, SearchForbidden."""
+        self.circuit.enter()
+        self._budget.earn()
+        try:
+            answer = self._tried(call)
+        except SearchUnavailable:
+            self.circuit.failed()
+            raise
+        except SearchForbidden:
+            self.circuit.succeeded()
+            raise
+        self.circuit.succeeded()
+        return answer
+
+    def _tried(self, call: Callable[[], Answer]) -> Answer:
+        try:
+            return translated(call)
+        except SearchUnavailable as error:
+            # A call that took its whole time would take it twice.
+            if isinstance(error, TimedOut) or not self._budget.spend():
+                raise
+            return translated(call)
+
+
+class TimedOut(SearchUnavailable):
+    """The cluster took too long."""
+
+
+def translated(call: Callable[[], Answer]) -> Answer:
+    """The answer of `call`, once. Raises SearchUnavailable, SearchForbidden; other errors are faults of ours."""
+    try:
+        return call()
+    except ApiError as error:
+        raise of_status(error.meta.status) from None
+    except TransportError as error:
+        kind = TimedOut if "Timeout" in type(error).__name__ else SearchUnavailable
+        raise kind(NO_ANSWER) from None
+    except NoCredential as error:
+        raise SearchUnavailable(str(error)) from None
+
+
+def of_status(status: int) -> SearchUnavailable | SearchForbidden:
+    """What an error status means for the one who asked."""
+    if status in {UNAUTHORIZED, FORBIDDEN}:
+        return SearchForbidden(REFUSED)
+    if status == MISSING:
+        return SearchUnavailable(NO_INDEX)
+    if status not in _BUSY:
+        log.error("The search cluster answered %d to a request of ours.", status)
+    return SearchUnavailable(NO_ANSWER)

@@ -1,0 +1,189 @@
+"""What a memory looks like in Elasticsearch, declared with django-elasticsearch-dsl.
+
+Invariants: mappings are strict, so a field that is not declared here cannot be stored; `visibility` is a positive
+statement that the members' keys ask for, and a tombstone has none, so nobody's key opens it; no score depends on what
+other owners store (ADR 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django_elasticsearch_dsl import Document, fields
+from django_elasticsearch_dsl.registries import registry
+from elasticsearch.dsl import DenseVector
+
+from memories.constants import EMBEDDING_DIMENSIONS
+from memories.embedding import dequantize
+from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.search.base import Tombstone
+from memories.search.elasticsearch.rarity import brevity
+from memories.types import Kind, Owner, Scope, SearchDocument
+from memoryhub.elasticsearch import reading_alias
+
+SETTINGS: dict[str, Any] = {
+    "number_of_shards": 1,
+    # 0 on one node, 1 where a second can hold the copy.
+    "auto_expand_replicas": "0-1",
+    # A backstop: whoever writes refreshes by itself. Naming it keeps an idle shard refreshing, too.
+    "refresh_interval": "5s",
+    # What is forgotten leaves the disk with the next `expunge`, however little of a segment it was.
+    "merge.policy.expunge_deletes_allowed": 0,
+}
+
+
+class VectorField(fields.DEDField, DenseVector):  # type: ignore[misc]  # the package publishes no types
+    """A dense vector; django-elasticsearch-dsl has no field of its own for one."""
+
+
+class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes no types
+    """The fields of every kind, prepared from a SearchDocument."""
+
+    id = fields.KeywordField()
+    tenant = fields.KeywordField()
+    user = fields.KeywordField()
+    visibility = fields.KeywordField()
+    task = fields.KeywordField()
+    status = fields.KeywordField()
+    # A term weighs what the query says, whoever else uses it; how often it stands in a text is not even stored.
+    text = fields.TextField(analyzer="english", similarity="boolean", norms=False, index_options="docs")
+    brevity = fields.FloatField(index=False)
+    # Compared with every vector that the filter leaves: a graph would be shaped by other owners' vectors.
+    vector = VectorField(
+        dims=EMBEDDING_DIMENSIONS, index=True, similarity="cosine", index_options={"type": "int8_flat"}
+    )
+    gone_at = fields.DateField()
+
+    def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
+        """The body of a document; of a removed memory nothing but when it went."""
+        if isinstance(instance, Tombstone):
+            return tombstone()
+        return {name: value for name, value in super().prepare(instance).items() if value is not None}
+
+    def prepare_id(self, instance: SearchDocument) -> str:
+        """The id once more, as a value to sort by."""
+        return str(instance.id)
+
+    def prepare_tenant(self, instance: SearchDocument) -> str | None:
+        """Whose tenant; none for what is global."""
+        return _text(instance.owner.tenant_id)
+
+    def prepare_user(self, instance: SearchDocument) -> str | None:
+        """Whose; none for what is shared."""
+        return _text(instance.owner.user_id)
+
+    def prepare_visibility(self, instance: SearchDocument) -> str:
+        """Who may find it."""
+        return visibility_of(instance.owner)
+
+    def prepare_status(self, instance: SearchDocument) -> str:
+        """The state that recall filters by."""
+        return instance.status.value
+
+    def prepare_brevity(self, instance: SearchDocument) -> float:
+        """What the text's length makes of a matching word."""
+        return brevity(instance.text)
+
+    def prepare_vector(self, instance: SearchDocument) -> Any:
+        """As numbers; the serializer takes an array as it is."""
+        return dequantize(instance.vector)
+
+    def prepare_gone_at(self, _instance: SearchDocument) -> None:
+        """Only of tombstones."""
+
+    @classmethod
+    def generate_id(cls, object_instance: SearchDocument | Tombstone) -> str:
+        """The id at the cluster."""
+        return str(object_instance.id)
+
+    def _prepare_action(self, object_instance: SearchDocument | Tombstone, action: str) -> dict[str, Any]:
+        """With the version of the row, so that a late or repeated delivery changes nothing."""
+        prepared: dict[str, Any] = super()._prepare_action(object_instance, action)
+        return prepared | {"version": object_instance.version, "version_type": "external"}
+
+
+@registry.register_document
+class EpisodeDocument(MemoryDocument):
+    """An episode."""
+
+    class Index:
+        name = reading_alias(Kind.EPISODIC)
+
+    class Django:
+        model = Episode
+
+
+@registry.register_document
+class FactDocument(MemoryDocument):
+    """A fact."""
+
+    class Index:
+        name = reading_alias(Kind.SEMANTIC)
+
+    class Django:
+        model = Fact
+
+
+@registry.register_document
+class PlaybookDocument(MemoryDocument):
+    """A playbook."""
+
+    class Index:
+        name = reading_alias(Kind.PROCEDURAL)
+
+    class Django:
+        model = Playbook
+
+
+@registry.register_document
+class CatalogDocument(MemoryDocument):
+    """An entry of the shared catalog."""
+
+    class Index:
+        name = reading_alias(Kind.CATALOG)
+
+    class Django:
+        model = CatalogEntry
+
+
+DOCUMENTS: dict[Kind, type[MemoryDocument]] = {
+    Kind.EPISODIC: EpisodeDocument,
+    Kind.SEMANTIC: FactDocument,
+    Kind.PROCEDURAL: PlaybookDocument,
+    Kind.CATALOG: CatalogDocument,
+}
+
+
+def visibility_of(owner: Owner) -> str:
+    """Who may find a memory of this owner: `user`, `tenant` or `global`, as the members' keys ask."""
+    if owner.user_id is not None:
+        return Scope.USER.value
+    return Scope.TENANT.value if owner.tenant_id is not None else Scope.GLOBAL.value
+
+
+def tombstone() -> dict[str, Any]:
+    """The body that takes the place of a removed memory: no owner, no text, no vector, so nobody can find it."""
+    return {"gone_at": timezone.now().isoformat()}
+
+
+def mapping_of(kind: Kind) -> dict[str, Any]:
+    """The mapping of an index of this kind."""
+    declared: dict[str, Any] = DOCUMENTS[kind]._doc_type.mapping.to_dict()
+    return {**declared, "dynamic": "strict"}
+
+
+def actions(
+    items: Iterable[tuple[Kind, SearchDocument | Tombstone]], targets: Mapping[Kind, Sequence[str]]
+) -> Iterator[dict[str, Any]]:
+    """What a bulk request has to do to bring `items` to every index in `targets`."""
+    for kind, item in items:
+        prepared = DOCUMENTS[kind]()._prepare_action(item, "index")
+        for index in targets[kind]:
+            yield {**prepared, "_index": index}
+
+
+def _text(id_: UUID | None) -> str | None:
+    return None if id_ is None else str(id_)

@@ -1,0 +1,106 @@
+"""The searches that one recall makes, as bodies of one `_msearch`. Pure.
+
+Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
+shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
+from the question and the document, vectors are compared exactly, and ties break on the id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from memories.search.elasticsearch.rarity import rarity
+from memories.types import CURRENT, CandidateRequest, Kind, Scope, Status
+from memoryhub.elasticsearch import reading_alias
+from tenants.principal import Principal
+
+# Twice as many vectors are compared again in full precision as are returned.
+OVERSAMPLE = 2.0
+# Words of a question that are looked up, the rarest; the query parser bounds them, too.
+MAX_TERMS = 64
+
+
+class By(StrEnum):
+    """What a leg finds memories by."""
+
+    WORDS = "words"
+    MEANING = "meaning"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One search: of which kind, by what, and the two lines that ask it."""
+
+    kind: Kind
+    by: By
+    header: dict[str, Any]
+    body: dict[str, Any]
+
+
+def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
+    """All searches of a request; none that could find nothing."""
+    words = _words(request.terms)
+    vector = request.vector() if request.vector is not None else None
+    made: list[Leg] = []
+    for kind in request.kinds:
+        header = {"index": reading_alias(kind), "request_cache": False}
+        for whose in _owners(principal, kind):
+            filters = [*whose, *_states(request)]
+            if words:
+                body = _by_words(words, filters, request.per_leg)
+                made.append(Leg(kind, By.WORDS, header, body))
+            if vector is not None:
+                body = _by_meaning(vector, filters, request.per_leg)
+                made.append(Leg(kind, By.MEANING, header, body))
+    return made
+
+
+def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
+    """The filters of the parts that may hold memories of this kind: the catalog is shared, episodes never are."""
+    tenant = {"term": {"tenant": str(principal.tenant_id)}}
+    if kind is not Kind.CATALOG:
+        yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
+    if kind is not Kind.EPISODIC:
+        ours = {"bool": {"filter": [_visible(Scope.TENANT), tenant]}}
+        yield [{"bool": {"should": [ours, _visible(Scope.GLOBAL)], "minimum_should_match": 1}}]
+
+
+def _visible(scope: Scope) -> dict[str, Any]:
+    return {"term": {"visibility": scope.value}}
+
+
+def _states(request: CandidateRequest) -> list[dict[str, Any]]:
+    states = [*CURRENT, Status.SUPERSEDED] if request.include_superseded else [*CURRENT]
+    tasks = ["", request.task] if request.task else [""]
+    return [{"terms": {"status": [state.value for state in states]}}, {"terms": {"task": tasks}}]
+
+
+def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
+    """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
+    weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
+    return [{"match": {"text": {"query": term, "boost": weight}}} for weight, term in weighed[:MAX_TERMS]]
+
+
+def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    matching = {"bool": {"should": words, "minimum_should_match": 1, "filter": filters}}
+    shorter_first = {"field_value_factor": {"field": "brevity"}, "boost_mode": "multiply"}
+    return _listing(count) | {"query": {"function_score": {"query": matching, **shorter_first}}}
+
+
+def _by_meaning(vector: Any, filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    nearest = {
+        "field": "vector",
+        "query_vector": vector,
+        "k": count,
+        "num_candidates": count,
+        "filter": filters,
+        "rescore_vector": {"oversample": OVERSAMPLE},
+    }
+    return _listing(count) | {"knn": nearest}
+
+
+def _listing(count: int) -> dict[str, Any]:
+    return {"size": count, "_source": False, "track_total_hits": False, "sort": ["_score", {"id": "asc"}]}

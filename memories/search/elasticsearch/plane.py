@@ -1,0 +1,214 @@
+"""The Elasticsearch plane: candidates by one `_msearch` with the member's own key, writes by the indexer.
+
+Isolation is the cluster's: a key opens the documents that its query names and no others, whatever is asked with it.
+Invariant: a member is answered with their own key or not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from elasticsearch import Elasticsearch
+
+from memories.errors import MemoriesError, SearchForbidden
+from memories.search.base import Health, StoredState, Tombstone
+from memories.search.elasticsearch import layout, reading
+from memories.search.elasticsearch.calls import Calls, of_status, translated
+from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.legs import By, Leg, legs
+from memories.search.elasticsearch.writing import changes, send, write
+from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument
+from memoryhub.elasticsearch import Identity, index_pattern, key_client, service_client
+from tenants.errors import NoSearchKey
+from tenants.principal import Principal
+from tenants.search_keys import SearchKey, record_refusal, search_key
+
+# A tombstone has done its work when no delivery from before it can still be under way.
+TOMBSTONE_LIFETIME = timedelta(days=7)
+_OK = 200
+_ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
+
+
+class ElasticsearchPlane:
+    """A plane over the cluster that the settings name. Everything may be called from any thread."""
+
+    name = "elasticsearch"
+    joint = True
+
+    def __init__(self, key_of: Callable[[Principal], SearchKey] = search_key) -> None:
+        self._key_of = key_of
+        self._calls = Calls()
+        self._expunging = threading.Lock()
+
+    def upsert(self, documents: Sequence[SearchDocument]) -> None:
+        """See SearchPlane."""
+        write(self._indexer, changes(documents))
+
+    def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:  # noqa: ARG002 - an id is enough here
+        """See SearchPlane."""
+        write(self._indexer, [(tombstone.kind, tombstone) for tombstone in tombstones])
+
+    def settle(self) -> None:
+        """See SearchPlane: by a refresh, for a write alone is found only some time later."""
+        translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
+
+    def expunge(self) -> None:
+        """See SearchPlane: segments that hold removed documents are written anew, and old tombstones go."""
+        before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
+        with self._expunging:
+            for kind in Kind:
+                self._purge(kind, before)
+            indexer = self._indexer.options(request_timeout=None)
+            translated(
+                lambda: indexer.indices.forcemerge(index=_written(), only_expunge_deletes=True, ignore_unavailable=True)
+            )
+
+    def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
+        """See SearchPlane."""
+        key = self._key(principal)
+        asked = legs(principal, request)
+        if not asked:
+            return Candidates(())
+        try:
+            answers = self._ask(key, asked)
+        except SearchForbidden:
+            # The key may just have been replaced, and the old one ended while this request held it.
+            newer = self._key(principal)
+            if newer.key_id == key.key_id:
+                record_refusal(principal, reason="refused by the cluster")
+                raise
+            answers = self._ask(newer, asked)
+        return Candidates(_merged(asked, answers))
+
+    def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
+        """See SearchPlane. What the indices hold in a version above the database's stays: see `rebuild_all`."""
+        wanted = list(documents)
+        kept = {document.id for document in wanted}
+        self.settle()
+        gone = [state for state in reading.stored(self._checker, owner) if state.id not in kept]
+        write(self._indexer, changes(wanted))
+        self.delete(owner, [Tombstone(state.kind, state.id, state.version + 1) for state in gone])
+        self.settle()
+        return len(wanted)
+
+    def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
+        """See SearchPlane: into new indices, which take over when they are complete.
+
+        Changes reach the old and the new index from the moment the new one exists. A row that changes after it was
+        read here is in the outbox then, and its later version wins whichever comes first.
+        """
+        manager = service_client(Identity.MANAGER)
+        translated(lambda: layout.install(manager))
+        made = {kind: translated(lambda kind=kind: layout.new_index(manager, kind)) for kind in Kind}  # type: ignore[misc]
+        try:
+            count = sum(self._fill(made, documents(owner)) for owner in owners)
+            self.settle()
+            for kind, index in made.items():
+                translated(lambda kind=kind, index=index: layout.point(manager, kind, index))  # type: ignore[misc]
+        except BaseException:
+            layout.drop(manager, made.values())
+            raise
+        return count
+
+    def erase_owner(self, owner: Owner) -> None:
+        """See SearchPlane."""
+        self.settle()
+        gone = [Tombstone(state.kind, state.id, state.version + 1) for state in reading.stored(self._checker, owner)]
+        self.delete(owner, gone)
+        self.settle()
+        self.expunge()
+
+    def stored(self, owner: Owner) -> Iterator[StoredState]:
+        """See SearchPlane."""
+        return reading.stored(self._checker, owner)
+
+    def owners(self) -> Iterator[Owner]:
+        """See SearchPlane."""
+        yield from set(reading.owners(self._checker))
+
+    def health(self) -> Health:
+        """See SearchPlane."""
+        if self._calls.circuit.open:
+            return Health(self.name, ok=False, detail="The search cluster does not answer.")
+        try:
+            found = translated(lambda: layout.targets(self._indexer.options(request_timeout=1.0), tuple(Kind)))
+        except MemoriesError as error:
+            return Health(self.name, ok=False, detail=str(error))
+        missing = [kind.value for kind, indices in found.items() if not indices]
+        detail = f"No index for {', '.join(missing)}; `manage.py index rebuild` makes it." if missing else ""
+        return Health(self.name, ok=not missing, detail=detail)
+
+    def close(self) -> None:
+        """See SearchPlane: the connections are the process's (memoryhub.elasticsearch)."""
+
+    @property
+    def _indexer(self) -> Elasticsearch:
+        return service_client(Identity.INDEXER)
+
+    @property
+    def _checker(self) -> Elasticsearch:
+        return service_client(Identity.CHECKER)
+
+    def _key(self, principal: Principal) -> SearchKey:
+        """The principal's key. Raises SearchForbidden, and leaves a mark of it in the audit trail."""
+        try:
+            return self._key_of(principal)
+        except NoSearchKey as error:
+            record_refusal(principal, reason=error.state)
+            raise SearchForbidden(str(error)) from error
+
+    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> list[dict[str, Any]]:
+        searches = [line for leg in asked for line in (leg.header, leg.body)]
+        return self._calls.make(lambda: _answers(key_client(key.encoded), searches))
+
+    def _fill(self, made: dict[Kind, str], documents: Iterable[SearchDocument]) -> int:
+        wanted = changes(documents)
+        targets = {kind: [index] for kind, index in made.items()}
+        return translated(lambda: send(self._indexer, actions(wanted, targets)))
+
+    def _purge(self, kind: Kind, before: str) -> None:
+        while old := reading.removed_before(self._checker, kind, before):
+            indices = translated(lambda: layout.targets(self._indexer, [kind]))[kind]
+            doomed = [
+                {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
+                for id_, version in old
+                for index in indices
+            ]
+            translated(lambda doomed=doomed: send(self._indexer, doomed))  # type: ignore[misc]
+            self.settle()
+
+
+def _answers(client: Elasticsearch, searches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to all searches; one that failed fails them all, for half a recall must not look like a whole one."""
+    answers: list[dict[str, Any]] = client.msearch(searches=searches, filter_path=_ANSWER)["responses"]
+    for answer in answers:
+        if answer["status"] != _OK:
+            raise of_status(int(answer["status"]))
+    return answers
+
+
+def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
+    """One candidate for each memory, with what each leg said of it."""
+    words: dict[tuple[Kind, str], float] = {}
+    meaning: dict[tuple[Kind, str], float] = {}
+    for leg, answer in zip(asked, answers, strict=True):
+        found = words if leg.by is By.WORDS else meaning
+        for hit in answer.get("hits", {}).get("hits", ()):
+            found[leg.kind, hit["_id"]] = hit["_score"]
+    return tuple(
+        Candidate(UUID(id_), kind, words.get((kind, id_)), _cosine(meaning.get((kind, id_))))
+        for kind, id_ in words.keys() | meaning.keys()
+    )
+
+
+def _cosine(score: float | None) -> float | None:
+    """The cosine behind the cluster's score, which is (1 + cosine) / 2."""
+    return None if score is None else 2.0 * score - 1.0
+
+
+def _written() -> str:
+    return f"{index_pattern()}-writing"

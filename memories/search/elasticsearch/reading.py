@@ -1,0 +1,99 @@
+"""What the indices hold, for comparing with the database: read by the checker, in commands and sweeps alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from elasticsearch import Elasticsearch
+
+from memories.search.base import StoredState
+from memories.search.elasticsearch.calls import translated
+from memories.search.elasticsearch.documents import visibility_of
+from memories.types import Kind, Owner, Status
+from memoryhub.elasticsearch import reading_alias
+
+PAGE = 2_000
+
+
+def stored(client: Elasticsearch, owner: Owner, kinds: Sequence[Kind] = tuple(Kind)) -> Iterator[StoredState]:
+    """What the indices hold of an owner, kind by kind, by id. Raises SearchUnavailable."""
+    for kind in kinds:
+        for hit in _all(client, kind, _of(owner)):
+            (status,) = hit["fields"]["status"]
+            yield StoredState(kind, UUID(hit["_id"]), int(hit["_version"]), Status(status))
+
+
+def owners(client: Elasticsearch) -> Iterator[Owner]:
+    """Everybody whose memories the indices hold; may repeat one."""
+    for kind in Kind:
+        yield from _owners_of(client, kind)
+
+
+def removed_before(client: Elasticsearch, kind: Kind, moment: str) -> list[tuple[str, int]]:
+    """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
+    query = {"range": {"gone_at": {"lt": moment}}}
+    answer = translated(lambda: _page(client, kind, [query], "gone_at", None))
+    return [(hit["_id"], int(hit["_version"])) for hit in answer["hits"]["hits"]]
+
+
+def _of(owner: Owner) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = [{"term": {"visibility": visibility_of(owner)}}]
+    if owner.tenant_id is not None:
+        filters.append({"term": {"tenant": str(owner.tenant_id)}})
+    if owner.user_id is not None:
+        filters.append({"term": {"user": str(owner.user_id)}})
+    return filters
+
+
+def _all(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    after: list[Any] | None = None
+    while True:
+        answer = translated(partial(_page, client, kind, filters, "id", after))
+        hits: list[dict[str, Any]] = answer["hits"]["hits"]
+        yield from hits
+        if len(hits) < PAGE:
+            return
+        after = hits[-1]["sort"]
+
+
+def _page(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]], by: str, after: list[Any] | None) -> Any:
+    return client.search(
+        index=reading_alias(kind),
+        query={"bool": {"filter": filters}},
+        sort=[{by: "asc"}],
+        search_after=after,
+        size=PAGE,
+        source=False,
+        version=True,
+        docvalue_fields=["status"],
+        track_total_hits=False,
+    )
+
+
+def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
+    after: dict[str, Any] | None = None
+    sources = [{name: {"terms": {"field": name, "missing_bucket": True}}} for name in ("visibility", "tenant", "user")]
+    while True:
+        composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
+        answer = translated(partial(_grouped, client, kind, composite))
+        grouped = answer["aggregations"]["owners"]
+        for bucket in grouped["buckets"]:
+            key = bucket["key"]
+            if key["visibility"] is not None:
+                yield Owner(_uuid(key["tenant"]), _uuid(key["user"]))
+        after = grouped.get("after_key")
+        if after is None:
+            return
+
+
+def _grouped(client: Elasticsearch, kind: Kind, composite: dict[str, Any]) -> Any:
+    return client.search(
+        index=reading_alias(kind), size=0, aggregations={"owners": {"composite": composite}}, track_total_hits=False
+    )
+
+
+def _uuid(value: str | None) -> UUID | None:
+    return None if value is None else UUID(value)

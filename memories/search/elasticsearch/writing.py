@@ -1,0 +1,78 @@
+"""Writes to the indices, by the indexer alone: versioned documents and tombstones, in bulk.
+
+Invariants: a write goes to indices that exist, by name, so none is ever made by accident; a lower or equal version is
+refused by the cluster and counts as done; an error names what kind it was, never what a document held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from elasticsearch import Elasticsearch
+from elasticsearch.helpers import streaming_bulk
+
+from memories.errors import SearchUnavailable
+from memories.search.base import Tombstone
+from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
+from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.layout import targets
+from memories.types import Kind, SearchDocument, Status
+
+CHUNK = 500
+CHUNK_BYTES = 20 * 2**20
+_REFUSED = 400
+
+Change = tuple[Kind, SearchDocument | Tombstone]
+
+
+class DocumentRefused(Exception):
+    """The cluster does not take this document, now or later: a fault of ours."""
+
+
+def changes(documents: Iterable[SearchDocument]) -> list[Change]:
+    """Documents as changes; an evicted one is removed."""
+    return [
+        (item.kind, Tombstone(item.kind, item.id, item.version) if item.status is Status.EVICTED else item)
+        for item in documents
+    ]
+
+
+def write(client: Elasticsearch, wanted: Sequence[Change]) -> None:
+    """Bring changes to every index that they must reach. Raises SearchUnavailable, DocumentRefused."""
+    kinds = sorted({kind for kind, _ in wanted})
+    if not kinds:
+        return
+    indices = translated(lambda: targets(client, kinds))
+    if not all(indices[kind] for kind in kinds):
+        raise SearchUnavailable(NO_INDEX)
+    translated(lambda: send(client, actions(wanted, indices)))
+
+
+def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]]) -> int:
+    """Send prepared actions; return how many there were. Raises SearchUnavailable, DocumentRefused, ApiError."""
+    count = 0
+    for _, item in streaming_bulk(
+        client,
+        prepared,
+        chunk_size=CHUNK,
+        max_chunk_bytes=CHUNK_BYTES,
+        raise_on_error=False,
+        raise_on_exception=True,
+        max_retries=0,
+    ):
+        (result,) = item.values()
+        _expect_done(int(result["status"]), result.get("error"))
+        count += 1
+    return count
+
+
+def _expect_done(status: int, error: Any) -> None:
+    if status < _REFUSED or status == CONFLICT:
+        return
+    if status == MISSING:
+        raise SearchUnavailable(NO_INDEX)
+    if status == _REFUSED:
+        kind = error.get("type", "unknown") if isinstance(error, dict) else "unknown"
+        raise DocumentRefused(f"The search cluster does not take a document: {kind}.")
+    raise SearchUnavailable(NO_ANSWER)
