@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from enum import StrEnum
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from elastic_transport.client_utils import DEFAULT
 from elasticsearch import Elasticsearch
+from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
 # A search that takes longer is worth less than an answer without it; the others are commands and background work.
 SEARCH_SECONDS = 2.0
@@ -37,6 +39,18 @@ class Identity(StrEnum):
     MANAGER = "manager"
     CHECKER = "checker"
     SETUP = "setup"
+
+
+class _Lines(NdjsonSerializer):
+    """Lines of JSON by orjson, which takes vectors as the arrays that they are."""
+
+    _line = OrjsonSerializer()
+
+    def json_dumps(self, data: Any) -> bytes:
+        return self._line.json_dumps(data)
+
+
+_SERIALIZERS = {OrjsonSerializer.mimetype: OrjsonSerializer(), _Lines.mimetype: _Lines()}
 
 
 class NoCredential(Exception):
@@ -96,4 +110,5 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
+        serializers=_SERIALIZERS,
     )

@@ -17,7 +17,7 @@ from django_elasticsearch_dsl.registries import registry
 from elasticsearch.dsl import DenseVector
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import dequantize
+from memories.embedding import dequantize, encoder_name
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.rarity import brevity
@@ -170,9 +170,9 @@ def tombstone() -> dict[str, Any]:
 
 
 def mapping_of(kind: Kind) -> dict[str, Any]:
-    """The mapping of an index of this kind."""
+    """The mapping of an index of this kind; it names the encoder whose vectors the index holds."""
     declared: dict[str, Any] = DOCUMENTS[kind]._doc_type.mapping.to_dict()
-    return {**declared, "dynamic": "strict"}
+    return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
 
 def actions(

@@ -61,6 +61,12 @@ def targets(client: Elasticsearch, kinds: Iterable[Kind]) -> Mapping[Kind, list[
     return found
 
 
+def encoders(client: Elasticsearch) -> set[str]:
+    """The names of the encoders whose vectors the indices hold: one, unless a rebuild is due."""
+    mappings = client.indices.get_mapping(index=f"{index_pattern()}-writing")
+    return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
+
+
 def new_index(manager: Elasticsearch, kind: Kind) -> str:
     """Make an empty index of this kind that changes reach from now on; return its name."""
     index = f"{reading_alias(kind)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from elasticsearch import Elasticsearch
 
+from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden
 from memories.search.base import Health, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
@@ -29,6 +30,8 @@ from tenants.search_keys import SearchKey, record_refusal, search_key
 
 # A tombstone has done its work when no delivery from before it can still be under way.
 TOMBSTONE_LIFETIME = timedelta(days=7)
+HEALTH_SECONDS = 1.0
+REBUILD = "Run `manage.py index rebuild`."
 _OK = 200
 _ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
 
@@ -134,13 +137,17 @@ class ElasticsearchPlane:
         """See SearchPlane."""
         if self._calls.circuit.open:
             return Health(self.name, ok=False, detail="The search cluster does not answer.")
+        client = self._indexer.options(request_timeout=HEALTH_SECONDS)
         try:
-            found = translated(lambda: layout.targets(self._indexer.options(request_timeout=1.0), tuple(Kind)))
+            found = translated(lambda: layout.targets(client, tuple(Kind)))
+            encoders = translated(lambda: layout.encoders(client))
         except MemoriesError as error:
             return Health(self.name, ok=False, detail=str(error))
-        missing = [kind.value for kind, indices in found.items() if not indices]
-        detail = f"No index for {', '.join(missing)}; `manage.py index rebuild` makes it." if missing else ""
-        return Health(self.name, ok=not missing, detail=detail)
+        if missing := [kind.value for kind, indices in found.items() if not indices]:
+            return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {REBUILD}")
+        if encoders != {encoder_name()}:
+            return Health(self.name, ok=False, detail=f"The indices hold vectors of another encoder. {REBUILD}")
+        return Health(self.name, ok=True)
 
     def close(self) -> None:
         """See SearchPlane: the connections are the process's (memoryhub.elasticsearch)."""

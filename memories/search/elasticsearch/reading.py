@@ -68,14 +68,16 @@ def _page(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]], by: 
         size=PAGE,
         source=False,
         version=True,
-        docvalue_fields=["status"],
+        docvalue_fields=[{"field": "status"}],
         track_total_hits=False,
     )
 
 
 def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
     after: dict[str, Any] | None = None
-    sources = [{name: {"terms": {"field": name, "missing_bucket": True}}} for name in ("visibility", "tenant", "user")]
+    sources: list[dict[str, Any]] = [
+        {name: {"terms": {"field": name, "missing_bucket": True}}} for name in ("visibility", "tenant", "user")
+    ]
     while True:
         composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
         answer = translated(partial(_grouped, client, kind, composite))
