@@ -20,7 +20,9 @@ class MemoriesConfig(AppConfig):
         """Register the outbox thread, the loading of the encoders, and the probe of the search plane."""
         background.register("outbox", start_drainer)
         background.register("encoders", load_encoders)
+        background.register("search warming", warm_searches)
         health.register_probe("search", search_answers)
+        health.register_gate(searches_are_warm)
 
 
 def start_drainer() -> Callable[[], None]:
@@ -41,6 +43,20 @@ def load_encoders() -> Callable[[], None]:
     thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
     thread.start()
     return thread.join
+
+
+def warm_searches() -> Callable[[], None]:
+    """Make the first, slow searches before anybody waits for one."""
+    from memories.search.warming import start
+
+    return start()
+
+
+def searches_are_warm() -> bool:
+    """Whether this process has made its first searches, or need not."""
+    from memories.search.warming import ready
+
+    return ready()
 
 
 def search_answers() -> bool:

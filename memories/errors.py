@@ -33,7 +33,7 @@ class SearchUnavailable(MemoriesError):
 
 
 class SearchForbidden(MemoriesError):
-    """Nothing may be searched for this principal now: their key is missing, revoked or refused. There is no fallback."""
+    """Nothing may be searched for this principal now: their key is missing, revoked or refused. Nothing replaces it."""
 
 
 class ModelUnavailable(MemoriesError):

@@ -18,15 +18,19 @@ from memories.embedding import encoder
 from memories.errors import SearchUnavailable
 from memories.evaluation.cases import Case, Question
 from memories.evaluation.scoring import RANKS, Outcome, latency, report
+from memories.models import MEMORY_MODELS
 from memories.recall.pipeline import recall
 from memories.recall.scoring import Fusion
 from memories.recall.weights import RECIPE
 from memories.search import search_plane
+from memories.search.base import Tombstone
 from memories.search.outbox import drain
 from memories.services.importing import import_memories, import_sessions
+from memories.types import Owner
+from tenants.models import Membership
 from tenants.principal import Principal
 from tenants.principals import system_principal
-from tenants.services import add_member, create_tenant, create_user
+from tenants.services import add_member, create_tenant, create_user, deactivate_member
 
 Advance = Callable[[str, int, int], None]
 _WARM_UP = "What is this?"
@@ -36,12 +40,11 @@ def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance)
     """Measure on all cases; `advance(what, done, total)` hears of the progress. Raises InvalidInput."""
     outcomes: list[Outcome] = []
     for number, case in enumerate(cases):
-        principal = _owner(case, number)
-        ids = _remember(principal, case, advance)
-        recall(principal, _WARM_UP, record=False)
-        for done, question in enumerate(case.questions, start=1):
-            outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
-            advance(f"{case.name}: asking", done, len(case.questions))
+        membership = _member(case, number)
+        try:
+            outcomes += _answers(system_principal(membership), case, fusion, advance)
+        finally:
+            _leave_nothing(membership)
     measured = report(outcomes)
     if unanswerable := [outcome for outcome in outcomes if not outcome.ranks]:
         # Nothing can be found for these; what an agent makes of the answers is measured elsewhere.
@@ -49,10 +52,32 @@ def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance)
     return {**measured, "settings": _settings(fusion)}
 
 
-def _owner(case: Case, number: int) -> Principal:
+def _member(case: Case, number: int) -> Membership:
     tenant = create_tenant(name=case.name, slug=f"case-{number}")
     user = create_user(username=f"owner-{number}", display_name=case.name)
-    return system_principal(add_member(tenant=tenant, user=user))
+    return add_member(tenant=tenant, user=user)
+
+
+def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance) -> list[Outcome]:
+    ids = _remember(principal, case, advance)
+    recall(principal, _WARM_UP, record=False)
+    outcomes = []
+    for done, question in enumerate(case.questions, start=1):
+        outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
+        advance(f"{case.name}: asking", done, len(case.questions))
+    return outcomes
+
+
+def _leave_nothing(membership: Membership) -> None:
+    """Remove the case from an index that others share, and its key; a plane of files goes with its folder."""
+    plane = search_plane()
+    if not plane.joint:
+        return
+    owner = Owner(membership.tenant_id, membership.user_id)
+    for kind, model in MEMORY_MODELS.items():
+        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
+        plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
+    deactivate_member(membership)
 
 
 def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str, UUID]:

@@ -1,6 +1,7 @@
 """A place to measure in: another process of this project, with a database and an index folder of its own.
 
-Invariant: the database and the index that this process is configured with are neither read nor written.
+Invariant: the database and the index files that this process is configured with are neither read nor written. With
+Elasticsearch the indices are shared: the measured members are strangers there, and what they stored is removed again.
 """
 
 from __future__ import annotations
