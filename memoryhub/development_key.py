@@ -1,29 +1,39 @@
-"""The signing key of a development checkout: made once, kept in the data folder, readable by its owner only."""
+"""The secrets of a development checkout: made once, kept in the data folder, readable by their owner only."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
+from cryptography.fernet import Fernet
+
 FILE_NAME = "secret_key"
+CREDENTIAL_FILE_NAME = "credential_key"
 
 
 def development_key(data_dir: Path) -> str:
-    """The key in `data_dir`, made on first use. Raises OSError when the folder cannot be written.
+    """The signing key in `data_dir`, made on first use. Raises OSError when the folder cannot be written."""
+    return _kept(data_dir / FILE_NAME, lambda: secrets.token_urlsafe(64))
 
-    The file appears complete or not at all: two processes that start together agree on one key.
-    """
-    path = data_dir / FILE_NAME
+
+def development_credential_key(data_dir: Path) -> str:
+    """The Fernet key in `data_dir` that encrypts members' search keys, made on first use. Raises OSError."""
+    return _kept(data_dir / CREDENTIAL_FILE_NAME, lambda: Fernet.generate_key().decode())
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """What the file holds. It appears complete or not at all: processes that start together agree on one secret."""
     if not path.exists():
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(64))
+            file.write(make())
         try:
             path.hardlink_to(draft)
         except FileExistsError:
-            pass  # another process was first; its key is the one to use
+            pass  # another process was first; its secret is the one to use
         finally:
             draft.unlink()
     return path.read_text()

@@ -26,3 +26,19 @@ class InvalidValue(TenantsError):
 
 class AuditConflict(TenantsError):
     """Two writers met on one audit chain: its lock was not held. The whole transaction must be undone."""
+
+
+class NoSearchKey(TenantsError):
+    """The member has no key to search with now; `state` says why in a word, the message in a sentence."""
+
+    def __init__(self, state: str, message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+class SearchKeysUnavailable(TenantsError):
+    """The cluster did not make, read or end a key. `trouble` is why, in a word (KeyTrouble), the message a sentence."""
+
+    def __init__(self, trouble: str, message: str) -> None:
+        super().__init__(message)
+        self.trouble = trouble

@@ -1,7 +1,7 @@
 """The only writers of tenants, users, memberships and tokens (`tenants/tokens.py`), each with its audit event.
 
-Invariant: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's. No event
-ever holds a password, a token or a digest.
+Invariants: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's. No event
+ever holds a password, a token or a digest. Who may act decides who has a key to search with (`tenants/search_keys/`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from tenants.actor import SYSTEM, Actor
 from tenants.audit import EventDraft, record_platform_event, record_tenant_event
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
+from tenants.search_keys import lifecycle
 from tenants.storing import store
 from tenants.tokens import authenticate_token, issue_token, revoke_token
 
@@ -112,6 +113,7 @@ def add_member(
         _let_into_admin(user, role, actor)
         after = {"user": user.id, "role": role, "external_id": external_id}
         record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
+        lifecycle.member_added(membership, actor=actor)
     return membership
 
 
@@ -125,6 +127,7 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
             )
             locked.role = role.value
             store(locked, fields=["role"])
+            lifecycle.role_changed(locked, actor=actor)
             record_tenant_event(actor, locked.tenant_id, draft)
             _let_into_admin(membership.user, role, actor)
     membership.role = role.value
@@ -175,6 +178,7 @@ def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
 def _switch_member(membership: Membership, *, active: bool, actor: Actor) -> None:
     verb = "activated" if active else "deactivated"
     with transaction.atomic():
+        _switch_keys(membership, active=active, actor=actor)
         if Membership.objects.filter(id=membership.id, is_active=not active).update(is_active=active):
             record_tenant_event(actor, membership.tenant_id, EventDraft(f"member.{verb}", "membership", membership.id))
     membership.is_active = active
@@ -183,6 +187,15 @@ def _switch_member(membership: Membership, *, active: bool, actor: Actor) -> Non
 def _switch(row: Tenant | User, *, active: bool, actor: Actor) -> None:
     noun, verb = row._meta.model_name or "", "activated" if active else "deactivated"
     with transaction.atomic():
+        _switch_keys(row, active=active, actor=actor)
         if type(row)._default_manager.filter(pk=row.pk, is_active=not active).update(is_active=active):
             record_platform_event(actor, EventDraft(f"{noun}.{verb}", noun, row.id))
     row.is_active = active
+
+
+def _switch_keys(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
+    """Before the row itself: whoever writes as a member locks them first, then their tenant."""
+    if active:
+        lifecycle.activated(row, actor=actor)
+    else:
+        lifecycle.deactivated(row, actor=actor)

@@ -3,7 +3,20 @@
 from tenants.models.api_token import ApiToken
 from tenants.models.audit_event import AuditEvent, AuditHead, AuditPayload
 from tenants.models.membership import Membership
+from tenants.models.search_credential import CredentialState, KeyTrouble, RetiredKey, SearchCredential
 from tenants.models.tenant import Tenant
 from tenants.models.user import User
 
-__all__ = ["ApiToken", "AuditEvent", "AuditHead", "AuditPayload", "Membership", "Tenant", "User"]
+__all__ = [
+    "ApiToken",
+    "AuditEvent",
+    "AuditHead",
+    "AuditPayload",
+    "CredentialState",
+    "KeyTrouble",
+    "Membership",
+    "RetiredKey",
+    "SearchCredential",
+    "Tenant",
+    "User",
+]

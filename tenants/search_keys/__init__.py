@@ -1,0 +1,25 @@
+"""The keys with which members search the cluster: made, handed out, replaced, taken away, verified.
+
+Invariant: a member searches with the one active key of their own membership or not at all, and that key can do nothing
+but search what this member may see. With the embedded search plane there are no keys, and nothing here is asked.
+"""
+
+from tenants.search_keys.ending import end_orphans, invalidate, revoke, revoke_waiting
+from tenants.search_keys.minting import mint_waiting, provision, rotate, rotate_due, temporary_key
+from tenants.search_keys.reading import SearchKey, search_key
+from tenants.search_keys.refusals import record_refusal
+
+__all__ = [
+    "SearchKey",
+    "end_orphans",
+    "invalidate",
+    "mint_waiting",
+    "provision",
+    "record_refusal",
+    "revoke",
+    "revoke_waiting",
+    "rotate",
+    "rotate_due",
+    "search_key",
+    "temporary_key",
+]

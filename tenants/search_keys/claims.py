@@ -1,0 +1,149 @@
+"""Making one key for one member at a time, without holding a lock while the cluster is asked.
+
+Whoever makes a key claims the credential in a short transaction, asks the cluster, and stores the answer in another one
+if the claim is still theirs. Invariant: a key whose maker lost the claim (they took too long, or the member was
+deactivated meanwhile) never becomes active: it is retired. The lock is the owner's (tenants/locks.py), taken before
+any audit chain's.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from tenants.actor import Actor
+from tenants.audit import EventDraft, record_tenant_event
+from tenants.errors import SearchKeysUnavailable
+from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
+from tenants.search_keys.cluster import Minted
+
+log = logging.getLogger(__name__)
+
+# Longer than asking the cluster may take (making a key, then a search with it); a maker that died is given up after it.
+LEASE = timedelta(seconds=30)
+# Searches that hold the old key when a new one takes over have ended long before: they take SEARCH_SECONDS at most.
+GRACE = timedelta(seconds=10)
+FIRST_RETRY = timedelta(seconds=5)
+LAST_RETRY = timedelta(minutes=10)
+# A key is replaced after this share of its life, so that a cluster that is down for days costs nobody their searches.
+ROTATE_AFTER = 2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to make this member's next key."""
+
+    token: UUID
+    membership_id: UUID
+    tenant_id: UUID
+    user_id: UUID
+    number: int
+
+
+def locked(membership_ids: Iterable[UUID]) -> list[SearchCredential]:
+    """The credentials of these members, who are locked for this transaction, in the order of tenants and members."""
+    wanted = list(membership_ids)
+    owners = Membership.objects.select_for_update(of=("self",)).filter(id__in=wanted)
+    list(owners.order_by("tenant_id", "id").values_list("id", flat=True))
+    return list(
+        SearchCredential.objects.select_related("membership__tenant", "membership__user")
+        .filter(membership_id__in=wanted)
+        .order_by("membership__tenant_id", "membership_id")
+    )
+
+
+def locked_one(membership_id: UUID) -> SearchCredential | None:
+    """The credential of this member, who is locked for this transaction; None if there is none."""
+    return next(iter(locked([membership_id])), None)
+
+
+def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> Claim | None:
+    """Claim the next key of a member whose credential is `wanted`; None if it is not, or somebody else is at it."""
+    now = timezone.now()
+    with transaction.atomic():
+        credential = locked_one(membership_id)
+        if credential is None or not credential.membership.is_usable or not wanted(credential):
+            return None
+        if credential.claimed_until is not None and credential.claimed_until > now:
+            return None
+        credential.claim, credential.claimed_until = uuid.uuid4(), now + LEASE
+        credential.number += 1
+        credential.save(update_fields=["claim", "claimed_until", "number"])
+    membership = credential.membership
+    return Claim(credential.claim, membership_id, membership.tenant_id, membership.user_id, credential.number)
+
+
+def store(held: Claim, minted: Minted, *, secret: str, grace: timedelta, action: str, actor: Actor) -> bool:
+    """Make the key the active one and retire the one before, after `grace`; False if the claim was lost."""
+    with transaction.atomic():
+        credential = locked_one(held.membership_id)
+        if credential is None or credential.claim != held.token or not credential.membership.is_usable:
+            retire(minted.key_id, held.membership_id, minted.minted_at, due_at=timezone.now())
+            return False
+        before = credential.key_id
+        if before:
+            retire(before, held.membership_id, credential.minted_at, due_at=timezone.now() + grace)
+        _activate(credential, minted, secret)
+        draft = EventDraft(
+            action,
+            "membership",
+            held.membership_id,
+            before={"key_id": before} if before else None,
+            after={"key_id": minted.key_id, "expires_at": minted.expires_at},
+        )
+        record_tenant_event(actor, held.tenant_id, draft)
+    return True
+
+
+def give_up(held: Claim, error: SearchKeysUnavailable) -> None:
+    """Note why there is no new key, and when to try again: after 5 seconds, then 10, 20 … 10 minutes."""
+    with transaction.atomic():
+        credential = locked_one(held.membership_id)
+        if credential is None or credential.claim != held.token:
+            return
+        credential.claim = credential.claimed_until = None
+        credential.retry_at = timezone.now() + min(FIRST_RETRY * 2 ** min(credential.attempts, 10), LAST_RETRY)
+        credential.attempts += 1
+        credential.trouble = error.trouble
+        credential.save(update_fields=["claim", "claimed_until", "retry_at", "attempts", "trouble"])
+    log.warning("No search key for membership %s: %s", held.membership_id, error)
+
+
+def retire(key_id: str, membership_id: UUID | None, minted_at: datetime | None, *, due_at: datetime) -> None:
+    """Have the cluster end a key once `due_at` has come; in the transaction that stops using it."""
+    RetiredKey.objects.update_or_create(
+        key_id=key_id,
+        defaults={"due_at": due_at},
+        create_defaults={"membership_id": membership_id, "minted_at": minted_at or due_at, "due_at": due_at},
+    )
+
+
+def take_key(credential: SearchCredential, state: CredentialState) -> str:
+    """Take the key from a locked credential and retire it at once; return its id, empty if there was none."""
+    key_id = credential.key_id
+    if key_id:
+        retire(key_id, credential.membership_id, credential.minted_at, due_at=timezone.now())
+    credential.state = state.value
+    credential.key_id = credential.secret = ""
+    credential.minted_at = credential.expires_at = credential.rotate_at = None
+    credential.claim = credential.claimed_until = None
+    credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
+    credential.save()
+    return key_id
+
+
+def _activate(credential: SearchCredential, minted: Minted, secret: str) -> None:
+    credential.state = CredentialState.ACTIVE.value
+    credential.key_id, credential.secret = minted.key_id, secret
+    credential.minted_at, credential.expires_at = minted.minted_at, minted.expires_at
+    credential.rotate_at = minted.minted_at + (minted.expires_at - minted.minted_at) * ROTATE_AFTER
+    credential.claim = credential.claimed_until = None
+    credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
+    credential.save()

@@ -1,0 +1,180 @@
+"""The minter's requests to the cluster: make, prove, end and read the members' keys.
+
+Invariant: no error repeats what the cluster said, nor any part of a key; what is made is limited (descriptor.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from memoryhub.elasticsearch import Identity, NoCredential, key_client, reading_aliases, service_client
+from tenants.errors import SearchKeysUnavailable
+from tenants.models import KeyTrouble
+from tenants.search_keys.descriptor import Descriptors, member_descriptors, require_limited
+from tenants.search_keys.naming import belongs_here, installation
+
+# A key is made while somebody waits for it; whoever gets none now gets one by the next sweep.
+MINT_SECONDS = 2.0
+PAGE = 500
+_OK, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 200, 401, 403, 404
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """A key that the cluster made just now; `encoded` is what its holder shows."""
+
+    key_id: str
+    encoded: str = field(repr=False)
+    minted_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key as the cluster knows it, without its secret."""
+
+    key_id: str
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    invalidated: bool
+    metadata: Mapping[str, Any]
+    descriptors: Descriptors
+
+    def is_valid_at(self, now: datetime) -> bool:
+        """Whether the cluster takes it."""
+        return not self.invalidated and (self.expires_at is None or now < self.expires_at)
+
+
+def mint(*, name: str, tenant_id: UUID, user_id: UUID, lifetime: timedelta, metadata: Mapping[str, str]) -> Minted:
+    """Make a key for a member's searches. Raises SearchKeysUnavailable."""
+    aliases = reading_aliases()
+    descriptors = member_descriptors(aliases, tenant_id=tenant_id, user_id=user_id)
+    return mint_described(name=name, descriptors=descriptors, lifetime=lifetime, metadata=metadata)
+
+
+def mint_described(*, name: str, descriptors: Descriptors, lifetime: timedelta, metadata: Mapping[str, str]) -> Minted:
+    """Make a key with these descriptors. Raises UnlimitedKey before asking; SearchKeysUnavailable."""
+    require_limited(descriptors, reading_aliases())
+    seconds = max(1, int(lifetime.total_seconds()))
+    answer = _asked(
+        lambda: _minter(MINT_SECONDS).security.create_api_key(
+            name=name,
+            role_descriptors=descriptors,
+            expiration=f"{seconds}s",
+            metadata={**metadata, "prefix": installation()},
+            refresh=False,
+        )
+    )
+    expires_at = _moment(answer["expiration"])
+    return Minted(answer["id"], answer["encoded"], expires_at - timedelta(seconds=seconds), expires_at)
+
+
+def prove(encoded: str) -> None:
+    """Search with a key as recall does. Raises SearchKeysUnavailable unless each alias answers, or is not made yet."""
+    searches = [line for alias in reading_aliases() for line in ({"index": alias}, {"size": 0})]
+    try:
+        answers = key_client(encoded).msearch(searches=searches, filter_path="responses.status")["responses"]
+    except TransportError as error:
+        raise unavailable(KeyTrouble.UNREACHABLE) from error
+    except ApiError as error:
+        raise unavailable(KeyTrouble.UNPROVEN) from error
+    if not all(answer["status"] in {_OK, _MISSING} for answer in answers):
+        raise unavailable(KeyTrouble.UNPROVEN)
+
+
+def invalidate(key_ids: Sequence[str]) -> set[str]:
+    """End these keys; return those that the cluster ended now. Raises SearchKeysUnavailable.
+
+    A key younger than about a second may be missing from the answer, for the cluster does not see it yet, and one that
+    had ended before is missing too: `read` tells them apart.
+    """
+    answer = _asked(lambda: _minter(MINT_SECONDS).security.invalidate_api_key(ids=list(key_ids), owner=True))
+    return {*answer["invalidated_api_keys"], *answer["previously_invalidated_api_keys"]}
+
+
+def read(key_ids: Sequence[str]) -> dict[str, FoundKey]:
+    """What the cluster knows of these keys; those it does not know are missing. Raises SearchKeysUnavailable."""
+    found: dict[str, FoundKey] = {}
+    for start in range(0, len(key_ids), PAGE):
+        query = {"ids": {"values": list(key_ids[start : start + PAGE])}}
+        found |= {key.key_id: key for key in map(_found, _page(query))}
+    return found
+
+
+def every_valid_key() -> Iterator[FoundKey]:
+    """All keys of this installation that have not ended, the oldest first. Raises SearchKeysUnavailable."""
+    filters: list[dict[str, Any]] = [{"prefix": {"name": f"{installation()}:"}}, {"term": {"invalidated": False}}]
+    sort: list[dict[str, Any]] = [{"creation": {"order": "asc"}}, {"name": {"order": "asc"}}]
+    after: list[Any] | None = None
+    while True:
+        keys = _page({"bool": {"filter": filters}}, sort=sort, search_after=after)
+        yield from (found for found in map(_found, keys) if belongs_here(found.name))
+        if len(keys) < PAGE:
+            return
+        after = keys[-1]["_sort"]
+
+
+def unavailable(trouble: KeyTrouble) -> SearchKeysUnavailable:
+    """The error for a trouble."""
+    return SearchKeysUnavailable(trouble.value, trouble.sentence)
+
+
+def trouble_of(error: ApiError) -> KeyTrouble:
+    """What an error answer means, without repeating it."""
+    reason = ""
+    with suppress(KeyError, TypeError):
+        reason = str(error.body["error"]["reason"])
+    if "license" in reason or "no handler found" in str(error.body):
+        return KeyTrouble.LICENCE
+    if error.meta.status in {_UNAUTHORIZED, _FORBIDDEN}:
+        return KeyTrouble.REFUSED
+    return KeyTrouble.FAILED
+
+
+def _asked(request: Callable[[], Answer]) -> Answer:
+    try:
+        return request()
+    except NoCredential as error:
+        raise unavailable(KeyTrouble.CONFIGURATION) from error
+    except TransportError as error:
+        raise unavailable(KeyTrouble.UNREACHABLE) from error
+    except ApiError as error:
+        raise unavailable(trouble_of(error)) from None
+
+
+def _page(query: Mapping[str, Any], **options: Any) -> list[dict[str, Any]]:
+    answer = _asked(lambda: _minter().security.query_api_keys(query=query, size=PAGE, **options))
+    keys: list[dict[str, Any]] = answer["api_keys"]
+    return keys
+
+
+def _minter(seconds: float | None = None) -> Elasticsearch:
+    client = service_client(Identity.MINTER)
+    return client if seconds is None else client.options(request_timeout=seconds)
+
+
+def _found(key: Mapping[str, Any]) -> FoundKey:
+    expiration = key.get("expiration")
+    return FoundKey(
+        key_id=key["id"],
+        name=key["name"],
+        created_at=_moment(key["creation"]),
+        expires_at=None if expiration is None else _moment(expiration),
+        invalidated=key["invalidated"],
+        metadata=key.get("metadata") or {},
+        descriptors=key.get("role_descriptors") or {},
+    )
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
