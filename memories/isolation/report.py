@@ -1,0 +1,180 @@
+"""What the proof found: values, and the same as JSON or as sentences. Never a secret or a text of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any
+
+from memories.isolation.attempt import NOBODY, WAYS, Finding, Tests
+from memories.isolation.marks import Told
+from memories.isolation.residents import World
+from memories.isolation.running import Tally
+
+
+class Verdict(IntEnum):
+    """What the report comes to; also the exit code of the command."""
+
+    CLEAN = 0
+    LEAK = 1
+    GUARD_BROKEN = 2
+    UNPROVEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The same finding, so many times. Owners are named by the ids of tenant and user (None: shared, or nobody)."""
+
+    way: str
+    what: str
+    attacker: tuple[str, str | None] | None
+    owner: tuple[str, str | None] | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One of the two guards, probed by itself."""
+
+    name: str
+    holds: bool
+    attempts: int
+    broken: int
+    findings: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`ways` maps each way in to its attempts; `leaks` is what reached somebody; `limits` what a cluster tells anyway.
+
+    `failures` are attempts that could not be made, by way and kind of error: they prove nothing.
+    """
+
+    plane: str
+    database: str
+    versions: Mapping[str, str]
+    seed: int
+    concurrency: int
+    attempts: int
+    seconds: float
+    owners: int
+    ways: Mapping[str, int]
+    leaks: tuple[Line, ...]
+    guards: tuple[Guard, ...]
+    limits: Mapping[str, int]
+    failures: Mapping[str, int]
+    interrupted: bool
+
+    @property
+    def leaked(self) -> int:
+        """How often something of another owner reached somebody."""
+        return sum(line.count for line in self.leaks)
+
+    @property
+    def verdict(self) -> Verdict:
+        """A leak weighs most, then a guard that no longer guards, then attempts that proved nothing."""
+        if self.leaks:
+            return Verdict.LEAK
+        if not all(guard.holds for guard in self.guards):
+            return Verdict.GUARD_BROKEN
+        return Verdict.UNPROVEN if self.failures or self.interrupted else Verdict.CLEAN
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, in plain values."""
+        return {"verdict": self.verdict.name.lower().replace("_", " "), "leaked": self.leaked, **asdict(self)}
+
+    def sentences(self) -> Iterator[str]:
+        """The report for people."""
+        yield f"{self.attempts:,} attempts at {len(self.ways)} ways in by {self.owners} owners, {self.seconds:.0f} s."
+        yield f"Search plane: {self.plane}. Database: {self.database}. Seed: {self.seed}."
+        yield from _some(self.leaks, "LEAK ")
+        for guard in self.guards:
+            state = "holds" if guard.holds else f"BROKEN ({guard.broken:,} findings)"
+            yield f"Guard {guard.name}: {state}, {guard.attempts:,} attempts."
+            yield from _some(guard.findings, "  ")
+        for way, told in self.limits.items():
+            yield f"Known limit: {way}: told {told:,} times."
+        for failure, count in self.failures.items():
+            yield f"NOT PROVEN ({count:,}): {failure}."
+        yield _CONCLUSIONS[self.verdict] if not self.interrupted else f"Interrupted. {_CONCLUSIONS[self.verdict]}"
+
+
+_CONCLUSIONS = {
+    Verdict.CLEAN: "No leak. Both guards hold.",
+    Verdict.LEAK: "LEAKS: something of one owner reached another. Do not go live.",
+    Verdict.GUARD_BROKEN: "No leak, but a guard is broken: the other one alone stands before one. Do not go live.",
+    Verdict.UNPROVEN: "No leak was found, but some attempts could not be made: nothing is proven of those.",
+}
+# A broken build has thousands; people need the first.
+_SHOWN = 20
+_GUARDS = {Tests.SEARCH_GUARD: "search", Tests.DATABASE_GUARD: "database"}
+
+
+def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[Line, ...], tuple[Guard, ...]]:
+    """The findings, told apart.
+
+    What a watcher is given moves with the search plane's separation of owners and with nothing else, so a movement is
+    the search guard's if that is seen to be broken by itself, and a leak of the product if it is not.
+    """
+    found: dict[Tests, list[tuple[Finding, int]]] = {tests: [] for tests in Tests}
+    for finding, count in sorted(tally.findings.items()):
+        found[_tested(finding)].append((finding, count))
+    if found[Tests.SEARCH_GUARD]:
+        moved = [each for each in found[Tests.PRODUCT] if each[0].told is Told.MOVED]
+        found[Tests.SEARCH_GUARD] += moved
+        found[Tests.PRODUCT] = [each for each in found[Tests.PRODUCT] if each not in moved]
+    guards = tuple(
+        Guard(
+            name=name,
+            holds=not found[tests],
+            attempts=sum(count for way, count in tally.attempts.items() if WAYS[way].tests is tests),
+            broken=sum(count for _, count in found[tests]),
+            findings=_lines(world, found[tests]),
+        )
+        for tests, name in _GUARDS.items()
+    )
+    return _lines(world, found[Tests.PRODUCT]), guards
+
+
+def limits(tally: Tally) -> dict[str, int]:
+    """How often each known limit of the cluster told something."""
+    told = {way: 0 for way in tally.attempts if WAYS[way].tests is Tests.LIMIT}
+    for finding, count in tally.findings.items():
+        if finding.way in told:
+            told[finding.way] += count
+    return told
+
+
+def _tested(finding: Finding) -> Tests:
+    return WAYS[finding.way].tests if finding.way in WAYS else Tests.PRODUCT
+
+
+def _lines(world: World, findings: list[tuple[Finding, int]]) -> tuple[Line, ...]:
+    return tuple(
+        Line(each.way, each.told.value, _ids(world, each.attacker), _ids(world, each.owner), count)
+        for each, count in findings
+    )
+
+
+def _ids(world: World, number: int) -> tuple[str, str | None] | None:
+    if number == NOBODY:
+        return None
+    tenant_id, user_id = world.named(number)
+    return str(tenant_id), str(user_id) if user_id else None
+
+
+def _some(lines: Sequence[Line], mark: str) -> Iterator[str]:
+    for line in lines[:_SHOWN]:
+        yield f"{mark}({line.count:,}): {line.way}: {line.what}. {_who(line)}"
+    if len(lines) > _SHOWN:
+        yield f"{mark}and {len(lines) - _SHOWN:,} more kinds; --json lists all."
+
+
+def _who(line: Line) -> str:
+    attacker, owner = (_called(each) for each in (line.attacker, line.owner))
+    return f"Attacker {attacker}; owner {owner}."
+
+
+def _called(owner: tuple[str, str | None] | None) -> str:
+    return "unknown" if owner is None else f"{owner[1] or 'shared'} in {owner[0]}"

@@ -1,0 +1,11 @@
+"""The ways in, a module for each edge; importing this registers them all (`memories.isolation.attempt.WAYS`)."""
+
+from memories.isolation.attempt import WAYS, Way
+from memories.isolation.ways import agent, api, guards, pages, reading, recalling, switching, writing
+
+__all__ = ["agent", "api", "guards", "pages", "reading", "recalling", "switching", "ways_on", "writing"]
+
+
+def ways_on(plane: str) -> list[Way]:
+    """The ways that there are on this search plane, by name."""
+    return sorted((way for way in WAYS.values() if way.only_on in ("", plane)), key=lambda way: way.name)

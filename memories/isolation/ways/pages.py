@@ -1,0 +1,98 @@
+"""The members' pages: with one's own session cookie and the ids of others, at large, and with cookies that ended."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID, uuid4
+
+from memories.isolation.attempt import Attempt, way
+from memories.isolation.http import Reply, call
+from memories.isolation.marks import Told
+from memories.isolation.residents import Part, Resident
+from memories.types import Kind
+
+_SLUGS = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
+_OK, _NOT_FOUND = 200, 404
+_NEVER = (_NOT_FOUND, 405)
+_OWN_PAGES = ("/", "/chat/all/", "/remember/facts/", "/remember/how-tos/", "/remember/events/", "/remember/shared/")
+_CHANGING = re.compile(
+    r'name="(?:csrfmiddlewaretoken|next|turn_id)" value="[^"]*"|csrf[^\n]*|Content-Length: \d+|Set-Cookie[^\n]*'
+)
+_FORM = {"text": "Mine", "title": "Mine", "pinned": "1", "more": "1", "cascade": "1", "message": "Mine"}
+
+
+@way("pages: a memory or conversation by its id", weight=8)
+def by_id(attempt: Attempt) -> None:
+    """Every page and form that names one."""
+    attacker, chance = attempt.attacker(Part.RESIDENT), attempt.chance
+    victim = attempt.victim(attacker)
+    target = attempt.target(victim)
+    slug = chance.choice([_SLUGS[target.kind], *_SLUGS.values()])
+    if attempt.maybe(0.5):
+        tail = chance.choice(["", "", "correct/", "retire/", "pin/", "forget/"])
+        path, id_ = f"/remember/{slug}/{{id}}/{tail}", target.id
+    else:
+        tail = chance.choice(["", "", "send/", "rename/", "forget/", "turns/1/", "turns/1/retry/"])
+        path, id_ = f"/chat/{{id}}/{tail}", chance.choice(victim.sessions)
+    form = _FORM if tail not in ("", "turns/1/") and attempt.maybe(0.6) else None
+    unknown_id = uuid4()
+    foreign, unknown = (_open(attacker, path.format(id=each), form) for each in (id_, unknown_id))
+    attempt.shows(attacker, foreign.text, sent=id_)
+    if foreign.status not in _NEVER:
+        attempt.found(attacker, victim.number, Told.DONE)
+    attempt.unequal(attacker, victim.number, _constant(foreign, id_), _constant(unknown, unknown_id))
+
+
+@way("pages: lists and searches", weight=5)
+def at_large(attempt: Attempt) -> None:
+    """One's own pages, and searches for the rarest words of others."""
+    attacker, chance = attempt.attacker(Part.RESIDENT), attempt.chance
+    target = attempt.target(attempt.victim(attacker))
+    path = chance.choice(_OWN_PAGES)
+    query = chance.choice(["", f"?q={target.rare}", "?show=replaced", f"?q={target.rare}&show=replaced", "?page=2"])
+    reply = _open(attacker, path + query)
+    attempt.shows(attacker, reply.text)
+
+
+@way("pages: one's own conversations and memories", weight=3)
+def own(attempt: Attempt) -> None:
+    """What a page shows beside what was asked for: lists at the side, panels, sources, uses."""
+    attacker, chance = attempt.attacker(Part.RESIDENT), attempt.chance
+    target = attempt.target(attacker)
+    pages = [
+        f"/chat/{chance.choice(attacker.sessions)}/",
+        f"/chat/{chance.choice(attacker.sessions)}/turns/1/",
+        f"/remember/{_SLUGS[target.kind]}/{target.id}/",
+        f"/remember/{_SLUGS[target.kind]}/{target.id}/forget/",
+    ]
+    attempt.shows(attacker, _open(attacker, chance.choice(pages)).text)
+
+
+@way("pages: export", weight=1)
+def export(attempt: Attempt) -> None:
+    """The download of one's memory."""
+    attacker = attempt.attacker(Part.RESIDENT)
+    attempt.shows(attacker, _open(attacker, "/remember/export/", {}).text)
+
+
+@way("pages: cookies that ended", weight=2)
+def ended(attempt: Attempt) -> None:
+    """The session of a member who was deactivated, one that was never made, and none."""
+    ghost = attempt.attacker(Part.GHOST)
+    chance = attempt.chance
+    cookie = chance.choice([ghost.cookie, ghost.cookie[:-1] + "z", ""])
+    session = chance.choice(ghost.sessions)
+    path = chance.choice([*_OWN_PAGES, f"/chat/{session}/", "/api/v1/memories/?kind=semantic"])
+    reply = call("GET", path, cookie=cookie)
+    attempt.shows(ghost, reply.text, sent=[path, cookie], allowed=())
+    if reply.status == _OK:
+        attempt.found(ghost, ghost.number, Told.DONE)
+
+
+def _open(who: Resident, path: str, form: dict[str, str] | None = None) -> Reply:
+    return call("GET", path, cookie=who.cookie, form=form)
+
+
+def _constant(reply: Reply, id_: UUID) -> tuple[int, str]:
+    """The answer without what differs on every request."""
+    return reply.status, _CHANGING.sub("", reply.text.replace(str(id_), "ID"))
