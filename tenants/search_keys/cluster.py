@@ -25,6 +25,7 @@ from tenants.search_keys.naming import belongs_here, installation
 MINT_SECONDS = 2.0
 PAGE = 500
 _OK, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 200, 401, 403, 404
+_PROOF = "responses.status,responses.error.reason"
 Answer = TypeVar("Answer")
 
 
@@ -83,13 +84,15 @@ def prove(encoded: str) -> None:
     """Search with a key as recall does. Raises SearchKeysUnavailable unless each alias answers, or is not made yet."""
     searches = [line for alias in reading_aliases() for line in ({"index": alias}, {"size": 0})]
     try:
-        answers = key_client(encoded).msearch(searches=searches, filter_path="responses.status")["responses"]
+        answers = key_client(encoded).msearch(searches=searches, filter_path=_PROOF)["responses"]
     except TransportError as error:
         raise unavailable(KeyTrouble.UNREACHABLE) from error
     except ApiError as error:
         raise unavailable(KeyTrouble.UNPROVEN) from error
-    if not all(answer["status"] in {_OK, _MISSING} for answer in answers):
-        raise unavailable(KeyTrouble.UNPROVEN)
+    failed = [answer for answer in answers if answer["status"] not in {_OK, _MISSING}]
+    if failed:
+        licence = any("license" in str(answer.get("error")) for answer in failed)
+        raise unavailable(KeyTrouble.LICENCE if licence else KeyTrouble.UNPROVEN)
 
 
 def invalidate(key_ids: Sequence[str]) -> set[str]:

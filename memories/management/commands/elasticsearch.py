@@ -1,0 +1,94 @@
+"""`manage.py elasticsearch setup|check`: what an installation needs at its search cluster, made and verified."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from memories.search.elasticsearch import layout
+from memoryhub.elasticsearch import Identity
+from tenants.search_keys.identities import (
+    NO_ANSWER,
+    ClusterUnready,
+    check,
+    prove_search,
+    require_licence,
+    service_client_or_unready,
+    setup,
+)
+
+
+class Command(BaseCommand):
+    """Prints names and verdicts, never a credential."""
+
+    help = "Set the search cluster up for this installation, or check that it is."
+    # `setup` runs where nothing serves, with the credential that the checks forbid to whatever serves.
+    requires_system_checks = []
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        actions.add_parser("setup", help="make roles, users, templates, indices and aliases; safe to run again")
+        checking = actions.add_parser("check", help="compare the identities with what setup makes; exit code 1 if not")
+        checking.add_argument("--json", action="store_true", help="print one JSON object: ok, identities, cluster")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            if options["action"] == "setup":
+                self._setup()
+            else:
+                self._check(as_json=options["json"])
+        except ClusterUnready as error:
+            raise CommandError(str(error)) from error
+
+    def _setup(self) -> None:
+        for done in setup():
+            self.stdout.write(f"{done}: up to date")
+        for index in _laid_out(service_client_or_unready(Identity.MANAGER)):
+            self.stdout.write(f"index {index}: made")
+        self.stdout.write("The search cluster is set up. Remove ELASTICSEARCH_SETUP from the environment.")
+
+    def _check(self, *, as_json: bool) -> None:
+        reports = check()
+        trouble = [text for text in (_licence(), prove_search()) if text]
+        ok = not trouble and all(report.ok for report in reports)
+        if as_json:
+            identities = [
+                {"identity": report.identity.value, "user": report.user, "problems": report.problems}
+                for report in reports
+            ]
+            self.stdout.write(json.dumps({"ok": ok, "identities": identities, "cluster": trouble}))
+        else:
+            for report in reports:
+                self.stdout.write(f"{report.identity.value} ({report.user or 'unknown'}): {_said(report.problems)}")
+            self.stdout.write(f"searching with a member's key: {_said(trouble)}")
+        if not ok:
+            sys.exit(1)
+
+
+def _laid_out(manager: Elasticsearch) -> list[str]:
+    try:
+        layout.install(manager)
+        return layout.create_missing(manager)
+    except TransportError as error:
+        raise CommandError(NO_ANSWER) from error
+    except ApiError as error:
+        raise CommandError(f"The search cluster answered the manager with error {error.meta.status}.") from None
+
+
+def _licence() -> str:
+    try:
+        require_licence(service_client_or_unready(Identity.MANAGER))
+    except ClusterUnready as error:
+        return str(error)
+    return ""
+
+
+def _said(problems: tuple[str, ...] | list[str]) -> str:
+    return " ".join(problems) if problems else "as it should be"

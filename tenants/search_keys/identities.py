@@ -1,0 +1,227 @@
+"""The service identities at the cluster: made by `setup`, and what is wrong with them, found by `check`.
+
+Invariants: an identity is a user with one role that this code describes (roles.py), or an API key with the same rights;
+nobody else's user is ever changed; no message repeats a password, a key or what the cluster said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from django.conf import settings
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from memoryhub.elasticsearch import Identity, NoCredential, service_client
+from tenants.errors import SearchKeysUnavailable, TenantsError
+from tenants.search_keys import cluster
+from tenants.search_keys.minting import temporary_key
+from tenants.search_keys.naming import installation
+from tenants.search_keys.roles import SERVICES, Rights, rights_of, role_name
+
+CHECK_SECONDS = 2.0
+SHORTEST_PASSWORD = 8
+PROOF_LIFETIME = timedelta(minutes=1)
+_LICENCES_WITH_QUERIES = frozenset({"trial", "platinum", "enterprise"})
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 400, 401, 403, 404
+NO_ANSWER = "The search cluster does not answer."
+NO_SECURITY = "Security is off at the search cluster; set xpack.security.enabled."
+Answer = TypeVar("Answer")
+
+
+class ClusterUnready(TenantsError):
+    """The cluster cannot be set up, or asked, as it is; the message says what to do."""
+
+
+class ClusterUnreachable(ClusterUnready):
+    """The cluster does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityReport:
+    """One identity as the cluster knows it: its user, and each way in which it is not what this code would make."""
+
+    identity: Identity
+    user: str
+    problems: tuple[str, ...]
+    is_superuser: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to mend."""
+        return not self.problems
+
+
+def setup() -> list[str]:
+    """Make the roles and the users of the service identities, or bring them up to date; return what was done.
+
+    Needs ELASTICSEARCH_SETUP and the credentials of the four. Raises ClusterUnready before anything was changed.
+    """
+    setting_up = service_client_or_unready(Identity.SETUP)
+    me = _ask(setting_up.security.authenticate, "ELASTICSEARCH_SETUP")["username"]
+    require_licence(setting_up)
+    credentials = {identity: _credential(identity) for identity in SERVICES}
+    users = {identity: user for identity, (user, password) in credentials.items() if password}
+    if len({*users.values(), me}) != len(users) + 1:
+        raise ClusterUnready("Give each identity a user of its own; ELASTICSEARCH_SETUP is none of them.")
+    for identity, user in users.items():
+        _require_ours(setting_up, identity, user)
+    done = []
+    for identity in SERVICES:
+        name = role_name(identity)
+        _ask(partial(setting_up.security.put_role, name=name, **rights_of(identity).role), "ELASTICSEARCH_SETUP")
+        done.append(f"role {name}")
+    for identity, user in users.items():
+        _put_user(setting_up, identity, user, credentials[identity][1])
+        done.append(f"user {user}")
+    return done
+
+
+def check() -> list[IdentityReport]:
+    """Every service identity, compared with what `setup` would make. Raises ClusterUnreachable."""
+    return [describe(identity) for identity in SERVICES]
+
+
+def describe(identity: Identity, *, seconds: float = CHECK_SECONDS) -> IdentityReport:
+    """One identity, as the cluster knows it. Raises ClusterUnreachable."""
+    try:
+        client = service_client(identity).options(request_timeout=seconds)
+        me: Mapping[str, Any] = _ask(client.security.authenticate, f"ELASTICSEARCH_{identity.name}").body
+        found = _privileges(client, me)
+    except NoCredential:
+        return IdentityReport(identity, "", (f"ELASTICSEARCH_{identity.name} is not set.",))
+    except ClusterUnreachable:
+        raise
+    except ClusterUnready as error:
+        return IdentityReport(identity, "", (str(error),))
+    unlimited = _is_unlimited(me, found)
+    problems = ("It is a superuser.",) if unlimited else tuple(_differences(rights_of(identity), found))
+    return IdentityReport(identity, str(me["username"]), problems, unlimited)
+
+
+def require_licence(client: Elasticsearch) -> None:
+    """Raise ClusterUnready unless the licence has document-level security; `client` may monitor the cluster."""
+    licence = _ask(client.license.get, "This identity")["license"]
+    if licence["status"] != "active" or licence["type"] not in _LICENCES_WITH_QUERIES:
+        raise ClusterUnready(
+            f"The licence of the search cluster ({licence['type']}, {licence['status']}) has no document-level"
+            " security; a trial, Platinum or Enterprise licence has."
+        )
+
+
+def prove_search() -> str:
+    """Make a key as members get one, for a minute, and search with it; return what failed, empty if nothing did."""
+    try:
+        key = temporary_key(uuid4(), uuid4(), lifetime=PROOF_LIFETIME)
+        cluster.prove(key.encoded)
+    except SearchKeysUnavailable as error:
+        return str(error)
+    return ""
+
+
+def service_client_or_unready(identity: Identity) -> Elasticsearch:
+    """The client of an identity. Raises ClusterUnready if it is not configured."""
+    try:
+        return service_client(identity)
+    except NoCredential as error:
+        raise ClusterUnready(str(error)) from None
+
+
+def _credential(identity: Identity) -> tuple[str, str]:
+    """User and password; an API key has no password here, and nothing is made for it."""
+    credential = settings.ELASTICSEARCH_CREDENTIALS.get(identity.value, "")
+    if not credential:
+        raise ClusterUnready(f"Set ELASTICSEARCH_{identity.name} to user:password; setup makes that user.")
+    user, colon, password = credential.partition(":")
+    if colon and len(password) < SHORTEST_PASSWORD:
+        raise ClusterUnready(
+            f"Give ELASTICSEARCH_{identity.name} a password of {SHORTEST_PASSWORD} characters or more."
+        )
+    return user, password
+
+
+def _require_ours(setting_up: Elasticsearch, identity: Identity, user: str) -> None:
+    """Raise ClusterUnready if this user exists and is not the one that setup made."""
+    try:
+        found = setting_up.security.get_user(username=user)
+    except ApiError as error:
+        if error.meta.status == _MISSING:
+            return
+        raise _unready(error, "ELASTICSEARCH_SETUP") from None
+    if found[user]["roles"] != [role_name(identity)]:
+        raise ClusterUnready(
+            f"The user in ELASTICSEARCH_{identity.name} exists and is not the {identity.value} of {installation()!r};"
+            " give another name."
+        )
+
+
+def _put_user(setting_up: Elasticsearch, identity: Identity, user: str, password: str) -> None:
+    try:
+        setting_up.security.put_user(username=user, password=password, roles=[role_name(identity)])
+    except ApiError as error:
+        if error.meta.status == _BAD_REQUEST:
+            raise ClusterUnready(
+                f"The search cluster does not take the user name or the password in ELASTICSEARCH_{identity.name}."
+            ) from None
+        raise _unready(error, "ELASTICSEARCH_SETUP") from None
+
+
+def _privileges(client: Elasticsearch, me: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an identity may do: a user's privileges, or the one descriptor of an API key."""
+    if me["authentication_type"] != "api_key":
+        granted: Mapping[str, Any] = _ask(client.security.get_user_privileges, "This identity").body
+        return granted
+    key_id = me["api_key"]["id"]
+    (key,) = _ask(lambda: client.security.get_api_key(id=key_id, owner=True), "This identity")["api_keys"]
+    descriptors: Mapping[str, Any] = key["role_descriptors"]
+    if len(descriptors) > 1:
+        raise ClusterUnready("This API key has more than one role.")
+    # No descriptor at all: whatever its maker may do.
+    return next(iter(descriptors.values()), {"cluster": ["all"], "indices": []})
+
+
+def _is_unlimited(me: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    everything = any({"all"} <= {*entry["privileges"]} and "*" in entry["names"] for entry in found["indices"])
+    return "superuser" in me["roles"] or "all" in found["cluster"] or everything
+
+
+def _differences(wanted: Rights, found: Mapping[str, Any]) -> list[str]:
+    problems = [f"It has the cluster privilege {name}." for name in sorted({*found["cluster"]} - wanted.cluster)]
+    problems += [f"It lacks the cluster privilege {name}." for name in sorted(wanted.cluster - {*found["cluster"]})]
+    opened: dict[str, set[str]] = {}
+    for entry in found["indices"]:
+        if entry.get("query") or entry.get("field_security") or entry.get("allow_restricted_indices"):
+            problems.append("It has an entry with a query, with fields, or for the cluster's own indices.")
+        for name in entry["names"]:
+            opened.setdefault(name, set()).update(entry["privileges"])
+    for name in sorted({*opened, *wanted.indices}):
+        has, needs = opened.get(name, set()), wanted.indices.get(name, frozenset())
+        problems += [f"It has the privilege {privilege} on {name}." for privilege in sorted(has - needs)]
+        problems += [f"It lacks the privilege {privilege} on {name}." for privilege in sorted(needs - has)]
+    others = ("applications", "run_as", "global", "remote_indices", "remote_cluster")
+    return problems + [f"It has rights of the kind {name}." for name in others if found.get(name)]
+
+
+def _ask(request: Callable[[], Answer], whose: str) -> Answer:
+    """The answer. Raises ClusterUnreachable, ClusterUnready; `whose` names the credential that was shown."""
+    try:
+        return request()
+    except TransportError:
+        raise ClusterUnreachable(NO_ANSWER) from None
+    except ApiError as error:
+        raise _unready(error, whose) from None
+
+
+def _unready(error: ApiError, whose: str) -> ClusterUnready:
+    if "no handler found" in str(error.body):
+        return ClusterUnready(NO_SECURITY)
+    if error.meta.status == _UNAUTHORIZED:
+        return ClusterUnready(f"{whose}: the search cluster does not know this user and password, or key.")
+    if error.meta.status == _FORBIDDEN:
+        return ClusterUnready(f"{whose}: the search cluster does not allow this user what it needs.")
+    return ClusterUnready(f"The search cluster answered with error {error.meta.status}.")
