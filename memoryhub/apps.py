@@ -1,13 +1,18 @@
-"""The glue as an application, so that its system checks are registered."""
+"""The glue as an application, so that its system checks and probes are registered."""
 
 from django.apps import AppConfig
 
 
 class MemoryhubConfig(AppConfig):
-    """No models, only checks."""
+    """No models, only checks and a probe."""
 
     name = "memoryhub"
 
     def ready(self) -> None:
-        """Register the checks."""
-        from memoryhub import checks  # noqa: F401
+        """Register the checks, and the probe of the broker where there is one."""
+        from django.conf import settings
+
+        from memoryhub import broker, checks, health  # noqa: F401
+
+        if settings.MEMORYHUB_DRAIN == "celery":
+            health.register_probe("broker", broker.answers)

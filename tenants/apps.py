@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.apps import AppConfig
+
+from memoryhub import background
 
 
 class TenantsConfig(AppConfig):
@@ -10,3 +14,14 @@ class TenantsConfig(AppConfig):
 
     name = "tenants"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the thread that looks after the members' keys."""
+        background.register("search keys", start_key_sweeper)
+
+
+def start_key_sweeper() -> Callable[[], None]:
+    """Make, replace and end keys from now on, where no Celery does."""
+    from tenants.key_sweeps import serve
+
+    return serve()

@@ -1,71 +1,59 @@
-"""The thread of a web process that carries the outbox to the search plane.
+"""The thread of a web process that sees to the outbox: it drains it, or asks Celery's workers to.
 
-Invariant: whatever happens in a drain, the thread goes on; what it could not deliver stays in the outbox.
+Invariant: whatever happens in a drain, the thread goes on; what was not delivered stays in the outbox. A request never
+waits for the search plane or the broker: it wakes this thread when it commits.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import connections
 
 from memories.search import outbox
-
-log = logging.getLogger(__name__)
+from memoryhub.background import Repeated
 
 # How often to look for entries that other processes wrote; our own wake the thread at once.
 POLL_SECONDS = 1.0
-STOP_SECONDS = 5.0
+# One message asks for all changes of this long: a drain takes everything that waits.
+ANNOUNCE_SECONDS = 0.25
 
 
-class Drainer:
-    """Drains on a thread of its own, after each commit in this process and every `poll` seconds."""
+class Drainer(Repeated):
+    """Drains after each commit in this process and every `poll` seconds."""
 
     def __init__(self, poll: float = POLL_SECONDS) -> None:
-        self._poll = poll
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        super().__init__("outbox-drainer", drain, pause=poll, wake=outbox.waiting)
 
-    @property
-    def running(self) -> bool:
-        """Whether the thread is alive."""
-        return self._thread is not None and self._thread.is_alive()
 
-    def start(self) -> None:
-        """Start the thread, once."""
-        if not self.running:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._run, name="outbox-drainer", daemon=True)
-            self._thread.start()
+def drain() -> None:
+    """Deliver what is due."""
+    outbox.drain()
 
-    def stop(self, timeout: float = STOP_SECONDS) -> None:
-        """End the thread after the batch in hand."""
-        self._stopping.set()
-        outbox.waiting.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-            self._thread = None
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            # Cleared before the drain: an entry that arrives during it sets the event again.
-            outbox.waiting.clear()
-            try:
-                outbox.drain()
-            except Exception:
-                log.exception("The outbox could not be drained; it is tried again.")
-            finally:
-                connections.close_all()
-            if not self._stopping.is_set():
-                outbox.waiting.wait(self._poll)
+class Announcer(Repeated):
+    """Asks the workers for a drain after commits in this process.
+
+    What is lost while the broker is away, and what other processes wrote, is found by the scheduled drain.
+    """
+
+    def __init__(self, rest: float = ANNOUNCE_SECONDS) -> None:
+        super().__init__("outbox-announcer", announce, pause=None, wake=outbox.waiting, rest=rest)
+
+
+def announce() -> None:
+    """Ask the workers for a drain. Raises BrokerAway."""
+    # A site without workers does not pay for Celery.
+    from memoryhub.celery import DRAIN_OUTBOX, send  # noqa: PLC0415
+
+    send(DRAIN_OUTBOX)
 
 
 def serve() -> Callable[[], None]:
-    """Start a drainer for a serving process, unless `MEMORYHUB_DRAIN` is off; return what stops it again."""
-    drainer = Drainer()
-    if settings.MEMORYHUB_DRAIN == "thread":
-        drainer.start()
-    return drainer.stop
+    """Start the thread that `MEMORYHUB_DRAIN` asks for; return what stops it again."""
+    threads: dict[str, type[Drainer | Announcer]] = {"thread": Drainer, "celery": Announcer}
+    if settings.MEMORYHUB_DRAIN not in threads:
+        return lambda: None
+    thread = threads[settings.MEMORYHUB_DRAIN]()
+    thread.start()
+    return thread.stop

@@ -63,7 +63,7 @@ def test_an_error_does_not_end_the_thread(
     with monkeypatch.context() as patch:
         patch.setattr(outbox, "drain", lambda: 1 / 0)
         remember_fact(principal, text="Lives in Bristol")
-        assert eventually(lambda: "could not be drained" in caplog.text)
+        assert eventually(lambda: "outbox-drainer: It failed" in caplog.text)
     assert drainer.running
     outbox.waiting.set()
     assert eventually(drained)

@@ -1,0 +1,28 @@
+"""What the workers do for memories: they carry the outbox to the search plane.
+
+Every task may run twice, late, or beside itself: entries are leased, and a version is delivered once.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from memories.constants import OUTBOX_BATCH
+from memories.search import outbox
+from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
+
+log = logging.getLogger(__name__)
+
+# One task delivers so many and asks for the next, so that other tasks have their turn and several workers can share.
+ENTRIES = 8 * OUTBOX_BATCH
+
+
+@task(DRAIN_OUTBOX)
+def drain_outbox() -> None:
+    """Deliver what is due. What a failing plane does not take waits in the outbox."""
+    report = outbox.drain(limit=ENTRIES)
+    if report.delivered + report.failed >= ENTRIES and report.delivered:
+        try:
+            send(DRAIN_OUTBOX)
+        except BrokerAway as error:
+            log.warning("%s The scheduled drain goes on.", error)
