@@ -8,14 +8,16 @@ stand-ins are. A stand-in that is left over belongs to nobody and finds nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import DateTimeField, Model, QuerySet
+from django.db.models import DateTimeField, Expression, Model, QuerySet
+from django.db.models.expressions import Col
+from django.db.models.sql.compiler import SQLCompiler
 
 from memories.recall.request import Request
 from tenants.principal import ActorKind, Principal, Role
@@ -24,21 +26,27 @@ from tenants.principal import ActorKind, Principal, Role
 _LENGTHS = (1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
+_A_TIME: DateTimeField[Any, Any] = DateTimeField()
 _TASK = "\x01"
 _MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 _IDS = tuple(UUID(int=(1 << 32) + number) for number in range(_LENGTHS[-1]))
 _EXCLUDED = tuple(UUID(int=(1 << 64) + number) for number in range(_LENGTHS[-1]))
 
+Convert = Callable[[Any, Expression, Any], Any]
 Build = Callable[[Principal, Request, list[UUID]], QuerySet[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """SQL with a place for each parameter: its value, or the index of the stand-in it replaces."""
+    """SQL with a place for each parameter: its value, or the index of the stand-in it replaces.
+
+    `columns` are attributes of the model, with what makes the driver's values theirs.
+    """
 
     model: type[Model]
     sql: str
     places: tuple[tuple[int | None, Any], ...]
+    columns: tuple[tuple[str, Expression, tuple[Convert, ...]], ...]
 
 
 def fetch(build: Build, principal: Principal, request: Request, ids: Collection[UUID] = ()) -> list[tuple[Any, ...]]:
@@ -46,17 +54,29 @@ def fetch(build: Build, principal: Principal, request: Request, ids: Collection[
 
     Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids.
     """
-    statement, params = _bound(build, principal, request, ids)
-    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        cursor.execute(statement.sql, params)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    return _rows(*_bound(build, principal, request, ids))
 
 
 def instances(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> list[Any]:
     """The rows of `build(principal, request, ids)`, a query of whole rows, as model instances. At most 2,048 ids."""
     statement, params = _bound(build, principal, request, ids)
-    return list(statement.model._default_manager.raw(statement.sql, params))
+    names = [name for name, _, _ in statement.columns]
+    database = connections[DEFAULT_DB_ALIAS]
+    made = []
+    for row in _rows(statement, params):
+        values = list(row)
+        for place, (_, column, converters) in enumerate(statement.columns):
+            for convert in converters:
+                values[place] = convert(values[place], column, database)
+        made.append(statement.model.from_db(DEFAULT_DB_ALIAS, names, values))
+    return made
+
+
+def _rows(statement: _Statement, params: list[Any]) -> list[tuple[Any, ...]]:
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement.sql, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[_Statement, list[Any]]:
@@ -69,10 +89,22 @@ def _bound(build: Build, principal: Principal, request: Request, ids: Collection
 @functools.lru_cache(maxsize=512)
 def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> _Statement:
     query = build(_NOBODY, replace(shape, exclude=frozenset(_EXCLUDED[:excluded])), list(_IDS[:ids]))
-    sql, params = query.query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
+    sql, params = compiler.as_sql()
     stand_ins = _prepared(_NOBODY, _TASK, _MOMENT, [*_IDS[:ids], *_EXCLUDED[:excluded]])
     place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
-    return _Statement(query.model, sql, tuple((place_of.get(param), param) for param in params))
+    places = tuple((place_of.get(param), param) for param in params)
+    return _Statement(query.model, sql, places, tuple(_columns(compiler)))
+
+
+def _columns(compiler: SQLCompiler) -> Iterator[tuple[str, Expression, tuple[Convert, ...]]]:
+    """The columns that are fields of the model; a query of values may have others, and needs none converted."""
+    selected = [expression for expression, _, _ in compiler.select or ()]
+    converters = compiler.get_converters(selected)
+    for place, column in enumerate(selected):
+        if isinstance(column, Col):
+            convert, _ = converters.get(place, ((), None))
+            yield column.target.attname, column, tuple(convert)
 
 
 def _prepared(principal: Principal, task: str, moment: datetime, ids: Iterable[UUID]) -> list[Any]:
@@ -83,7 +115,7 @@ def _prepared(principal: Principal, task: str, moment: datetime, ids: Iterable[U
         named: list[Any] = [*whose, *ids]
     else:
         named = [id_.hex for id_ in (*whose, *ids)]
-    return [task, DateTimeField().get_db_prep_value(moment, database), *named]
+    return [task, _A_TIME.get_db_prep_value(moment, database), *named]
 
 
 def _shape(request: Request) -> Request:
