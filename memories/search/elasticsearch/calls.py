@@ -74,25 +74,28 @@ class Circuit:
 
 
 class RetryBudget:
-    """Lets a tenth of the calls be tried again, so that retries never double the load of a cluster in trouble."""
+    """Lets one in `calls` be tried again, so that retries never double the load of a cluster in trouble.
 
-    def __init__(self, share: float = 0.1, most: float = 10.0) -> None:
-        self._share = share
-        self._most = most
-        self._left = most
+    `saved` is how many retries may be saved up by calls that needed none.
+    """
+
+    def __init__(self, calls: int = 10, saved: int = 10) -> None:
+        self._price = calls
+        self._most = calls * saved
+        self._left = self._most
         self._lock = threading.Lock()
 
     def earn(self) -> None:
         """A call was made."""
         with self._lock:
-            self._left = min(self._most, self._left + self._share)
+            self._left = min(self._most, self._left + 1)
 
     def spend(self) -> bool:
         """Whether there may be a retry; it is counted."""
         with self._lock:
-            if self._left < 1.0:
+            if self._left < self._price:
                 return False
-            self._left -= 1.0
+            self._left -= self._price
             return True
 
 
