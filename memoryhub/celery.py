@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from memoryhub.background import Unavailable
 from memoryhub.checks import refuse
-from memoryhub.env import Problem
+from memoryhub.problems import Problem
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 

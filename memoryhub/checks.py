@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from memoryhub.env import Problem
+from memoryhub.problems import Problem
 
 
 @register(Tags.security)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from urllib.parse import urlsplit
 import dj_database_url
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError, field_validator
+
+from memoryhub.problems import Problem, of_identities
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 MIN_SECRET_KEY_CHARACTERS = 50
@@ -313,14 +314,6 @@ class Env(BaseModel):
         return dj_database_url.parse(url)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A variable that is missing or has a value that cannot be used, and what to do about it."""
-
-    variable: str
-    hint: str
-
-
 def name_of(field: str) -> str:
     """The environment variable of a field of Env."""
     return str(Env.model_fields[field].alias)
@@ -360,6 +353,10 @@ def _missing_in_production(env: Env, bad: set[str]) -> list[Problem]:
             for field in ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")
             if not getattr(env, field) and name_of(field) not in bad
         ]
+    credentials = env.elasticsearch_credentials
+    problems += of_identities(
+        {name_of(f"elasticsearch_{name}"): credentials[name].get_secret_value() for name in credentials}
+    )
     if "MEMORYHUB_SECRET_KEY" not in bad and len(env.secret_key.get_secret_value()) < MIN_SECRET_KEY_CHARACTERS:
         problems.append(
             Problem(

@@ -11,7 +11,8 @@ import django_stubs_ext
 
 from memoryhub import env as environment
 from memoryhub.development_key import development_key
-from memoryhub.env import BASE_DIR, Problem
+from memoryhub.env import BASE_DIR
+from memoryhub.problems import Problem
 
 django_stubs_ext.monkeypatch()
 

@@ -16,7 +16,9 @@ class TenantsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the thread that looks after the members' keys."""
+        """Register the checks, and the thread that looks after the members' keys."""
+        from tenants import checks  # noqa: F401
+
         background.register("search keys", start_key_sweeper)
 
 

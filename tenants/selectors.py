@@ -1,4 +1,4 @@
-"""Reading who belongs where; only active memberships of active users in active tenants are ever found."""
+"""Reading who belongs where; only active memberships of active users in active tenants are found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from tenants.errors import NoMembership
-from tenants.models import Membership, User
+from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.storing import is_storable
 
@@ -61,6 +61,14 @@ def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:
         if len(found) == 1:
             return found[0]
     raise NoMembership(f"No single active member {str(user)!r} in a tenant {str(tenant)!r}.")
+
+
+def find_tenant(tenant: str) -> Tenant:
+    """The tenant of this slug or id, active or not. Raises NoMembership."""
+    found = Tenant.objects.filter(_named("slug", "id", tenant)).first() if is_storable(tenant) else None
+    if found is None:
+        raise NoMembership(f"There is no tenant {tenant!r}.")
+    return found
 
 
 def _named(name_column: str, id_column: str, value: str) -> Q:

@@ -8,8 +8,10 @@ from uuid import UUID
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 
 from memoryhub.development_key import development_credential_key
+from tenants.models import SearchCredential
 
 
 class Undecipherable(Exception):
@@ -40,9 +42,19 @@ def unseal(membership_id: UUID, secret: str) -> str:
     return str(encoded)
 
 
-def resealed(secret: str) -> str:
-    """The same, encrypted with the first key. Raises Undecipherable."""
-    try:
-        return box().rotate(secret.encode()).decode()
-    except InvalidToken as error:
-        raise Undecipherable from error
+def reencrypt(credentials: QuerySet[SearchCredential]) -> tuple[int, list[UUID]]:
+    """Encrypt every secret anew, with the first key; return how many, and the members whose secret no key opens.
+
+    A key that is replaced meanwhile is left alone: it was encrypted with the first key already.
+    """
+    done, closed = 0, []
+    using = box()
+    held = credentials.exclude(secret="").order_by("membership_id").values_list("membership_id", "secret")
+    for membership_id, secret in held.iterator():
+        try:
+            anew = using.rotate(secret.encode()).decode()
+        except InvalidToken:
+            closed.append(membership_id)
+            continue
+        done += SearchCredential.objects.filter(membership_id=membership_id, secret=secret).update(secret=anew)
+    return done, closed

@@ -1,0 +1,166 @@
+"""Every key read back from the cluster and compared with what this code would make today; and mending what differs.
+
+The database says which keys there should be; the cluster, which there are and what they may do. A key in one and not in
+the other is drift as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memoryhub.elasticsearch import reading_aliases
+from tenants.actor import SYSTEM, Actor
+from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
+from tenants.search_keys import cluster
+from tenants.search_keys.cluster import FoundKey
+from tenants.search_keys.descriptor import member_descriptors
+from tenants.search_keys.drift import Drift, drift_of
+from tenants.search_keys.encryption import Undecipherable, unseal
+from tenants.search_keys.ending import VISIBLE_AFTER, invalidate, orphans, revoke_waiting
+from tenants.search_keys.minting import Outcome, provision, rotate
+
+# A retired key that is valid for longer than its time and a sweep needs explaining.
+OVERDUE = timedelta(minutes=2)
+_BATCH = 500
+_RECHECK_SECONDS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One key that is not as it should be, or one member without any."""
+
+    membership_id: UUID | None
+    key_id: str
+    drift: tuple[Drift, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How many members were looked at, and what was found."""
+
+    members: int
+    findings: tuple[Finding, ...]
+
+
+def verify(
+    memberships: QuerySet[Membership], *, tenant_id: UUID | None = None, with_orphans: bool = True
+) -> Verification:
+    """Compare the keys of these members, and the orphans of the tenant (or of all). Raises SearchKeysUnavailable."""
+    ids = list(memberships.order_by("id").values_list("id", flat=True))
+    findings: list[Finding] = []
+    for start in range(0, len(ids), _BATCH):
+        findings += _compared(ids[start : start + _BATCH])
+    findings += _not_ended(tenant_id, ids)
+    if with_orphans:
+        for key in orphans(tenant_id=tenant_id):
+            findings.append(Finding(None, key.key_id, (Drift.UNKNOWN_TO_DATABASE,)))
+    return Verification(len(ids), tuple(findings))
+
+
+def repair(findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> int:
+    """Give each member a new key in the place of one that differs, which ends at once; end orphans. Returns how many.
+
+    Members without a usable key get one only if the new one can be made; nothing here raises for a cluster that is
+    down, and whoever still differs is found by verifying again.
+    """
+    revoke_waiting()
+    mended, ending = 0, []
+    for finding in findings:
+        if finding.membership_id is None or finding.drift == (Drift.NOT_ENDED,):
+            ending.append(finding.key_id)
+            mended += 1
+            continue
+        membership = Membership.objects.get(id=finding.membership_id)
+        if finding.key_id:
+            outcome = rotate(membership, grace=timedelta(0), actor=actor)
+            ending.append(finding.key_id)
+        else:
+            outcome = provision(membership, actor=actor)
+        mended += outcome is Outcome.MADE
+    invalidate(_retired(ending))
+    return mended
+
+
+def _retired(key_ids: Sequence[str]) -> list[str]:
+    """Those of them that no member holds now."""
+    held = set(SearchCredential.objects.filter(key_id__in=key_ids).values_list("key_id", flat=True))
+    return [key_id for key_id in key_ids if key_id not in held]
+
+
+def _compared(membership_ids: Sequence[UUID]) -> list[Finding]:
+    now = timezone.now()
+    rows = {
+        row.membership_id: row
+        for row in SearchCredential.objects.select_related("membership__tenant", "membership__user").filter(
+            membership_id__in=membership_ids
+        )
+    }
+    held = [row.key_id for row in rows.values() if row.key_id]
+    found = cluster.read(held)
+    young = [row for row in rows.values() if row.key_id and row.key_id not in found and _is_young(row, now)]
+    if young:
+        time.sleep(_RECHECK_SECONDS)  # the cluster shows a new key about a second after it was made
+        found |= cluster.read([row.key_id for row in young])
+    usable = {
+        membership.id
+        for membership in Membership.objects.select_related("tenant", "user").filter(id__in=membership_ids)
+        if membership.is_usable
+    }
+    findings = []
+    for membership_id in membership_ids:
+        row = rows.get(membership_id)
+        drift = _of_member(row, found, usable=membership_id in usable, now=now)
+        if drift:
+            findings.append(Finding(membership_id, row.key_id if row else "", tuple(drift)))
+    return findings
+
+
+def _is_young(row: SearchCredential, now: datetime) -> bool:
+    return row.minted_at is not None and row.minted_at > now - VISIBLE_AFTER
+
+
+def _of_member(row: SearchCredential | None, found: dict[str, FoundKey], *, usable: bool, now: datetime) -> list[Drift]:
+    if row is None or row.state != CredentialState.ACTIVE:
+        revoked = row is not None and row.state == CredentialState.REVOKED
+        return [Drift.NO_KEY] if usable and not revoked else []
+    if not usable:
+        return [Drift.NOT_ENDED]
+    key = found.get(row.key_id)
+    if key is None:
+        return [Drift.UNKNOWN_TO_CLUSTER]
+    tenant_id, user_id = row.membership.tenant_id, row.membership.user_id
+    drift = drift_of(key, member_descriptors(reading_aliases(), tenant_id=tenant_id, user_id=user_id), now=now)
+    owner = (str(tenant_id), str(user_id), str(row.membership_id))
+    if tuple(key.metadata.get(name) for name in ("tenant", "user", "membership")) != owner:
+        drift.append(Drift.OTHER_OWNER)
+    if not _opens(row):
+        drift.append(Drift.UNDECIPHERABLE)
+    return drift
+
+
+def _opens(row: SearchCredential) -> bool:
+    try:
+        unseal(row.membership_id, row.secret)
+    except Undecipherable:
+        return False
+    return True
+
+
+def _not_ended(tenant_id: UUID | None, membership_ids: Sequence[UUID]) -> list[Finding]:
+    """Keys that were taken from these members and should have ended at the cluster by now."""
+    now = timezone.now()
+    overdue = RetiredKey.objects.filter(due_at__lte=now - OVERDUE)
+    overdue = overdue.filter(membership_id__in=membership_ids) if tenant_id else overdue
+    found = cluster.read([row.key_id for row in overdue])
+    return [
+        Finding(row.membership_id, row.key_id, (Drift.NOT_ENDED,))
+        for row in overdue
+        if row.key_id in found and found[row.key_id].is_valid_at(now)
+    ]
