@@ -5,7 +5,7 @@ Watchers write nothing and their recalls leave no trace, so whatever changes for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -37,6 +37,11 @@ class Baseline:
     counts: dict[int, dict[Kind, int]]
     answers: dict[tuple[int, str], Answer]
     candidates: dict[tuple[int, str], frozenset[tuple[UUID, float | None, float | None]]]
+    firsts: dict[object, object] = field(default_factory=dict)
+
+    def first(self, question: object, answer: object) -> object:
+        """The answer that this question got when it was first asked."""
+        return self.firsts.setdefault(question, answer)
 
     def asked(self, watcher: Resident, question: str) -> Answer:
         """What a watcher is given for a question, in its order, with the scores."""

@@ -19,10 +19,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
+from memories.isolation import cluster
 from memories.isolation.marks import Marks
 from memories.isolation.residents import Company, Part, Planted, Resident, World
 from memories.isolation.texts import CATALOG, FACTS, HOW_TOS, SAID
 from memories.models import MEMORY_MODELS
+from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
@@ -67,10 +69,11 @@ def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> 
     for resident in residents:
         _remember(marks, resident)
         advance()
-    for resident in residents:
-        if resident.part is Part.GHOST:
-            deactivate_member(resident.membership)
-    return World(marks, companies, tuple(residents))
+    ghosts = [resident for resident in residents if resident.part is Part.GHOST]
+    kept = tuple(map(cluster.remembered, ghosts)) if search_plane().name == cluster.PLANE else ()
+    for ghost in ghosts:
+        deactivate_member(ghost.membership)
+    return World(marks, companies, tuple(residents), kept)
 
 
 def steps() -> int:

@@ -13,6 +13,7 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
 
 from memories.errors import MemoriesError
+from memories.isolation import cluster
 from memories.isolation.building import COOKIE_PREFIX, MADE
 from memories.models import MEMORY_MODELS, OutboxEntry
 from memories.recall import recording
@@ -20,7 +21,7 @@ from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.types import Owner
 from tenants.audit import PLATFORM_CHAIN
-from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, Tenant, User
+from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
 from tenants.services import deactivate_member
 
 
@@ -100,4 +101,7 @@ def _erase_rows(memberships: list[Membership], tenants: list[Tenant], users: lis
 
 
 def _revoke(memberships: list[Membership]) -> None:
-    """End the members' search keys, where there are any; see `tenants/search_keys`."""
+    """End the members' search keys at the cluster, where there are any."""
+    if search_plane().name == cluster.PLANE:
+        cluster.end_all(membership.pk for membership in memberships)
+    SearchCredential.objects.filter(membership__in=memberships).delete()

@@ -40,6 +40,7 @@ class Marks:
         self._chance = chance
         self._lock = threading.Lock()
         self._owner_of: dict[str, int] = {}
+        self._words: set[str] = set()
 
     def secret(self, owner: int) -> str:
         """A new secret of this owner, one word."""
@@ -49,7 +50,10 @@ class Marks:
     def rare_word(self) -> str:
         """A word that nobody else uses, which an attacker is taken to know."""
         with self._lock:
-            return "".join(self._chance.choices(_SYLLABLES, k=4))
+            while (word := "".join(self._chance.choices(_SYLLABLES, k=5))) in self._words:
+                pass
+            self._words.add(word)
+            return word
 
     def own(self, owner: int, ids: Iterable[UUID | None]) -> None:
         """From now on these ids are this owner's."""

@@ -18,7 +18,7 @@ from django.test.utils import override_settings
 from django.utils import timezone
 
 from memories.errors import MemoriesError
-from memories.isolation import building, erasing
+from memories.isolation import building, cluster, erasing
 from memories.isolation.attempt import NOBODY, Finding
 from memories.isolation.baseline import Baseline, taken
 from memories.isolation.lock import alone
@@ -32,7 +32,7 @@ from memories.types import Owner
 
 AFTERWARDS: Final = "afterwards: what nobody may have changed"
 _DELIVERED_WITHIN_SECONDS = 120.0
-_QUIETED = ("django.request", "django.security", "memories.search.elasticsearch")
+_QUIETED = ("django.request", "django.security", "memories.search.elasticsearch", "memoryhub.scrubbing")
 
 
 class NotReady(MemoriesError):
@@ -61,6 +61,8 @@ def prove(*, attempts: int, concurrency: int, seed: int, progress: Progress | No
             watched.stage("Making tenants", building.steps())
             world = building.build(random.Random(seed), watched.advance)  # noqa: S311 - chance that can be repeated
             erasing.require_ours(building.members_of(world))
+            if search_plane().name == cluster.PLANE:
+                world = cluster.prepared(world)
             _deliver(world)
             baseline = taken(world, timezone.now())
             watched.stage("Attacking", attempts)
@@ -125,7 +127,8 @@ def _report(world: World, tally: Tally, seed: int, concurrency: int, seconds: fl
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "django": django.get_version()}
-    return found | {connection.vendor: ".".join(map(str, connection.get_database_version()))}
+    found[connection.vendor] = ".".join(map(str, connection.get_database_version()))
+    return found | ({"elasticsearch": cluster.version()} if search_plane().name == cluster.PLANE else {})
 
 
 @contextmanager

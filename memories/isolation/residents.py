@@ -63,9 +63,9 @@ class Resident:
     company: Company
     membership: Membership
     principal: Principal
-    token: str
-    revoked_token: str
-    cookie: str
+    token: str = field(repr=False)
+    revoked_token: str = field(repr=False)
+    cookie: str = field(repr=False)
     planted: list[Planted] = field(default_factory=list)
     sessions: list[UUID] = field(default_factory=list)
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
@@ -77,12 +77,22 @@ class Resident:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedKey:
+    """A search key that must open nothing any more: whose it was, and why it ended."""
+
+    resident: Resident
+    why: str
+    encoded: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class World:
-    """Everybody, and the marks by which what is theirs is known."""
+    """Everybody, and the marks by which what is theirs is known; `ended_keys` only where members have keys."""
 
     marks: Marks
     companies: tuple[Company, ...]
     residents: tuple[Resident, ...]
+    ended_keys: tuple[EndedKey, ...] = ()
 
     def of(self, *parts: Part) -> tuple[Resident, ...]:
         """Everybody with one of these parts."""

@@ -1,9 +1,34 @@
 """The ways in, a module for each edge; importing this registers them all (`memories.isolation.attempt.WAYS`)."""
 
 from memories.isolation.attempt import WAYS, Way
-from memories.isolation.ways import agent, api, guards, pages, reading, recalling, switching, writing
+from memories.isolation.ways import (
+    agent,
+    api,
+    cluster_counting,
+    cluster_refusing,
+    cluster_searching,
+    guards,
+    pages,
+    reading,
+    recalling,
+    switching,
+    writing,
+)
 
-__all__ = ["agent", "api", "guards", "pages", "reading", "recalling", "switching", "ways_on", "writing"]
+__all__ = [
+    "agent",
+    "api",
+    "cluster_counting",
+    "cluster_refusing",
+    "cluster_searching",
+    "guards",
+    "pages",
+    "reading",
+    "recalling",
+    "switching",
+    "ways_on",
+    "writing",
+]
 
 
 def ways_on(plane: str) -> list[Way]:

@@ -52,10 +52,9 @@ def at_large(attempt: Attempt) -> None:
     attacker = attempt.attacker()
     victim = attempt.victim(attacker)
     who, target, chance = attacker.principal, attempt.target(victim), attempt.chance
-    found = list_memories(who, target.kind, query=target.rare, status=list(Status), shared=True)
-    attempt.shows(attacker, list(found))
-    if found:
+    if list_memories(who, target.kind, query=target.secret, status=list(Status), shared=True).exists():
         attempt.found(attacker, victim.number, Told.COUNT)
+    attempt.shows(attacker, list(list_memories(who, target.kind, query=target.rare, status=list(Status), shared=True)))
     shared = attempt.maybe(0.5)
     attempt.shows(attacker, list(list_memories(who, chance.choice(list(Kind)), status=list(Status), shared=shared)))
     if victim.sessions:
