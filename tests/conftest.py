@@ -1,21 +1,36 @@
-"""Fixtures that every folder shares: members of tenants, principals, an index folder of one's own.
+"""Fixtures that every folder shares: members of tenants, principals, an index of one's own, real servers.
 
-Invariant: each test has its own rows and its own index folder; nothing outlives a test.
+Invariant: each test has its own rows and an empty index; nothing outlives a test, and no server the run.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from django.test import TransactionTestCase
+from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker, Settings
 
+import memories.search
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
+from tests import cluster as clusters
 from tests.audit import audit_unguarded
+from tests.cluster import Cluster
+from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart
 from tests.factories import MakeMember, make_membership, make_tenant, own_principal
+from tests.parts import missing_part
+from tests.real_parts import Missing, Redis
+
+if TYPE_CHECKING:
+    from tests.celery_broker import Broker
+from tests.parts import ON_ELASTICSEARCH
+from tests.real_parts import PostgreSQL
+
+RUN = "MEMORYHUB_TEST_RUN"
 
 
 @pytest.fixture
@@ -68,6 +83,28 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    """A Redis server of this run."""
+    try:
+        with Redis() as server:
+            yield server
+    except Missing as error:
+        missing_part(str(error))
+
+
+@pytest.fixture
+def broker(redis_server: Redis, settings: Settings) -> Iterator[Broker]:
+    """Celery's broker, empty."""
+    from tests.celery_broker import Broker  # noqa: PLC0415 - other tests do not pay for Celery
+
+    broker = Broker(redis_server)
+    broker.empty()
+    settings.MEMORYHUB_BROKER_URL = broker.url
+    with broker.in_use():
+        yield broker
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """A transactional test ends by emptying all tables, which the audit trail refuses; its triggers step aside."""
@@ -80,3 +117,80 @@ def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", unguarded_flush)
         yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the workers the process that they are of."""
+    if not hasattr(config, "workerinput"):
+        os.environ[RUN] = str(os.getpid())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the node of this run, if any test asked for it."""
+    if not hasattr(config, "workerinput"):
+        clusters.node_of_run(os.getpid()).wipe()
+
+
+@pytest.fixture(scope="session")
+def cluster_address() -> Address:
+    """A real Elasticsearch: the one that the environment names, or a node that all workers of this run share."""
+    if (given := clusters.given_address()) is not None:
+        return given
+    run = int(os.environ[RUN])
+    try:
+        return clusters.node_of_run(run).start(live_as_long_as=run)
+    except (CannotBuild, DidNotStart) as error:
+        missing_part(str(error))
+
+
+@pytest.fixture(scope="session")
+def cluster(cluster_address: Address) -> Iterator[Cluster]:
+    """Identities, templates and indices of this worker's own; not yet what memoryhub is told to search."""
+    made = Cluster.at(cluster_address)
+    with override_settings(**made.settings):
+        clusters.set_up(made)
+    yield made
+    if clusters.given_address() is not None:
+        with override_settings(**made.settings):
+            clusters.tear_down(made)
+
+
+@pytest.fixture
+def elasticsearch(cluster: Cluster, settings: Settings) -> Iterator[Cluster]:
+    """Inside, memoryhub searches Elasticsearch, whose indices are empty; see tests/cluster.py."""
+    for name, value in cluster.settings.items():
+        setattr(settings, name, value)
+    before = clusters.written()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
+        yield cluster
+    with override_settings(**cluster.settings):
+        if clusters.written() != before:
+            clusters.renew_indices()
+
+
+@pytest.fixture(autouse=True)
+def _search_plane(request: pytest.FixtureRequest) -> None:
+    """All tests search Elasticsearch in a run that is on it."""
+    if ON_ELASTICSEARCH:
+        request.getfixturevalue("elasticsearch")
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    """A Redis of this test alone, which it may stop and start."""
+    try:
+        with Redis() as server:
+            yield server
+    except Missing as error:
+        missing_part(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL cluster of this worker's own, besides whatever database the run is on."""
+    try:
+        with PostgreSQL() as server:
+            yield server
+    except Missing as error:
+        missing_part(str(error))

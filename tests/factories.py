@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 from typing import Protocol
 
-from tenants.models import Membership, Tenant, User
+from django.conf import settings
+
+from tenants.models import Membership, SearchCredential, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
+from tenants.search_keys import claims, cluster, encryption, naming
 
 PASSWORD = "correct horse battery staple"
 
@@ -29,10 +33,29 @@ def make_tenant(name: str = "") -> Tenant:
 
 
 def make_membership(tenant: Tenant | None = None, role: str = "member", name: str = "") -> Membership:
-    """A membership of a new user; see MakeMember."""
+    """A membership of a new user; see MakeMember. On Elasticsearch they have their key."""
     number = next(_numbers)
     user = User.objects.create_user(f"user{number}", password=PASSWORD, display_name=name or f"User {number}")
-    return Membership.objects.create(tenant=tenant or make_tenant(), user=user, role=role)
+    membership = Membership.objects.create(tenant=tenant or make_tenant(), user=user, role=role)
+    if settings.MEMORYHUB_SEARCH == "elasticsearch":
+        give_key(membership)
+    return membership
+
+
+def give_key(membership: Membership) -> SearchCredential:
+    """The key with which a member searches, as `provision` makes it, but for the audit event."""
+    ids = {"tenant": membership.tenant_id, "user": membership.user_id, "membership": membership.id}
+    minted = cluster.mint(
+        name=naming.member_key_name(membership.id, 1),
+        tenant_id=membership.tenant_id,
+        user_id=membership.user_id,
+        lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
+        metadata={name: str(id_) for name, id_ in ids.items()},
+    )
+    credential = SearchCredential(membership=membership, number=1)
+    secret = encryption.seal(membership.id, minted.encoded, using=encryption.box())
+    claims._activate(credential, minted, secret)
+    return credential
 
 
 def own_principal(membership: Membership) -> Principal:

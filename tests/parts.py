@@ -1,4 +1,4 @@
-"""Real parts that a test needs and a machine may lack: a browser, a server."""
+"""Real parts that a test needs and a machine may lack: a browser, a server; and which of them this run is on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import NoReturn
 import pytest
 
 REQUIRE_SERVICES = "MEMORYHUB_REQUIRE_SERVICES"
+
+# The whole suite runs on either search plane (docs/development.md); few tests are about one of them.
+ON_ELASTICSEARCH = os.environ.get("MEMORYHUB_SEARCH") == "elasticsearch"
+about_the_embedded_plane = pytest.mark.skipif(ON_ELASTICSEARCH, reason="about the embedded search plane")
 
 
 def missing_part(reason: str) -> NoReturn:

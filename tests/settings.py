@@ -1,6 +1,6 @@
 """The settings of the tests: the project's own, read from an empty environment and a folder of their own.
 
-`DATABASE_URL` passes through, so the same tests run on PostgreSQL.
+What names the real parts passes through, so the same tests run on PostgreSQL and Elasticsearch (tests/real_parts).
 """
 
 import atexit
@@ -10,9 +10,9 @@ import tempfile
 
 from memoryhub import env as environment
 
-for _variable in map(environment.name_of, environment.Env.model_fields):
-    if _variable != "DATABASE_URL":
-        os.environ.pop(_variable, None)
+_PARTS = {"DATABASE_URL", "MEMORYHUB_BROKER_URL", "MEMORYHUB_SEARCH", "ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP"}
+for _variable in {*map(environment.name_of, environment.Env.model_fields)} - _PARTS:
+    os.environ.pop(_variable, None)
 
 _folder = tempfile.mkdtemp(prefix="memoryhub-tests-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)

@@ -60,6 +60,10 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
+# Nodes may outlive the objects that started them; Python warns of a child that nobody holds.
+_started: list[subprocess.Popen[bytes]] = []
+
+
 class DidNotStart(Exception):
     """The node ended, or does not answer; the message has the end of its log."""
 
@@ -119,6 +123,7 @@ class Node:
                 process = subprocess.Popen(  # noqa: S603 - the JDK, with our own words
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
                 )
+            _started.append(process)
             (self.folder / "pid").write_text(str(process.pid))
             return self._ready(process)
 

@@ -1,0 +1,100 @@
+"""The search cluster of a test run: one node for all workers, and in it names and identities of each worker's own.
+
+Invariant: a worker touches only what carries its prefix; after each test the indices are as new.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from elasticsearch import Elasticsearch
+
+from memories.search.elasticsearch import layout
+from memories.types import Kind
+from memoryhub.elasticsearch import Identity, index_pattern, service_client
+from tenants.search_keys.roles import SERVICES, rights_of, role_name
+from tests.elasticsearch_node.node import Address, Node
+
+GIVEN = ("ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP")
+
+
+def given_address() -> Address | None:
+    """The cluster that the environment names, if it does."""
+    url, credential = (os.environ.get(name, "") for name in GIVEN)
+    return Address(url, credential) if url and credential else None
+
+
+def node_of_run(pid: int) -> Node:
+    """The node of the test run with this process."""
+    return Node(Path(tempfile.gettempdir()) / f"memoryhub-elasticsearch-{pid}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a worker finds the cluster, and the names that are its own there."""
+
+    address: Address
+    prefix: str
+    passwords: dict[Identity, str]
+
+    @classmethod
+    def at(cls, address: Address) -> Cluster:
+        """Names that nobody else has."""
+        return cls(
+            address, f"test-{secrets.token_hex(4)}", {identity: secrets.token_urlsafe(16) for identity in SERVICES}
+        )
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What memoryhub is told."""
+        credentials = {one.value: f"{self.prefix}-{one}:{password}" for one, password in self.passwords.items()}
+        return {
+            "MEMORYHUB_SEARCH": "elasticsearch",
+            "ELASTICSEARCH_URLS": (self.address.url,),
+            "ELASTICSEARCH_CA_CERTS": "",
+            "ELASTICSEARCH_PREFIX": self.prefix,
+            "ELASTICSEARCH_CREDENTIALS": {**credentials, Identity.SETUP.value: self.address.credential},
+        }
+
+
+def set_up(cluster: Cluster) -> None:
+    """Make identities, templates and indices. Under the cluster's settings, like what follows."""
+    root = service_client(Identity.SETUP)
+    for identity, password in cluster.passwords.items():
+        root.security.put_role(name=role_name(identity), **rights_of(identity).role)
+        root.security.put_user(
+            username=f"{cluster.prefix}-{identity}", password=password, roles=[role_name(identity)], refresh="false"
+        )
+    layout.install(service_client(Identity.MANAGER))
+    renew_indices()
+
+
+def renew_indices() -> None:
+    """An empty index for each kind, and no other."""
+    manager = service_client(Identity.MANAGER)
+    for kind in Kind:
+        layout.point(manager, kind, layout.new_index(manager, kind))
+
+
+def written() -> dict[str, int]:
+    """How many changes each index there is has taken: a cheap way to know whether a test left anything."""
+    manager = service_client(Identity.MANAGER)
+    statistics = manager.indices.stats(index=index_pattern(), metric="indexing", filter_path="indices.*.total.indexing")
+    totals = {name: each["total"]["indexing"] for name, each in statistics.get("indices", {}).items()}
+    return {name: total["index_total"] + total["delete_total"] for name, total in totals.items()}
+
+
+def tear_down(cluster: Cluster) -> None:
+    """Remove all that carries the prefix, from a cluster that goes on."""
+    root: Elasticsearch = service_client(Identity.SETUP)
+    for index in root.indices.get(index=index_pattern(), expand_wildcards="all"):
+        root.indices.delete(index=index)
+    root.indices.delete_index_template(name=index_pattern())
+    root.security.invalidate_api_key(username=f"{cluster.prefix}-{Identity.MINTER}")
+    for identity in cluster.passwords:
+        root.security.delete_user(username=f"{cluster.prefix}-{identity}")
+        root.security.delete_role(name=role_name(identity))

@@ -1,0 +1,60 @@
+"""The real parts themselves: they run, they are what they say, and one test sees nothing of another."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+import redis as redis_client
+from django.conf import settings
+from elasticsearch import AuthenticationException, Elasticsearch
+
+from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
+from tenants.search_keys import search_key
+from tests.cluster import Cluster, written
+from tests.elasticsearch_node.distribution import VERSION
+from tests.factories import make_membership, own_principal
+from tests.parts import ON_ELASTICSEARCH
+from tests.real_parts import PostgreSQL, Redis
+
+
+def test_the_cluster_is_elasticsearch_with_security(elasticsearch: Cluster) -> None:
+    assert elasticsearch.address.version() >= VERSION
+    with Elasticsearch(elasticsearch.address.url) as stranger, pytest.raises(AuthenticationException):
+        stranger.info()
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_each_test_begins_with_empty_indices(elasticsearch: Cluster, attempt: int) -> None:
+    service_client(Identity.SETUP).index(index=reading_alias("episodic"), document={"id": "1"}, refresh=True)
+
+    found = service_client(Identity.CHECKER).search(index=",".join(reading_aliases()))
+
+    assert found["hits"]["total"]["value"] == 1
+    assert sorted(written().values()) == [0, 0, 0, 1]
+
+
+@pytest.mark.django_db
+def test_a_member_of_the_factories_has_a_key_that_searches(elasticsearch: Cluster) -> None:
+    key = search_key(own_principal(make_membership()))
+
+    assert key_client(key.encoded).search(index=reading_alias("semantic"))["hits"]["hits"] == []
+
+
+@pytest.mark.skipif(ON_ELASTICSEARCH, reason="all tests of this run search Elasticsearch")
+def test_other_tests_do_not_search_the_cluster(cluster: Cluster) -> None:
+    assert settings.MEMORYHUB_SEARCH == "embedded"
+
+
+def test_postgresql_runs_and_takes_a_database(postgresql: PostgreSQL) -> None:
+    with psycopg.connect(postgresql.url) as session:
+        assert session.execute("SELECT current_user").fetchone() == ("memoryhub",)
+    assert int(postgresql.version().split(".")[0]) >= 15
+
+
+def test_redis_forgets_everything_when_it_is_started_again(redis: Redis) -> None:
+    with redis_client.Redis.from_url(redis.url) as client:
+        client.set("name", "Ada")
+        redis.stop()
+        redis.start()
+
+        assert client.get("name") is None
