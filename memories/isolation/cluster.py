@@ -24,6 +24,7 @@ from tenants.search_keys import invalidate, provision, revoke_waiting, rotate, s
 PLANE: Final = "elasticsearch"
 REFUSED_FROM: Final = 400
 UNAUTHORIZED: Final = 401
+MISSING: Final = 404
 # Searches of a proof are many and at once; only whether they are answered counts, not when.
 _SECONDS = 30.0
 _ENDS_WITHIN_SECONDS = 30.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
@@ -88,11 +89,11 @@ class Report:
         """The report for people."""
         yield f"{self.attempts:,} attempts at {len(self.ways)} ways in by {self.owners} owners, {self.seconds:.0f} s."
         yield f"Search plane: {self.plane}. Database: {self.database}. Seed: {self.seed}."
-        yield from _some(self.leaks, "LEAK ")
+        yield from _summed(self.leaks, "LEAK: ")
         for guard in self.guards:
             state = "holds" if guard.holds else f"BROKEN ({guard.broken:,} findings)"
             yield f"Guard {guard.name}: {state}, {guard.attempts:,} attempts."
-            yield from _some(guard.findings, "  ")
+            yield from _summed(guard.findings, "  ")
         for way, told in self.limits.items():
             yield f"Known limit: {way}: told {told:,} times."
         for failure, count in self.failures.items():
@@ -106,8 +107,6 @@ _CONCLUSIONS = {
     Verdict.GUARD_BROKEN: "No leak, but a guard is broken: the other one alone stands before one. Do not go live.",
     Verdict.UNPROVEN: "No leak was found, but some attempts could not be made: nothing is proven of those.",
 }
-# A broken build has thousands; people need the first.
-_SHOWN = 20
 _GUARDS = {Tests.SEARCH_GUARD: "search", Tests.DATABASE_GUARD: "database"}
 
 
@@ -164,16 +163,15 @@ def _ids(world: World, number: int) -> tuple[str, str | None] | None:
     return str(tenant_id), str(user_id) if user_id else None
 
 
-def _some(lines: Sequence[Line], mark: str) -> Iterator[str]:
-    for line in lines[:_SHOWN]:
-        yield f"{mark}({line.count:,}): {line.way}: {line.what}. {_who(line)}"
-    if len(lines) > _SHOWN:
-        yield f"{mark}and {len(lines) - _SHOWN:,} more kinds; --json lists all."
-
-
-def _who(line: Line) -> str:
-    attacker, owner = (_called(each) for each in (line.attacker, line.owner))
-    return f"Attacker {attacker}; owner {owner}."
+def _summed(lines: Sequence[Line], mark: str) -> Iterator[str]:
+    """A sentence for each way and what it told; who told whom is in the JSON, and the first of them here."""
+    of_way: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in lines:
+        of_way[line.way, line.what].append(line)
+    for (way, what), same in of_way.items():
+        count, attacker, owner = sum(line.count for line in same), _called(same[0].attacker), _called(same[0].owner)
+        pairs = f" ({len(same):,} pairs of owners)" if len(same) > 1 else ""
+        yield f"{mark}{way}: {what}, {count:,} times{pairs}; attacker {attacker}, owner {owner}."
 
 
 def _called(owner: tuple[str, str | None] | None) -> str:

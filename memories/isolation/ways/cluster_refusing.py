@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memories.isolation.attempt import NOBODY, Attempt, Tests, way
-from memories.isolation.cluster import PLANE, UNAUTHORIZED, ask, key_id_of, key_of
+from memories.isolation.cluster import MISSING, PLANE, UNAUTHORIZED, ask, key_id_of, key_of
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part
 from memories.recall.pipeline import recall
@@ -15,7 +15,8 @@ from memoryhub.elasticsearch import reading_alias
 _HOLDERS = (Part.RESIDENT, Part.WATCHER, Part.WANDERER)
 Request = tuple[str, str, Any]
 
-# {alias} is a reading alias, {id} a document of another, {key} the id of the attacker's own key.
+# {alias} is a reading alias, {id} a document of another, {key} the id of the attacker's own key. What would do damage
+# if it were not refused is aimed at what the proof itself made, or at what does not exist.
 _READING: tuple[Request, ...] = (
     ("GET", "/{alias}/_doc/{id}", None),
     ("HEAD", "/{alias}/_doc/{id}", None),
@@ -63,26 +64,23 @@ _WRITING: tuple[Request, ...] = (
     ("POST", "/_bulk", [{"index": {"_index": "{alias}-writing", "_id": "{id}"}}, {"text": "mine"}]),
     ("POST", "/{alias}/_delete_by_query", {"query": {"ids": {"values": ["{id}"]}}}),
     ("POST", "/{alias}/_update_by_query", {"query": {"ids": {"values": ["{id}"]}}}),
-    ("POST", "/_reindex", {"source": {"index": "{alias}"}, "dest": {"index": "{alias}-mine"}}),
     ("POST", "/{alias}/_refresh", None),
-    ("POST", "/{alias}/_forcemerge", None),
-    ("POST", "/{alias}/_close", None),
-    ("DELETE", "/{alias}", None),
-    ("PUT", "/{alias}-mine", {}),
-    ("PUT", "/{alias}/_mapping", {"properties": {"mine": {"type": "keyword"}}}),
-    ("PUT", "/{alias}/_settings", {"index": {"hidden": True}}),
-    ("POST", "/_aliases", {"actions": [{"add": {"index": "*", "alias": "{alias}"}}]}),
-    ("PUT", "/_index_template/{alias}-mine", {"index_patterns": ["*"]}),
-    ("PUT", "/_scripts/{alias}-mine", {"script": {"lang": "painless", "source": "1"}}),
-    ("PUT", "/_cluster/settings", {"persistent": {}}),
+    ("POST", "/{alias}/_forcemerge?only_expunge_deletes=true", None),
+    ("DELETE", "/{alias}-isolation-proof", None),
+    ("POST", "/{alias}-writing/_rollover?dry_run=true", None),
+    ("PUT", "/{alias}/_mapping", {"properties": {}}),
+    ("PUT", "/{alias}/_settings", {"index": {"hidden": False}}),
+    ("POST", "/_aliases", {"actions": [{"remove": {"index": "{alias}", "alias": "isolation-proof"}}]}),
+    ("POST", "/_index_template/_simulate_index/{alias}-isolation-proof", None),
+    ("DELETE", "/_scripts/isolation-proof", None),
+    ("GET", "/_cluster/settings", None),
 )
 _SECURITY: tuple[Request, ...] = (
     ("GET", "/_security/api_key", None),
     ("GET", "/_security/api_key?with_limited_by=true&active_only=true", None),
     ("POST", "/_security/_query/api_key", {"size": 100}),
-    ("POST", "/_security/api_key", {"name": "mine"}),
-    ("POST", "/_security/api_key", {"name": "mine", "role_descriptors": {"all": {"cluster": ["all"]}}}),
-    ("POST", "/_security/api_key/clone", {"api_key": "{key}", "name": "mine"}),
+    ("POST", "/_security/api_key", {"name": "isolation-proof", "expiration": "1s"}),
+    ("POST", "/_security/api_key/clone", {"api_key": "{key}", "name": "isolation-proof", "expiration": "1s"}),
     ("POST", "/_security/api_key/grant", {"grant_type": "access_token", "access_token": "x", "api_key": {"name": "x"}}),
     ("PUT", "/_security/api_key/{key}", {"role_descriptors": {"all": {"cluster": ["all"]}}}),
     ("POST", "/_security/api_key/_bulk_update", {"ids": ["{key}"]}),
@@ -90,9 +88,8 @@ _SECURITY: tuple[Request, ...] = (
     ("GET", "/_security/user", None),
     ("GET", "/_security/role", None),
     ("GET", "/_security/role_mapping", None),
-    ("PUT", "/_security/user/mine", {"password": "long-enough-password", "roles": ["superuser"]}),
-    ("PUT", "/_security/role/mine", {"cluster": ["all"]}),
-    ("POST", "/_security/oauth2/token", {"grant_type": "_kerberos"}),
+    ("DELETE", "/_security/user/isolation-proof", None),
+    ("DELETE", "/_security/role/isolation-proof", None),
     ("GET", "/_security/profile/_suggest", None),
 )
 
@@ -165,8 +162,9 @@ def _refused(attempt: Attempt, requests: tuple[Request, ...]) -> None:
     method, path, body = (_filled(part, names) for part in attempt.chance.choice(requests))
     answer = ask(key_of(attacker), method, path, body)
     attempt.shows(attacker, answer.text, sent=[path, str(body)])
-    failed = answer.refused or (path == "/_bulk" and answer.body.get("errors"))
-    if not failed:
+    # Nothing of this may even be looked for: an answer that something is not there comes after the right to ask for it.
+    failed = answer.refused and answer.status != MISSING
+    if not failed and not (path == "/_bulk" and answer.body.get("errors")):
         attempt.found(attacker, NOBODY if "_security" in path else victim.number, Told.DONE)
 
 

@@ -180,7 +180,6 @@ def _loose(target: Planted) -> list[dict[str, Any]]:
         {"query": _EVERYTHING, "sort": [{"user": "desc"}, "_doc"]},
         {"query": _EVERYTHING, "collapse": {"field": "user", "inner_hits": {"name": "all", "size": 50}}},
         {"query": _EVERYTHING, "rescore": {"window_size": 50, "query": {"rescore_query": _EVERYTHING}}},
-        {"query": _EVERYTHING, "slice": {"id": 0, "max": 2}},
         {"query": _EVERYTHING, "terminate_after": 1000},
         {"retriever": {"standard": {"query": _EVERYTHING}}},
     ]
