@@ -1,0 +1,82 @@
+"""Write the environment file of compose.yaml, with a random secret for everything that needs one.
+
+    python3 deploy/make_env.py memory.example.org
+
+Invariants: an existing file is never touched, for its secrets may be in use; the file is its owner's alone to read; no
+secret is printed. Only the standard library: it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+PASSWORDS = (
+    ("POSTGRES_SUPERUSER_PASSWORD", "administers PostgreSQL"),
+    ("POSTGRES_PASSWORD", "memoryhub's own role in PostgreSQL"),
+    ("REDIS_PASSWORD", "the broker"),
+    ("ELASTICSEARCH_SETUP_PASSWORD", "the superuser `elastic`: for Elasticsearch itself and the setup service alone"),
+    ("ELASTICSEARCH_INDEXER_PASSWORD", "writes documents"),
+    ("ELASTICSEARCH_MINTER_PASSWORD", "makes the members' keys"),
+    ("ELASTICSEARCH_MANAGER_PASSWORD", "makes indices; for commands"),
+    ("ELASTICSEARCH_CHECKER_PASSWORD", "compares indices with the database; for commands"),
+)
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
+
+
+def password() -> str:
+    """A password without characters that an address or a shell would read otherwise."""
+    return secrets.token_hex(24)
+
+
+def fernet_key() -> str:
+    """A key as `cryptography.fernet.Fernet.generate_key` makes them."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+def contents(host: str, new_password: Callable[[], str] = password) -> str:
+    """The text of the file for an installation that is reached as `host`."""
+    lines = [
+        "# Secrets of this installation, read by compose.yaml. Keep a copy apart from the backups of the database:",
+        "# without MEMORYHUB_CREDENTIAL_KEYS the members' keys in it cannot be read. docs/deploy.md, Backups.",
+        "",
+        "# Host names that are served, separated by commas",
+        f"MEMORYHUB_ALLOWED_HOSTS={host}",
+        "",
+        "# Signs sessions and forms",
+        f"MEMORYHUB_SECRET_KEY={secrets.token_urlsafe(64)}",
+        "# Encrypt the members' search keys: the first encrypts, all decrypt",
+        f"MEMORYHUB_CREDENTIAL_KEYS={fernet_key()}",
+    ]
+    for name, purpose in PASSWORDS:
+        lines += ["", f"# Password: {purpose}", f"{name}={new_password()}"]
+    lines += ["", "# A language model (docs/configuration.md); without one an offline responder answers"]
+    lines += ["MEMORYHUB_MODEL=", "OPENAI_BASE_URL=", "OPENAI_API_KEY="]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the file, or say why not."""
+    parser = argparse.ArgumentParser(description="Write an environment file with random secrets for compose.yaml.")
+    parser.add_argument("host", help="the name by which people reach the site, such as memory.example.org")
+    parser.add_argument("--file", type=Path, default=Path(__file__).resolve().parent.parent / ".env")
+    options = parser.parse_args()
+    if not _HOST.fullmatch(options.host):
+        parser.error("give a host name such as memory.example.org, without https://")
+    try:
+        descriptor = os.open(options.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        sys.exit(f"{options.file} is there already and stays as it is: its secrets may be in use.")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(contents(options.host))
+    sys.stdout.write(f"Wrote {options.file}. Keep a copy of it in a safe place.\n")
+
+
+if __name__ == "__main__":
+    main()
