@@ -262,6 +262,8 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {name: {"level": "INFO"} for name in ("memoryhub", "tenants", "memories")}
     | {
+        # At DEBUG it prints whole requests and answers: passwords, keys and texts.
+        "elastic_transport.node": {"level": "INFO"},
         "django": {"handlers": [], "propagate": True, "level": "INFO"},
         "django.security.DisallowedHost": {
             "handlers": ["nowhere"],

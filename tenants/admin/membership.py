@@ -13,7 +13,8 @@ from django.forms import ModelChoiceField
 from django.http import HttpRequest
 
 from tenants import services
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import acting, signed_in
+from tenants.admin.search_key import PANEL, SearchKeyAdmin, has_keys
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.selectors import tenant_ids_of
@@ -69,14 +70,14 @@ class SuperuserNewMemberForm(NewMemberForm):
 
 
 @admin.register(Membership)
-class MembershipAdmin(TenantScopedAdmin[Membership]):
+class MembershipAdmin(SearchKeyAdmin):
     """Who belongs to a tenant, and as what."""
 
     list_display = ["user", "tenant", "role", "external_id", "is_active", "created_at"]
     list_filter = ["role", "is_active"]
-    list_select_related = ["tenant", "user"]
+    list_select_related = ["tenant", "user", "search_credential"]
     search_fields = ["user__username", "user__display_name", "external_id"]
-    actions = ["deactivate", "activate"]
+    actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
 
     def get_form(self, request: HttpRequest, obj: Membership | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         if obj is None:
@@ -86,10 +87,10 @@ class MembershipAdmin(TenantScopedAdmin[Membership]):
     def get_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
         if obj is None:
             return ["tenant", "username", "display_name", "password", "role", "external_id"]
-        return ["tenant", "user", "external_id", "role", "is_active", "created_at"]
+        return ["tenant", "user", "external_id", "role", "is_active", "created_at", *(PANEL if has_keys() else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
-        return [] if obj is None else ["tenant", "user", "external_id", "is_active", "created_at"]
+        return [] if obj is None else ["tenant", "user", "external_id", "is_active", "created_at", *PANEL]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any

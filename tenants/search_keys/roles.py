@@ -22,6 +22,7 @@ _WRITING = (
     "indices:data/write/index",
     "indices:data/write/delete",
     "indices:admin/aliases/get",
+    "indices:admin/mappings/get",  # which encoder's vectors an index holds
     "maintenance",
 )
 
