@@ -77,7 +77,7 @@ def renew_indices() -> None:
     """An empty index for each kind, and no other."""
     manager = service_client(Identity.MANAGER)
     for kind in Kind:
-        layout.point(manager, kind, layout.new_index(manager, kind))
+        layout.drop(manager, layout.point(manager, kind, layout.new_index(manager, kind)))
 
 
 def written() -> dict[str, int]:

@@ -86,7 +86,7 @@ class SearchPlane(Protocol):
         ...
 
     def expunge(self) -> None:
-        """Have what was removed leave the disk, too; may take long on a large index."""
+        """Have what was removed some time ago leave the disk, too; may take long on a large index."""
         ...
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
@@ -112,7 +112,7 @@ class SearchPlane(Protocol):
         ...
 
     def erase_owner(self, owner: Owner) -> None:
-        """Remove the owner's part and every trace of it."""
+        """Remove the owner's part and every trace of it, as far as anybody can read it; see `expunge` for the disk."""
         ...
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:

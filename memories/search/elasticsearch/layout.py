@@ -75,16 +75,20 @@ def new_index(manager: Elasticsearch, kind: Kind) -> str:
 
 
 def point(manager: Elasticsearch, kind: Kind, index: str) -> list[str]:
-    """Let members search `index` from now on, in one step; remove the indices before it and return their names."""
+    """Let members search `index` from now on, in one step; return the indices before it, which nobody needs any more.
+
+    Searches and writes that began before may still be at work on those: `drop` them a little later.
+    """
     old = [name for name in indices_of(manager, kind) if name != index]
     actions: list[dict[str, Any]] = [{"add": {"index": index, "alias": reading_alias(kind)}}]
-    actions += [{"remove_index": {"index": name}} for name in old]
+    for alias in (reading_alias(kind), writing_alias(kind)):
+        actions += [{"remove": {"index": name, "alias": alias, "must_exist": False}} for name in old]
     manager.indices.update_aliases(actions=actions)
     return old
 
 
 def drop(manager: Elasticsearch, indices: Iterable[str]) -> None:
-    """Remove indices that were never finished."""
+    """Remove indices that nobody searches or writes to."""
     for index in indices:
         manager.indices.delete(index=index, ignore_unavailable=True)
 

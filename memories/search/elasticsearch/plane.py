@@ -7,8 +7,10 @@ Invariant: a member is answered with their own key or not at all.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +32,10 @@ from tenants.search_keys import SearchKey, record_refusal, search_key
 
 # A tombstone has done its work when no delivery from before it can still be under way.
 TOMBSTONE_LIFETIME = timedelta(days=7)
+# An index that was replaced stays until what began on it must have ended.
+GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
+EXPUNGE_SECONDS = 3600.0
 REBUILD = "Run `manage.py index rebuild`."
 _OK = 200
 _ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
@@ -60,15 +65,19 @@ class ElasticsearchPlane:
         translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
 
     def expunge(self) -> None:
-        """See SearchPlane: segments that hold removed documents are written anew, and old tombstones go."""
+        """See SearchPlane: segments that hold removed documents are written anew, and old tombstones go.
+
+        The cluster keeps what was removed in the last half minute for its replicas: the next call removes that.
+        """
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
         with self._expunging:
             for kind in Kind:
                 self._purge(kind, before)
-            indexer = self._indexer.options(request_timeout=None)
-            translated(
-                lambda: indexer.indices.forcemerge(index=_written(), only_expunge_deletes=True, ignore_unavailable=True)
-            )
+            indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
+            # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
+            translated(partial(indices.flush, index=_written(), force=True))
+            translated(partial(indices.forcemerge, index=_written(), only_expunge_deletes=True))
+            translated(partial(indices.flush, index=_written(), force=True))
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
@@ -106,15 +115,19 @@ class ElasticsearchPlane:
         """
         manager = service_client(Identity.MANAGER)
         translated(lambda: layout.install(manager))
-        made = {kind: translated(lambda kind=kind: layout.new_index(manager, kind)) for kind in Kind}  # type: ignore[misc]
+        made = {kind: translated(partial(layout.new_index, manager, kind)) for kind in Kind}
         try:
             count = sum(self._fill(made, documents(owner)) for owner in owners)
             self.settle()
-            for kind, index in made.items():
-                translated(lambda kind=kind, index=index: layout.point(manager, kind, index))  # type: ignore[misc]
+            before = [
+                name for kind, index in made.items() for name in translated(partial(layout.point, manager, kind, index))
+            ]
         except BaseException:
             layout.drop(manager, made.values())
             raise
+        if before:
+            time.sleep(GRACE_SECONDS)
+            translated(partial(layout.drop, manager, before))
         return count
 
     def erase_owner(self, owner: Owner) -> None:
@@ -123,7 +136,6 @@ class ElasticsearchPlane:
         gone = [Tombstone(state.kind, state.id, state.version + 1) for state in reading.stored(self._checker, owner)]
         self.delete(owner, gone)
         self.settle()
-        self.expunge()
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         """See SearchPlane."""
@@ -185,7 +197,7 @@ class ElasticsearchPlane:
                 for id_, version in old
                 for index in indices
             ]
-            translated(lambda doomed=doomed: send(self._indexer, doomed))  # type: ignore[misc]
+            translated(partial(send, self._indexer, doomed))
             self.settle()
 
 

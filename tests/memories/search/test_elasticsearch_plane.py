@@ -1,0 +1,268 @@
+"""The Elasticsearch plane on a real node: the contract of all planes, and what is true of a shared index alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+from elasticsearch.dsl.connections import connections
+from pytest_django import Settings
+
+from memories.errors import SearchForbidden, SearchUnavailable
+from memories.search.base import SearchPlane, Tombstone
+from memories.search.elasticsearch import layout
+from memories.search.elasticsearch.plane import ElasticsearchPlane
+from memories.types import Kind, Owner, SearchDocument, Status
+from memoryhub.elasticsearch import Identity, key_client, reading_alias, service_client
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+from tenants.search_keys import SearchKey, search_key, temporary_key
+from tests.memories.search.contract import BRISTOL, PlaneContract
+from tests.memories.search.library import document, ids, own, question, somebody
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("elasticsearch")]
+
+
+class Keys:
+    """A key for whoever asks, as a membership would have one."""
+
+    def __init__(self) -> None:
+        self.made: dict[Principal, SearchKey] = {}
+
+    def __call__(self, principal: Principal) -> SearchKey:
+        if principal not in self.made:
+            self.made[principal] = temporary_key(principal.tenant_id, principal.user_id, lifetime=timedelta(minutes=10))
+        return self.made[principal]
+
+
+class SettlingPlane(ElasticsearchPlane):
+    """Finds at once what was written, as the outbox has it before it forgets an entry."""
+
+    def upsert(self, documents: Sequence[SearchDocument]) -> None:
+        super().upsert(documents)
+        self.settle()
+
+    def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
+        super().delete(owner, tombstones)
+        self.settle()
+
+
+class TestElasticsearchPlane(PlaneContract):
+    """The contract."""
+
+    @pytest.fixture
+    def plane(self) -> SearchPlane:
+        return SettlingPlane(Keys())
+
+
+@pytest.fixture
+def plane() -> SettlingPlane:
+    return SettlingPlane(Keys())
+
+
+@pytest.fixture
+def ada() -> Principal:
+    return somebody()
+
+
+def as_stored(fact: SearchDocument) -> dict[str, Any]:
+    """What the index holds of a fact, read by the administrator of the cluster."""
+    root = service_client(Identity.SETUP)
+    return dict(root.get(index=reading_alias(fact.kind), id=str(fact.id), version=fact.version)["_source"])
+
+
+def test_what_was_indexed_is_whole(plane: SettlingPlane, ada: Principal) -> None:
+    fact = document(own(ada), BRISTOL, task="moving", version=7)
+    plane.upsert([fact])
+    stored = as_stored(fact)
+    assert stored.pop("brevity") > 1.0
+    assert stored == {
+        "id": str(fact.id),
+        "tenant": str(ada.tenant_id),
+        "user": str(ada.user_id),
+        "visibility": "user",
+        "task": "moving",
+        "status": "active",
+        "text": BRISTOL,
+    }
+    (hit,) = plane.candidates(ada, question(BRISTOL, task="moving")).hits
+    assert hit.dense == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_tombstone_says_nothing_but_when(plane: SettlingPlane, ada: Principal) -> None:
+    fact = document(own(ada), BRISTOL)
+    plane.upsert([fact])
+    plane.delete(own(ada), [Tombstone(fact.kind, fact.id, 2)])
+    assert set(as_stored(replace(fact, version=2))) == {"gone_at"}
+
+
+def test_old_tombstones_are_purged_and_young_ones_stay(
+    plane: SettlingPlane, ada: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, young = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
+    long_ago = (timezone.now() - timedelta(days=8)).isoformat()
+    with monkeypatch.context() as patch:
+        patch.setattr("memories.search.elasticsearch.documents.tombstone", lambda: {"gone_at": long_ago})
+        plane.delete(own(ada), [Tombstone(old.kind, old.id, 2)])
+    plane.delete(own(ada), [Tombstone(young.kind, young.id, 2)])
+    plane.expunge()
+    root = service_client(Identity.SETUP)
+    held = [root.exists(index=reading_alias(each.kind), id=str(each.id)).body for each in (old, young)]
+    assert held == [False, True]
+
+
+def test_a_field_that_is_not_declared_is_refused(ada: Principal) -> None:
+    (index,) = layout.targets(service_client(Identity.INDEXER), [Kind.SEMANTIC])[Kind.SEMANTIC]
+    answer = service_client(Identity.INDEXER).bulk(
+        operations=[{"index": {"_index": index, "_id": "1", "version": 1, "version_type": "external"}}, {"owner": "x"}]
+    )
+    assert answer["items"][0]["index"]["error"]["type"] == "strict_dynamic_mapping_exception"
+
+
+def test_a_write_never_makes_an_index(plane: SettlingPlane, ada: Principal) -> None:
+    manager = service_client(Identity.MANAGER)
+    layout.drop(manager, layout.indices_of(manager, Kind.SEMANTIC))
+    with pytest.raises(SearchUnavailable, match="index rebuild"):
+        plane.upsert([document(own(ada), BRISTOL)])
+    assert not layout.indices_of(manager, Kind.SEMANTIC)
+    with pytest.raises(SearchUnavailable, match="index rebuild"):
+        plane.candidates(ada, question(BRISTOL))
+    assert "semantic" in plane.health().detail
+    plane.rebuild_all([], lambda _owner: [])
+    assert plane.health().ok
+
+
+def test_the_default_connection_has_no_credential(ada: Principal) -> None:
+    client = connections.get_connection("default")
+    assert not {name.lower() for name in client._headers} & {"authorization"}
+
+
+# Keys
+
+
+def test_without_a_key_nothing_is_searched_and_it_is_noted(principal: Principal) -> None:
+    principal_without = replace(principal, membership_id=uuid4())
+    with pytest.raises(SearchForbidden):
+        ElasticsearchPlane().candidates(principal_without, question(BRISTOL))
+
+
+def test_a_key_that_the_cluster_ended_is_refused_and_noted(principal: Principal) -> None:
+    plane = ElasticsearchPlane()
+    assert plane.candidates(principal, question(BRISTOL)).hits == ()
+    with pytest.raises(SearchForbidden):
+        search_until_refused(plane, principal, key_id=search_key(principal).key_id)
+    assert AuditEvent.objects.filter(action="search.refused", owner_id=principal.user_id).count() == 1
+
+
+def search_until_refused(plane: ElasticsearchPlane, principal: Principal, *, key_id: str) -> None:
+    """The cluster takes about a second to know a new key by its id, and another to forget it."""
+    give_up = datetime.now(UTC) + timedelta(seconds=10)
+    while datetime.now(UTC) < give_up:
+        service_client(Identity.SETUP).security.invalidate_api_key(ids=[key_id])
+        plane.candidates(principal, question(BRISTOL))
+
+
+def test_a_key_that_was_just_replaced_is_fetched_again(ada: Principal) -> None:
+    ended, good = SearchKey("old", "bm90OmFueSBrZXk="), Keys()(ada)
+    handed_out: Iterator[SearchKey] = iter([ended, good])
+    plane = ElasticsearchPlane(lambda _principal: next(handed_out))
+    assert plane.candidates(ada, question(BRISTOL)).hits == ()
+
+
+def test_a_member_cannot_read_the_index_by_other_names(plane: SettlingPlane, ada: Principal) -> None:
+    plane.upsert([document(own(ada), BRISTOL)])
+    client = key_client(Keys()(ada).encoded)
+    (index,) = layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC)
+    for name in (index, f"{reading_alias(Kind.SEMANTIC)}-writing"):
+        assert client.options(ignore_status=403).search(index=name).meta.status == 403
+
+
+# Rebuilding
+
+
+def test_a_rebuild_takes_over_while_reads_and_writes_go_on(plane: SettlingPlane, ada: Principal) -> None:
+    kept = [document(own(ada), f"{BRISTOL} {number}") for number in range(50)]
+    plane.upsert([*kept, document(own(ada), "To be gone")])
+    before = set(layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
+    written: list[SearchDocument] = []
+    searched: list[int] = []
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            written.append(document(own(ada), f"Written meanwhile {len(written)}"))
+            plane.upsert(written[-1:])
+
+    def search() -> None:
+        while not stop.is_set():
+            searched.append(len(plane.candidates(ada, question("harbour", meaning=False, per_leg=100)).hits))
+
+    threads = [threading.Thread(target=work) for work in (write, search)]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        # What is written meanwhile is newer than what the rebuild reads, so it comes by itself.
+        assert plane.rebuild_all([own(ada)], lambda _owner: kept) == 50
+    stop.set()
+    for thread in threads:
+        thread.join()
+    plane.rebuild_all([own(ada)], lambda _owner: [*kept, *written])
+    assert {state.id for state in plane.stored(own(ada))} == {each.id for each in (*kept, *written)}
+    assert searched and set(searched) == {50}
+    assert not before & set(layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
+
+
+def test_a_write_during_a_rebuild_is_in_the_new_index(plane: SettlingPlane, ada: Principal) -> None:
+    old, new = document(own(ada), BRISTOL), document(own(ada), "Lives in Edinburgh", version=2)
+    new = replace(new, id=old.id)
+
+    def documents(_owner: Owner) -> Iterator[SearchDocument]:
+        yield old
+        plane.upsert([new])  # overtakes what was just read
+
+    plane.rebuild_all([own(ada)], documents)
+    assert [(state.id, state.version) for state in plane.stored(own(ada))] == [(new.id, 2)]
+    assert not plane.candidates(ada, question("harbour", meaning=False)).hits
+
+
+def test_a_rebuild_that_fails_leaves_no_index_behind(plane: SettlingPlane, ada: Principal) -> None:
+    fact = document(own(ada), BRISTOL)
+    plane.upsert([fact])
+    manager = service_client(Identity.MANAGER)
+    before = layout.indices_of(manager, Kind.SEMANTIC)
+
+    def breaking(_owner: Owner) -> Iterator[SearchDocument]:
+        yield document(own(ada), "Half of it")
+        raise RuntimeError("the database went away")
+
+    with pytest.raises(RuntimeError):
+        plane.rebuild_all([own(ada)], breaking)
+    assert layout.indices_of(manager, Kind.SEMANTIC) == before
+    assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
+
+
+def test_an_evicted_document_is_not_rebuilt(plane: SettlingPlane, ada: Principal) -> None:
+    plane.rebuild_all([own(ada)], lambda _owner: [document(own(ada), BRISTOL, status=Status.EVICTED)])
+    assert not list(plane.stored(own(ada)))
+
+
+# Outages
+
+
+def test_a_cluster_that_is_away_says_so_and_is_left_alone(ada: Principal, settings: Settings) -> None:
+    plane, key = ElasticsearchPlane(Keys()), Keys()(ada)
+    plane._key_of = lambda _principal: key
+    settings.ELASTICSEARCH_URLS = ("http://127.0.0.1:1",)
+    for _ in range(6):
+        with pytest.raises(SearchUnavailable):
+            plane.candidates(ada, question(BRISTOL))
+    assert plane._calls.circuit.open
+    assert not plane.health().ok
+    with pytest.raises(SearchUnavailable):
+        plane.upsert([document(own(ada), BRISTOL)])
