@@ -65,7 +65,7 @@ def _schedule() -> dict[str, dict[str, Any]]:
 app = Celery("memoryhub")
 app.conf.update(
     # Without an address nothing is sent anywhere, least of all to Celery's default; workers refuse to start, see below.
-    broker_url=settings.MEMORYHUB_BROKER_URL or "memory://",
+    broker_url=settings.MEMORYHUB_BROKER_URL or "memory://nowhere",
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_transport_options={

@@ -8,27 +8,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker, Settings
 
 import memories.search
+from memories.errors import SearchUnavailable
+from memories.search import search_plane
+from memories.search.base import Health
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests import cluster as clusters
 from tests.audit import audit_unguarded
+from tests.celery_broker import Broker
 from tests.cluster import Cluster
 from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart
 from tests.factories import MakeMember, make_membership, make_tenant, own_principal
-from tests.parts import missing_part
-from tests.real_parts import Missing, Redis
-
-if TYPE_CHECKING:
-    from tests.celery_broker import Broker
-from tests.parts import ON_ELASTICSEARCH
-from tests.real_parts import PostgreSQL
+from tests.parts import ON_ELASTICSEARCH, missing_part
+from tests.real_parts import Missing, PostgreSQL, Redis
 
 RUN = "MEMORYHUB_TEST_RUN"
 
@@ -83,28 +81,6 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def redis_server() -> Iterator[Redis]:
-    """A Redis server of this run."""
-    try:
-        with Redis() as server:
-            yield server
-    except Missing as error:
-        missing_part(str(error))
-
-
-@pytest.fixture
-def broker(redis_server: Redis, settings: Settings) -> Iterator[Broker]:
-    """Celery's broker, empty."""
-    from tests.celery_broker import Broker  # noqa: PLC0415 - other tests do not pay for Celery
-
-    broker = Broker(redis_server)
-    broker.empty()
-    settings.MEMORYHUB_BROKER_URL = broker.url
-    with broker.in_use():
-        yield broker
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """A transactional test ends by emptying all tables, which the audit trail refuses; its triggers step aside."""
@@ -156,17 +132,28 @@ def cluster(cluster_address: Address) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def elasticsearch(cluster: Cluster, settings: Settings) -> Iterator[Cluster]:
+def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """Inside, memoryhub searches Elasticsearch, whose indices are empty; see tests/cluster.py."""
     for name, value in cluster.settings.items():
         setattr(settings, name, value)
+    for name, value in cluster.environ.items():
+        monkeypatch.setenv(name, value)
     before = clusters.written()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
-        yield cluster
+    monkeypatch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
+    yield cluster
     with override_settings(**cluster.settings):
         if clusters.written() != before:
             clusters.renew_indices()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _search_plane_of_the_run(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What is made for many tests is made on the search plane that they are on."""
+    if ON_ELASTICSEARCH:
+        with override_settings(**request.getfixturevalue("cluster").settings):
+            yield
+    else:
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -177,6 +164,18 @@ def _search_plane(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def plane_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search plane answers nobody, and says so."""
+    plane = search_plane()
+
+    def refuse(*_: object) -> None:
+        raise SearchUnavailable("down")
+
+    monkeypatch.setattr(type(plane), "candidates", refuse)
+    monkeypatch.setattr(type(plane), "health", lambda _self: Health(plane.name, ok=False, detail="down"))
+
+
+@pytest.fixture
 def redis() -> Iterator[Redis]:
     """A Redis of this test alone, which it may stop and start."""
     try:
@@ -184,6 +183,15 @@ def redis() -> Iterator[Redis]:
             yield server
     except Missing as error:
         missing_part(str(error))
+
+
+@pytest.fixture
+def broker(redis: Redis, settings: Settings) -> Iterator[Broker]:
+    """Celery's broker, empty; this process sends to it."""
+    settings.MEMORYHUB_BROKER_URL = redis.url
+    broker = Broker(redis)
+    with broker.in_use():
+        yield broker
 
 
 @pytest.fixture(scope="session")

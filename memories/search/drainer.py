@@ -43,7 +43,7 @@ class Announcer(Repeated):
 
 def announce() -> None:
     """Ask the workers for a drain. Raises BrokerAway."""
-    # A site without workers does not pay for Celery.
+    # Without workers there is no broker, and nothing of Celery's to set up.
     from memoryhub.celery import DRAIN_OUTBOX, send  # noqa: PLC0415
 
     send(DRAIN_OUTBOX)

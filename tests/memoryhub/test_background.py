@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -64,7 +64,7 @@ class Part:
 
 
 @pytest.fixture
-def part(monkeypatch: pytest.MonkeyPatch) -> Iterator[Part]:
+def part(monkeypatch: pytest.MonkeyPatch) -> Part:
     monkeypatch.setattr(background, "MAX_BACKOFF_SECONDS", 0.02)
     monkeypatch.setattr("memoryhub.background.connections.close_all", lambda: None)
     return Part()

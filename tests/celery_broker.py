@@ -1,0 +1,102 @@
+"""A real Redis as Celery's broker in this process, and as that of Celery's own processes on the same database.
+
+Invariant: while a broker is in use here, nothing else of this process sends to another one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import kombu.pools
+import redis
+from django.conf import settings
+from django.db import connection
+
+from memoryhub.celery import CHANGES, app
+from tests.celery_process import CeleryProcess
+from tests.real_parts import Redis
+
+
+class Broker:
+    """Redis, empty at the beginning, as Celery's broker."""
+
+    def __init__(self, server: Redis) -> None:
+        self.server = server
+        self.url = server.url
+
+    def messages(self, queue: str = CHANGES) -> list[str]:
+        """The tasks that wait in a queue, the oldest first."""
+        with self._client() as client:
+            found = client.lrange(queue, 0, -1)
+            assert isinstance(found, list)
+            return [json.loads(message)["headers"]["task"] for message in reversed(found)]
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody listens; afterwards it runs again and has forgotten everything."""
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """It takes connections and answers nobody."""
+        assert self.server._process is not None
+        self.server._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.server._process.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Inside, messages of this process go here."""
+        before = app.conf.broker_url
+        self.point(self.url)
+        try:
+            yield
+        finally:
+            self.point(before)
+
+    def process(self, *arguments: str, folder: Path) -> CeleryProcess:
+        """A process of Celery's on the database and the index of this test."""
+        environ = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
+        environ |= {
+            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+            "DATABASE_URL": _database_url(),
+            "MEMORYHUB_DATA_DIR": str(folder),
+            "MEMORYHUB_INDEX_DIR": str(settings.MEMORYHUB_INDEX_DIR),
+            "MEMORYHUB_BROKER_URL": self.url,
+            "MEMORYHUB_DRAIN": "celery",
+        }
+        return CeleryProcess(*arguments, environ=environ, log=folder / f"{arguments[0]}.log")
+
+    def _client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url, decode_responses=True)
+
+    @staticmethod
+    def point(url: str) -> None:
+        """Have messages of this process go to `url`."""
+        app._after_fork()  # forgets the connections
+        kombu.pools.reset()  # type: ignore[no-untyped-call]  # closes them
+        app.conf.broker_url = url
+
+
+def _database_url() -> str:
+    """The database of this test, as the environment names one."""
+    database = connection.settings_dict
+    name = str(database["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    who, where = quote(database["USER"], safe=""), quote(database["HOST"], safe="")
+    secret = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
+    port = f":{database['PORT']}" if database["PORT"] else ""
+    return f"postgres://{who}{secret}@{where}{port}/{name}"

@@ -1,0 +1,127 @@
+"""The outbox by Celery: real workers deliver what commits announce, and find by themselves what none announced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from memories import tasks
+from memories.models import Fact, OutboxEntry
+from memories.search import outbox
+from memories.search.drainer import Announcer
+from memories.services.facts import remember_fact
+from memoryhub.celery import DRAIN_OUTBOX
+from tenants.principal import Principal
+from tests.celery_broker import Broker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATIENCE_SECONDS = 60.0
+
+
+def eventually(happened: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def drained() -> bool:
+    return not OutboxEntry.objects.exists()
+
+
+@pytest.fixture(autouse=True)
+def _embedded(settings: Settings) -> None:
+    settings.MEMORYHUB_SEARCH = "embedded"
+
+
+@pytest.fixture
+def announcer() -> Iterator[Announcer]:
+    """A running announcer."""
+    running = Announcer()
+    running.start()
+    yield running
+    running.stop()
+
+
+def test_a_drain_delivers_what_waits_and_may_run_again(principal: Principal, broker: Broker) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    tasks.drain_outbox()
+    tasks.drain_outbox()
+    assert drained()
+    assert broker.messages() == []
+
+
+def test_a_long_line_is_drained_piece_by_piece(
+    principal: Principal, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    tasks.drain_outbox()  # makes the part of a new owner, whatever waits
+    monkeypatch.setattr(tasks, "ENTRIES", 2)
+    for city in ("Bath", "Lucca", "Oulu"):
+        remember_fact(principal, text=f"Has a friend in {city}")
+    tasks.drain_outbox()
+    assert OutboxEntry.objects.count() == 1
+    assert broker.messages() == [DRAIN_OUTBOX]
+
+
+def test_a_drain_without_a_broker_is_a_drain(
+    principal: Principal, broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tasks, "ENTRIES", 1)
+    remember_fact(principal, text="Lives in Bristol")
+    with broker.away():
+        tasks.drain_outbox()
+    assert drained()
+    assert "The scheduled drain goes on." in caplog.text
+
+
+def test_a_burst_of_changes_is_one_message(principal: Principal, broker: Broker, announcer: Announcer) -> None:
+    assert eventually(lambda: broker.messages() == [DRAIN_OUTBOX])  # the one that every start sends
+    started = time.monotonic()
+    for number in range(50):
+        remember_fact(principal, text=f"Owns book {number}")
+    took = time.monotonic() - started
+    assert eventually(lambda: not outbox.waiting.is_set())
+    assert 2 <= len(broker.messages()) <= 3 + took / 0.25
+
+
+def test_no_write_waits_for_a_silent_broker(principal: Principal, broker: Broker, announcer: Announcer) -> None:
+    assert eventually(lambda: broker.messages() == [DRAIN_OUTBOX])
+    with broker.silent():
+        started = time.monotonic()
+        for number in range(5):
+            remember_fact(principal, text=f"Owns book {number}")
+        assert time.monotonic() - started < 2.0
+    assert Fact.objects.count() == 5
+    assert announcer.running
+
+
+def test_a_worker_delivers_what_a_commit_announces(
+    principal: Principal, broker: Broker, announcer: Announcer, tmp_path: Path
+) -> None:
+    with broker.process("worker", "--concurrency", "1", folder=tmp_path) as worker:
+        remember_fact(principal, text="Lives in Bristol")
+        assert eventually(drained), worker.words()
+        broker.server.stop()
+        broker.server.start()
+        remember_fact(principal, text="Moved to Lucca")
+        assert eventually(drained), worker.words()
+        assert worker.stop() == 0
+
+
+def test_what_nobody_announced_is_found_by_the_schedule(principal: Principal, broker: Broker, tmp_path: Path) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    assert broker.messages() == []
+    with (
+        broker.process("worker", "--concurrency", "1", folder=tmp_path) as worker,
+        broker.process("beat", folder=tmp_path) as beat,
+    ):
+        assert eventually(drained), worker.words() + beat.words()
+        assert list(tmp_path.glob("celery-beat*"))

@@ -1,0 +1,98 @@
+"""Celery: what it is configured to be, and what a broker that is away costs."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from pytest_django import Settings
+
+from memoryhub import broker as broker_probe
+from memoryhub import health
+from memoryhub.celery import DRAIN_OUTBOX, KEY_SCHEDULE, KEYS, SCHEDULE, BrokerAway, app, send
+from tests.celery_broker import Broker
+from tests.celery_process import ROOT
+
+
+def test_every_task_runs_by_itself_and_nothing_else_is_scheduled() -> None:
+    app.loader.import_default_modules()
+    ours = {name for name in app.tasks if name.startswith(("memories.", "tenants."))}
+    assert ours == {*SCHEDULE, *KEY_SCHEDULE}
+
+
+def test_the_guide_names_every_task() -> None:
+    guide = (ROOT / "docs/tasks.md").read_text()
+    assert {*re.findall(r"^\| `((?:memories|tenants)\.\w+)` \|", guide, re.MULTILINE)} == {*SCHEDULE, *KEY_SCHEDULE}
+
+
+def test_a_message_is_json_and_holds_a_name_alone(broker: Broker) -> None:
+    assert (app.conf.accept_content, app.conf.task_serializer) == (["json"], "json")
+    send(DRAIN_OUTBOX)
+    assert broker.messages() == [DRAIN_OUTBOX]
+
+
+def test_keys_have_a_queue_of_their_own(broker: Broker) -> None:
+    send("tenants.revoke_waiting")
+    assert (broker.messages(), broker.messages(KEYS)) == ([], ["tenants.revoke_waiting"])
+
+
+def test_a_broker_that_is_away_is_noticed_at_once_and_its_return_too(broker: Broker) -> None:
+    send(DRAIN_OUTBOX)
+    with broker.away():
+        started = time.monotonic()
+        for _ in range(3):
+            with pytest.raises(BrokerAway):
+                send(DRAIN_OUTBOX)
+        assert time.monotonic() - started < 1.0
+    send(DRAIN_OUTBOX)
+    assert broker.messages() == [DRAIN_OUTBOX]
+
+
+def test_a_broker_that_is_silent_is_away(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(app.conf.broker_transport_options, "socket_timeout", 0.2)
+    send(DRAIN_OUTBOX)
+    with broker.silent(), pytest.raises(BrokerAway):
+        send(DRAIN_OUTBOX)
+
+
+def test_an_error_of_the_broker_repeats_no_password(broker: Broker) -> None:
+    broker.point(broker.url.replace("redis://", "redis://nobody:a-secret@"))
+    with pytest.raises(BrokerAway) as caught:
+        send(DRAIN_OUTBOX)
+    assert "a-secret" not in str(caught.value)
+    assert caught.value.__suppress_context__  # nor does the error before it, in no traceback
+
+
+@pytest.mark.parametrize("program", ["worker", "beat"])
+def test_without_an_address_of_the_broker_nothing_starts(program: str, broker: Broker, tmp_path: Path) -> None:
+    broker.url = ""
+    with broker.process(program, folder=tmp_path) as process:
+        assert process.wait() == 1
+        assert "MEMORYHUB_BROKER_URL: needed with MEMORYHUB_DRAIN=celery.\n" in process.words()
+
+
+def test_the_probe_tells_whether_the_broker_answers(broker: Broker) -> None:
+    assert broker_probe.answers()
+    with broker.silent():
+        assert not broker_probe.answers()
+    with broker.away():
+        assert not broker_probe.answers()
+    assert broker_probe.answers()
+
+
+@pytest.mark.django_db
+def test_readyz_names_the_broker_where_there_is_one(
+    client: Client, broker: Broker, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_probes", {})
+    apps.get_app_config("memoryhub").ready()
+    assert "broker" not in client.get("/readyz").json()
+    settings.MEMORYHUB_DRAIN = "celery"
+    apps.get_app_config("memoryhub").ready()
+    with broker.away():
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["broker"]) == (200, "unavailable")
