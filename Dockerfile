@@ -2,7 +2,7 @@
 # The image of web, worker, beat and setup (compose.yaml). It holds code and static files: no secret, no data, no
 # development tool, nothing that its user may write.
 
-FROM python:3.13-slim-bookworm AS build
+FROM python:3.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv --without-pip /opt/memoryhub
 # The packages first: they change less often than the code, and a layer that did not change is not built again.
@@ -15,7 +15,7 @@ RUN MEMORYHUB_ENV=production MEMORYHUB_DATA_DIR=/srv/memoryhub/var \
     /opt/memoryhub/bin/python manage.py collectstatic --no-input --verbosity 0 \
  && /opt/memoryhub/bin/python -m compileall -q memoryhub tenants memories
 
-FROM python:3.13-slim-bookworm
+FROM python:3.11-slim-bookworm
 ENV PATH=/opt/memoryhub/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

@@ -16,8 +16,8 @@ from memoryhub import env as environment
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("web", "worker", "beat", "setup", "command")
-ONE_SHOT = ("setup", "command", "backup-folder")
+OURS = ("web", "worker", "beat", "migrate", "setup", "command")
+ONE_SHOT = ("migrate", "setup", "command", "backup-folder")
 REFERENCE = re.compile(r"\$\{(\w+)(:[?-][^}]*)?\}")
 SECRET = re.compile(
     r"PASSWORD|SECRET|_KEYS|ELASTICSEARCH_(INDEXER|MINTER|MANAGER|CHECKER|SETUP)$|BROKER_URL|DATABASE_URL"
