@@ -1,4 +1,4 @@
-"""A member who may not search now: no results from anywhere, said plainly; and what the rest of the product makes of it."""
+"""A member who may not search now gets nothing from anywhere, and is told so; and what the rest makes of it."""
 
 from __future__ import annotations
 
