@@ -60,6 +60,12 @@ class Cluster:
             "ELASTICSEARCH_CREDENTIALS": {**credentials, Identity.SETUP.value: self.address.credential},
         }
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """The same for processes that a test starts."""
+        credentials = {f"ELASTICSEARCH_{one.name}": f"{self.prefix}-{one}:{self.passwords[one]}" for one in SERVICES}
+        return {"ELASTICSEARCH_URL": self.address.url, "ELASTICSEARCH_PREFIX": self.prefix, **credentials}
+
 
 def set_up(cluster: Cluster) -> None:
     """Make identities, templates and indices. Under the cluster's settings, like what follows."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Protocol
 
+import pytest
 from django.conf import settings
 
 from tenants.models import Membership, SearchCredential, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
-from tenants.search_keys import claims, cluster, encryption, naming
+from tenants.search_keys import claims, cluster, encryption, lifecycle, naming
 
 PASSWORD = "correct horse battery staple"
 
@@ -56,6 +58,11 @@ def give_key(membership: Membership) -> SearchCredential:
     secret = encryption.seal(membership.id, minted.encoded, using=encryption.box())
     claims._activate(credential, minted, secret)
     return credential
+
+
+def mint_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Have services make keys although the transaction of a test, after which they would, never commits."""
+    patch.setattr(lifecycle, "transaction", SimpleNamespace(on_commit=lambda make, **_: make()))
 
 
 def own_principal(membership: Membership) -> Principal:

@@ -17,6 +17,7 @@ def test_livez_needs_no_database(client: Client) -> None:
 @pytest.mark.django_db
 def test_readyz_reports_each_part(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_probes", {"search": lambda: False})
+    monkeypatch.setattr(health, "_gates", [])
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json() == {"database": "ok", "search": "unavailable"}
@@ -24,6 +25,7 @@ def test_readyz_reports_each_part(client: Client, monkeypatch: pytest.MonkeyPatc
 
 def test_readyz_without_a_database_is_503_and_says_no_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_probes", {})
+    monkeypatch.setattr(health, "_gates", [])
     monkeypatch.setattr(health, "_database_answers", lambda: False)
     answer = client.get("/readyz")
     assert answer.status_code == 503

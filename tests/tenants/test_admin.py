@@ -268,4 +268,4 @@ def test_users_and_tenants_are_switched_by_actions(
     for action, active in (("deactivate", False), ("activate", True)):
         platform_browser.post(page(model), {"action": action, "_selected_action": [str(row.pk)]})
         assert type(row)._default_manager.filter(pk=row.pk, is_active=active).exists()
-    assert AuditEvent.objects.count() == 2
+    assert AuditEvent.objects.exclude(action__startswith="search_key.").count() == 2

@@ -70,7 +70,10 @@ def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> N
         services.deactivate_member(membership)
     for _ in range(2):
         services.activate_member(membership)
-    assert actions() == ["member.deactivated", "member.activated"]
+    assert [action for action in actions() if not action.startswith("search_key.")] == [
+        "member.deactivated",
+        "member.activated",
+    ]
     assert Membership.objects.get(id=membership.id).is_active
 
 

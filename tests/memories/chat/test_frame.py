@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -16,9 +14,7 @@ from tests.factories import make_tenant, own_principal
 pytestmark = pytest.mark.django_db
 
 
-def test_a_search_index_that_does_not_answer_is_said_on_every_page(ada: Client, index_dir: Path) -> None:
-    index_dir.parent.mkdir(exist_ok=True)
-    index_dir.write_text("a file where a folder should be")
+def test_a_search_index_that_does_not_answer_is_said_on_every_page(ada: Client, plane_is_down: None) -> None:
     for address in ("/", reverse("remember:home"), reverse("chat:conversations")):
         page = ada.get(address, follow=True).content.decode()
         assert "Search does not answer." in page

@@ -26,6 +26,9 @@ from tenants.models import User
 from tenants.principal import Principal, Role
 from tenants.principals import system_principal
 from tenants.selectors import find_membership
+from tests.cluster import renew_indices
+from tests.factories import mint_at_once
+from tests.parts import ON_ELASTICSEARCH
 
 MEMBERS = [person for person in PEOPLE if person.story]
 
@@ -38,9 +41,12 @@ def seeded(
     reported: list[int] = []
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock(), transaction.atomic():
         patch.setattr("django.conf.settings.MEMORYHUB_INDEX_DIR", tmp_path_factory.mktemp("index"))
+        mint_at_once(patch)
         seed(reported.append)
         yield reported
         transaction.set_rollback(True)
+    if ON_ELASTICSEARCH:
+        renew_indices()
 
 
 def of(username: str) -> Principal:

@@ -13,7 +13,9 @@ from memories.evaluation.cases import Form, parse_cases
 from memories.evaluation.runner import run
 from memories.evaluation.throwaway import MeasurementFailed, measure
 from memories.models import Fact, RecallTrace
+from memories.search import search_plane
 from tenants.models import Tenant
+from tests.factories import mint_at_once
 from tests.memories.evaluation.test_cases import CONVERSATION, MEMBER
 
 
@@ -21,12 +23,17 @@ def quietly(_what: str, _done: int, _total: int) -> None:
     """Nobody watches."""
 
 
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    mint_at_once(monkeypatch)
+
+
 @pytest.mark.django_db
 def test_a_conversation_is_measured_through_the_product() -> None:
     measured = run(parse_cases([CONVERSATION], Form.LOCOMO), advance=quietly)
     assert measured.keys() == {"questions", "recall", "mrr", "by_category", "latency_ms", "settings"}
     assert (measured["questions"], measured["recall"]["5"]) == (2, 1.0)
-    assert measured["settings"]["search"] == "embedded"
+    assert measured["settings"]["search"] == search_plane().name
 
 
 @pytest.mark.django_db

@@ -16,6 +16,7 @@ from memories.services.facts import remember_fact
 from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal
+from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +68,7 @@ def test_check_prints_no_text_of_a_memory(indexed: Principal, capsys: pytest.Cap
     assert "Bristol" not in capsys.readouterr().out
 
 
+@about_the_embedded_plane
 def test_rebuild_brings_deleted_files_back(
     indexed: Principal, index_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_tenant_without_a_user_is_refused(tenant: object) -> None:
         call_command("index", "check", "--tenant", "acme")
 
 
+@about_the_embedded_plane
 def test_a_folder_that_cannot_be_used_is_said_in_a_sentence(indexed: Principal, index_dir: Path) -> None:
     index_dir.rename(index_dir.with_name("gone"))
     index_dir.write_text("a file in its place")

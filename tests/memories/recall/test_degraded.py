@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memories.errors import SearchUnavailable
 from memories.models import OutboxEntry
 from memories.recall import candidates
 from memories.recall.pipeline import recall
@@ -18,6 +16,7 @@ from memories.services.facts import remember_fact
 from memories.types import Owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import Say, texts
+from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
@@ -31,17 +30,7 @@ def remembered(principal: Principal, say: Say) -> Principal:
     return principal
 
 
-@pytest.fixture
-def down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plane answers nobody."""
-
-    def refuse(*_: Any) -> None:
-        raise SearchUnavailable("down")
-
-    monkeypatch.setattr("memories.search.embedded.plane.EmbeddedPlane.candidates", refuse)
-
-
-def test_a_plane_that_is_down_is_said_and_stood_in_for(remembered: Principal, down: None) -> None:
+def test_a_plane_that_is_down_is_said_and_stood_in_for(remembered: Principal, plane_is_down: None) -> None:
     answer = recall(remembered, "where do I live?")
     assert answer.degraded
     assert texts(answer)[0] == "Lives in Edinburgh"
@@ -55,7 +44,7 @@ def large(remembered: Principal, monkeypatch: pytest.MonkeyPatch) -> Principal:
     return remembered
 
 
-def test_of_a_large_owner_the_words_and_the_newest_are_served(large: Principal, say: Say, down: None) -> None:
+def test_of_a_large_owner_the_words_and_the_newest_are_served(large: Principal, say: Say, plane_is_down: None) -> None:
     say("Is it raining?")
     answer = recall(large, "Is bulb number 7 broken?", limit=30)
     assert answer.degraded
@@ -63,13 +52,14 @@ def test_of_a_large_owner_the_words_and_the_newest_are_served(large: Principal, 
     assert {"Lives in Edinburgh", "Is it raining?"} < set(texts(answer))
 
 
-def test_a_fact_is_found_by_its_key(large: Principal, down: None) -> None:
+def test_a_fact_is_found_by_its_key(large: Principal, plane_is_down: None) -> None:
     for number in range(9):
         remember_fact(large, text=f"Owns bulb {number}")
     drain()
     assert "Lives in Edinburgh" in texts(recall(large, "which city?"))
 
 
+@about_the_embedded_plane
 def test_a_deleted_index_folder_is_stood_in_for_and_rebuilt(remembered: Principal, index_dir: Path) -> None:
     shutil.rmtree(index_dir)
     answer = recall(remembered, "where do I live?")
@@ -81,6 +71,7 @@ def test_a_deleted_index_folder_is_stood_in_for_and_rebuilt(remembered: Principa
     assert len(recall(remembered, "broken bulb", limit=40).items) == 31
 
 
+@about_the_embedded_plane
 def test_a_deleted_file_of_a_large_owner_is_never_silent(large: Principal, index_dir: Path) -> None:
     path_of(index_dir, Owner(large.tenant_id, large.user_id)).unlink()
     assert recall(large, "where do I live?").degraded
@@ -88,6 +79,7 @@ def test_a_deleted_file_of_a_large_owner_is_never_silent(large: Principal, index
     assert not recall(large, "where do I live?").degraded
 
 
+@about_the_embedded_plane
 def test_a_corrupt_file_is_stood_in_for_and_rebuilt(remembered: Principal, index_dir: Path) -> None:
     path = path_of(index_dir, Owner(remembered.tenant_id, remembered.user_id))
     path.write_bytes(b"\xff" * 8_192)
@@ -96,6 +88,7 @@ def test_a_corrupt_file_is_stood_in_for_and_rebuilt(remembered: Principal, index
     assert path.read_bytes().startswith(b"SQLite format 3")
 
 
+@about_the_embedded_plane
 def test_an_index_folder_that_cannot_be_used_never_fails_a_recall(
     principal: Principal, say: Say, index_dir: Path
 ) -> None:
@@ -110,9 +103,14 @@ def test_an_index_folder_that_cannot_be_used_never_fails_a_recall(
     assert not recall(principal, "what blinks?").degraded
 
 
-def test_nobody_new_is_ever_degraded(principal: Principal, index_dir: Path) -> None:
+def test_nobody_new_is_ever_degraded(principal: Principal) -> None:
     assert not recall(principal, "hello?").degraded
-    assert index_dir.exists(), "their empty parts are made at once"
+
+
+@about_the_embedded_plane
+def test_somebody_new_gets_their_empty_parts_at_once(principal: Principal, index_dir: Path) -> None:
+    recall(principal, "hello?")
+    assert index_dir.exists()
 
 
 def test_a_long_tail_is_scored_even_where_it_is_not_encoded(

@@ -107,10 +107,9 @@ def test_nothing_that_others_store_moves_a_score(
 
 
 def test_others_are_left_out_when_the_database_answers_alone(
-    confided: Principal, other_member: Principal, other_tenant_member: Principal, index_dir: Any
+    confided: Principal, other_member: Principal, other_tenant_member: Principal, plane_is_down: None
 ) -> None:
     drain()
-    index_dir.rename(index_dir.with_name("gone"))
     assert recall(confided, SECRET, types=ALL_KINDS).items
     for stranger in (other_member, other_tenant_member):
         assert texts(recall(stranger, SECRET, **EVERYTHING)) == []

@@ -14,6 +14,7 @@ from memories.search.embedded.paths import path_of
 from memories.services.facts import remember_fact
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
+from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +46,7 @@ def test_what_still_waits_is_no_difference(ada: Owner, principal: Principal) -> 
 def test_a_row_that_the_plane_lost_is_found(ada: Owner) -> None:
     fact = Fact.objects.get()
     search_plane().delete(ada, [Tombstone(Kind.SEMANTIC, fact.pk, 99)])
+    search_plane().settle()
     assert problems(ada) == [Problem.NOT_INDEXED]
 
 
@@ -60,6 +62,7 @@ def test_another_version_or_status_is_found(ada: Owner) -> None:
     assert problems(ada) == [Problem.OTHER_STATUS]
 
 
+@about_the_embedded_plane
 def test_a_missing_part_is_found(ada: Owner, index_dir: Path) -> None:
     path_of(index_dir, ada).unlink()
     assert problems(ada) == [Problem.PART_MISSING]
@@ -69,6 +72,7 @@ def test_an_owner_without_memories_needs_no_part(other_member: Principal) -> Non
     assert check(Owner(other_member.tenant_id, other_member.user_id)).ok
 
 
+@about_the_embedded_plane
 def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir: Path) -> None:
     remember_fact(principal, text="Keeps bees")
     path_of(index_dir, ada).write_bytes(b"nonsense, and enough of it to be read as a header" * 4)

@@ -22,6 +22,7 @@ from memories.services.remember import EpisodeDraft, remember_episodes
 from memories.services.sessions import start_session
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
+from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise SearchUnavailable("The disk of Ada's secret plans is full.")
 
-    monkeypatch.setattr("memories.search.embedded.plane.EmbeddedPlane.upsert", refuse)
+    monkeypatch.setattr(type(search_plane()), "upsert", refuse)
 
 
 def test_a_drain_brings_the_plane_what_the_database_has(principal: Principal) -> None:
@@ -127,6 +128,7 @@ def test_delivering_again_changes_nothing(principal: Principal) -> None:
     assert indexed(principal) == {fact_id: (1, Status.ACTIVE)}
 
 
+@about_the_embedded_plane
 def test_a_missing_part_is_rebuilt_whole_from_one_entry(principal: Principal, index_dir: Path) -> None:
     first = remember_fact(principal, text="Lives in Bristol").memory_id
     outbox.drain()
@@ -137,6 +139,7 @@ def test_a_missing_part_is_rebuilt_whole_from_one_entry(principal: Principal, in
     assert indexed(principal).keys() == {first, second}
 
 
+@about_the_embedded_plane
 def test_a_requested_rebuild_brings_everything_back(principal: Principal, index_dir: Path) -> None:
     fact_id = remember_fact(principal, text="Lives in Bristol").memory_id
     outbox.drain()
