@@ -353,10 +353,10 @@ def _missing_in_production(env: Env, bad: set[str]) -> list[Problem]:
             for field in ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")
             if not getattr(env, field) and name_of(field) not in bad
         ]
-    credentials = env.elasticsearch_credentials
-    problems += of_identities(
-        {name_of(f"elasticsearch_{name}"): credentials[name].get_secret_value() for name in credentials}
-    )
+        credentials = env.elasticsearch_credentials
+        problems += of_identities(
+            {name_of(f"elasticsearch_{name}"): credentials[name].get_secret_value() for name in credentials}
+        )
     if "MEMORYHUB_SECRET_KEY" not in bad and len(env.secret_key.get_secret_value()) < MIN_SECRET_KEY_CHARACTERS:
         problems.append(
             Problem(

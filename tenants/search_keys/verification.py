@@ -23,7 +23,7 @@ from tenants.search_keys.cluster import FoundKey
 from tenants.search_keys.descriptor import member_descriptors
 from tenants.search_keys.drift import Drift, drift_of
 from tenants.search_keys.encryption import Undecipherable, unseal
-from tenants.search_keys.ending import VISIBLE_AFTER, invalidate, orphans, revoke_waiting
+from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting
 from tenants.search_keys.minting import Outcome, provision, rotate
 
 # A retired key that is valid for longer than its time and a sweep needs explaining.
@@ -59,7 +59,7 @@ def verify(
         findings += _compared(ids[start : start + _BATCH])
     findings += _not_ended(tenant_id, ids)
     if with_orphans:
-        for key in orphans(tenant_id=tenant_id):
+        for key in orphans(older_than=ORPHAN_AFTER, tenant_id=tenant_id):
             findings.append(Finding(None, key.key_id, (Drift.UNKNOWN_TO_DATABASE,)))
     return Verification(len(ids), tuple(findings))
 

@@ -1,0 +1,134 @@
+"""A member's search key in the admin: seen by whoever administers the tenant, changed by the platform's staff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from tenants.models import AuditEvent, Membership, SearchCredential, User
+from tenants.principal import Principal
+from tests.tenants.search_keys.conftest import Away
+from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
+
+MEMBERS = reverse("admin:tenants_membership_changelist")
+ACTIONS = ("rotate_keys", "mint_keys", "revoke_keys")
+
+
+@pytest.fixture(autouse=True)
+def _plain_pages(settings: Settings) -> None:
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
+
+
+def page(member: Membership) -> str:
+    return reverse("admin:tenants_membership_change", args=[member.id])
+
+
+def act(browser: Client, action: str, *members: Membership) -> Any:
+    selected = [str(member.id) for member in members]
+    return browser.post(MEMBERS, {"action": action, "_selected_action": selected}, follow=True)
+
+
+def test_a_tenants_admin_sees_the_state_and_never_the_secret(browser: Client, membership: Membership) -> None:
+    row = credential(membership)
+    shown = browser.get(page(membership)).content.decode()
+    assert row.key_id in shown and "Active" in shown
+    both = shown + browser.get(MEMBERS).content.decode()
+    assert key_of(membership) not in both and row.secret not in both
+
+
+def test_trouble_is_told_in_plain_words(browser: Client, membership: Membership) -> None:
+    SearchCredential.objects.filter(membership=membership).update(
+        state="pending", key_id="", secret="", expires_at=None, trouble="unreachable", attempts=3
+    )
+    shown = browser.get(page(membership)).content.decode()
+    assert "Not made yet" in shown and "The search cluster does not answer." in shown and "(3 so far)" in shown
+
+
+def test_members_are_listed_by_the_state_of_their_key(
+    browser: Client, staff: Membership, membership: Membership, other_member: Principal
+) -> None:
+    SearchCredential.objects.filter(membership=membership).update(expires_at=timezone.now())
+    SearchCredential.objects.filter(membership_id=other_member.membership_id).delete()
+
+    def listed(state: str) -> list[Membership]:
+        return list(browser.get(MEMBERS, {"search_key": state}).context["cl"].queryset)
+
+    assert listed("active") == [staff]
+    assert listed("expired") == [membership]
+    assert [member.id for member in listed("missing")] == [other_member.membership_id]
+    assert listed("revoked") == []
+
+
+def test_the_list_isolates_other_tenants_whatever_the_filter(browser: Client, foreign: Membership) -> None:
+    for state in ("active", "missing", "nonsense"):
+        assert foreign not in browser.get(MEMBERS, {"search_key": state}).context["cl"].queryset
+
+
+def test_the_page_of_a_member_of_another_tenant_does_not_show_their_key(browser: Client, foreign: Membership) -> None:
+    response = browser.get(page(foreign), follow=True)
+    assert credential(foreign).key_id not in response.content.decode()
+
+
+def test_the_platform_replaces_takes_and_gives_keys(
+    platform_browser: Client, superuser: User, membership: Membership, other_member: Principal
+) -> None:
+    first, others = key_of(membership), key_of(other_member)
+    assert "1 keys replaced." in act(platform_browser, "rotate_keys", membership).content.decode()
+    assert key_of(membership) != first
+    act(platform_browser, "revoke_keys", membership)
+    assert credential(membership).state == "revoked"
+    assert "1 keys made." in act(platform_browser, "mint_keys", membership).content.decode()
+    assert status_of(key_of(membership)) == 200
+    assert key_of(other_member) == others
+    trail = AuditEvent.objects.filter(action__startswith="search_key.").order_by("sequence")
+    assert list(trail.values_list("action", flat=True)) == [
+        "search_key.rotated",
+        "search_key.revoked",
+        "search_key.minted",
+    ]
+    assert set(trail.values_list("actor_kind", "actor_id")) == {("staff", superuser.id)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_revoked_in_the_admin_ends_at_the_cluster(platform_browser: Client, membership: Membership) -> None:
+    old = key_of(membership)
+    seen(credential(membership).key_id)
+    act(platform_browser, "revoke_keys", membership)
+    assert status_of(old) == 401
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_tenants_admin_changes_no_key(browser: Client, membership: Membership, action: str) -> None:
+    before = key_of(membership)
+    act(browser, action, membership)
+    assert key_of(membership) == before
+    assert action not in browser.get(MEMBERS).content.decode()
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_actions_on_keys_isolate_other_tenants(browser: Client, foreign: Membership, action: str) -> None:
+    before = key_of(foreign)
+    act(browser, action, foreign)
+    assert key_of(foreign) == before
+
+
+def test_a_cluster_that_is_away_is_said_on_the_page(
+    platform_browser: Client, membership: Membership, away: Away
+) -> None:
+    with away():
+        shown = act(platform_browser, "rotate_keys", membership).content.decode()
+    assert "1 failed; the pages of the members say why." in shown
+    assert "does not answer" in platform_browser.get(page(membership)).content.decode()
+
+
+def test_without_elasticsearch_no_page_speaks_of_keys(
+    platform_browser: Client, membership: Membership, settings: Settings
+) -> None:
+    settings.MEMORYHUB_SEARCH = "embedded"
+    shown = platform_browser.get(page(membership)).content.decode() + platform_browser.get(MEMBERS).content.decode()
+    assert "earch key" not in shown
