@@ -73,10 +73,10 @@ def _leave_nothing(membership: Membership) -> None:
     plane = search_plane()
     if not plane.joint:
         return
-    owner = Owner(membership.tenant_id, membership.user_id)
-    for kind, model in MEMORY_MODELS.items():
-        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
-        plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
+    for owner in (Owner(membership.tenant_id, membership.user_id), Owner(membership.tenant_id, None)):
+        for kind, model in MEMORY_MODELS.items():
+            rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
+            plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
     deactivate_member(membership)
 
 
