@@ -77,6 +77,7 @@ def _leave_nothing(membership: Membership) -> None:
         for kind, model in MEMORY_MODELS.items():
             rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
             plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
+    plane.settle()
     deactivate_member(membership)
 
 

@@ -65,8 +65,16 @@ def owners() -> list[Owner]:
     return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
 
 
+def settle() -> None:
+    """Have the plane show all that was written to it. Raises SearchUnavailable."""
+    search_plane().settle()
+
+
 def check(owner: Owner) -> CheckReport:
-    """Compare one owner's part with the database. Raises nothing for a plane that fails: that is a difference."""
+    """Compare one owner's part with the database. Raises nothing for a plane that fails: that is a difference.
+
+    What was written a moment ago counts only if the plane is settled (`settle`) first.
+    """
     waiting = set(pending(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
     try:

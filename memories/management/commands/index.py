@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
-from memories.search.checking import CheckReport, Difference, check, owners, rebuild, rebuild_everything
+from memories.search.checking import CheckReport, Difference, check, owners, rebuild, rebuild_everything, settle
 from memories.search.outbox import DrainReport, backlog, drain
 from memories.types import Owner
 
@@ -63,6 +63,10 @@ class Command(BaseCommand):
         self._answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
 
     def _check(self, options: dict[str, Any]) -> None:
+        try:
+            settle()
+        except SearchUnavailable as error:
+            raise CommandError(str(error)) from error
         reports = [check(owner) for owner in _watched(_chosen(options), "Comparing")]
         differing = [report for report in reports if not report.ok]
         repaired = 0
