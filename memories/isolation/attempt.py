@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memories.isolation.baseline import Baseline
 
 
-class Tests(StrEnum):
+class Target(StrEnum):
     """What a way puts to the test: the product as a whole, or one of the two guards by itself.
 
     The search guard keeps foreign ids from being found: a file for each owner, or the query in each key. The database
@@ -42,7 +42,7 @@ class Way:
     """A way in. `weight` is how often it is taken, beside the others'."""
 
     name: str
-    tests: Tests
+    tests: Target
     weight: int
     only_on: str
     attack: Callable[[Attempt], None]
@@ -63,7 +63,7 @@ WAYS: dict[str, Way] = {}
 
 
 def way(
-    name: str, *, weight: int = 4, tests: Tests = Tests.PRODUCT, only_on: str = ""
+    name: str, *, weight: int = 4, tests: Target = Target.PRODUCT, only_on: str = ""
 ) -> Callable[[Callable[[Attempt], None]], Callable[[Attempt], None]]:
     """Register an attack under `name`; `only_on` names the search plane that it needs."""
 

@@ -20,10 +20,12 @@ from memories.search import search_plane
 from memories.selectors.memories import count_memories
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 
-# Scores are sums of 32-bit floats, which a cluster may add up in another order.
-_DIGITS = 5
+# Scores are sums of 32-bit floats, which may be added up in another order (measured: 3e-8); another owner's document
+# moves one by 1e-3 and more, where it moves it at all.
+TOLERANCE = 1e-5
 
-Answer = tuple[tuple[UUID, float], ...]
+Answer = tuple[tuple[UUID | str, tuple[float | None, ...]], ...]
+"""Ids in their order, with their scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,24 @@ class Baseline:
     rows: dict[UUID, tuple[object, ...]]
     counts: dict[int, dict[Kind, int]]
     answers: dict[tuple[int, str], Answer]
-    candidates: dict[tuple[int, str], frozenset[tuple[UUID, float | None, float | None]]]
-    firsts: dict[object, object] = field(default_factory=dict)
+    candidates: dict[tuple[int, str], Answer]
+    firsts: dict[object, Answer] = field(default_factory=dict)
 
-    def first(self, question: object, answer: object) -> object:
+    def first(self, question: object, answer: Answer) -> Answer:
         """The answer that this question got when it was first asked."""
         return self.firsts.setdefault(question, answer)
 
     def asked(self, watcher: Resident, question: str) -> Answer:
         """What a watcher is given for a question, in its order, with the scores."""
         answer = recall(watcher.principal, question, limit=100, record=False, now=self.now)
-        return tuple((item.id, round(item.score, _DIGITS)) for item in answer.items)
+        return tuple((item.id, (item.score,)) for item in answer.items)
 
-    def looked_up(self, watcher: Resident, question: str) -> frozenset[tuple[UUID, float | None, float | None]]:
+    def looked_up(self, watcher: Resident, question: str) -> Answer:
         """What the search plane finds for a watcher, with what each leg says of it."""
         vector = self.vectors[question]
         request = CandidateRequest(ALL_KINDS, parse(question, ()).terms, lambda: vector, CANDIDATES_PER_LEG)
         hits = search_plane().candidates(watcher.principal, request).hits
-        return frozenset((hit.id, _rounded(hit.lexical), _rounded(hit.dense)) for hit in hits)
+        return tuple((hit.id, (hit.lexical, hit.dense)) for hit in sorted(hits, key=lambda hit: hit.id))
 
     def changed(self, world: World) -> list[UUID]:
         """The memories of watchers and ghosts, and the shared ones, that are not what they were."""
@@ -73,5 +75,13 @@ def taken(world: World, now: datetime) -> Baseline:
     return baseline
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, _DIGITS)
+def moved(before: Answer, now: Answer) -> bool:
+    """Whether an answer holds other memories than before, in another order, or with other scores."""
+    if [id_ for id_, _ in before] != [id_ for id_, _ in now]:
+        return True
+    pairs = (pair for (_, old), (_, new) in zip(before, now, strict=True) for pair in zip(old, new, strict=True))
+    return any(not _close(old, new) for old, new in pairs)
+
+
+def _close(old: float | None, new: float | None) -> bool:
+    return old == new if old is None or new is None else abs(old - new) <= TOLERANCE

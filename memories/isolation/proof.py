@@ -32,7 +32,13 @@ from memories.types import Owner
 
 AFTERWARDS: Final = "afterwards: what nobody may have changed"
 _DELIVERED_WITHIN_SECONDS = 120.0
-_QUIETED = ("django.request", "django.security", "memories.search.elasticsearch", "memoryhub.scrubbing")
+_QUIETED = (
+    "django.request",
+    "django.security",
+    "elastic_transport",
+    "memories.search.elasticsearch",
+    "memoryhub.scrubbing",
+)
 
 
 class NotReady(MemoriesError):

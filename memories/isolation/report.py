@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
-from memories.isolation.attempt import NOBODY, WAYS, Finding, Tests
+from memories.isolation.attempt import NOBODY, WAYS, Finding, Target
 from memories.isolation.marks import Told
 from memories.isolation.residents import World
 from memories.isolation.running import Tally
@@ -107,7 +107,7 @@ _CONCLUSIONS = {
     Verdict.GUARD_BROKEN: "No leak, but a guard is broken: the other one alone stands before one. Do not go live.",
     Verdict.UNPROVEN: "No leak was found, but some attempts could not be made: nothing is proven of those.",
 }
-_GUARDS = {Tests.SEARCH_GUARD: "search", Tests.DATABASE_GUARD: "database"}
+_GUARDS = {Target.SEARCH_GUARD: "search", Target.DATABASE_GUARD: "database"}
 
 
 def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[Line, ...], tuple[Guard, ...]]:
@@ -116,13 +116,13 @@ def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[Line, ...], tupl
     What a watcher is given moves with the search plane's separation of owners and with nothing else, so a movement is
     the search guard's if that is seen to be broken by itself, and a leak of the product if it is not.
     """
-    found: dict[Tests, list[tuple[Finding, int]]] = {tests: [] for tests in Tests}
+    found: dict[Target, list[tuple[Finding, int]]] = {tests: [] for tests in Target}
     for finding, count in sorted(tally.findings.items()):
         found[_tested(finding)].append((finding, count))
-    if found[Tests.SEARCH_GUARD]:
-        moved = [each for each in found[Tests.PRODUCT] if each[0].told is Told.MOVED]
-        found[Tests.SEARCH_GUARD] += moved
-        found[Tests.PRODUCT] = [each for each in found[Tests.PRODUCT] if each not in moved]
+    if found[Target.SEARCH_GUARD]:
+        moved = [each for each in found[Target.PRODUCT] if each[0].told is Told.MOVED]
+        found[Target.SEARCH_GUARD] += moved
+        found[Target.PRODUCT] = [each for each in found[Target.PRODUCT] if each not in moved]
     guards = tuple(
         Guard(
             name=name,
@@ -133,20 +133,20 @@ def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[Line, ...], tupl
         )
         for tests, name in _GUARDS.items()
     )
-    return _lines(world, found[Tests.PRODUCT]), guards
+    return _lines(world, found[Target.PRODUCT]), guards
 
 
 def limits(tally: Tally) -> dict[str, int]:
     """How often each known limit of the cluster told something."""
-    told = {way: 0 for way in tally.attempts if WAYS[way].tests is Tests.LIMIT}
+    told = {way: 0 for way in tally.attempts if WAYS[way].tests is Target.LIMIT}
     for finding, count in tally.findings.items():
         if finding.way in told:
             told[finding.way] += count
     return told
 
 
-def _tested(finding: Finding) -> Tests:
-    return WAYS[finding.way].tests if finding.way in WAYS else Tests.PRODUCT
+def _tested(finding: Finding) -> Target:
+    return WAYS[finding.way].tests if finding.way in WAYS else Target.PRODUCT
 
 
 def _lines(world: World, findings: list[tuple[Finding, int]]) -> tuple[Line, ...]:

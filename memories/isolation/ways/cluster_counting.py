@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memories.isolation.attempt import NOBODY, Attempt, Tests, way
+from memories.isolation.attempt import NOBODY, Attempt, Target, way
+from memories.isolation.baseline import moved as has_moved
 from memories.isolation.cluster import PLANE, ask, key_of, search
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Resident
+from memories.isolation.ways.cluster_searching import scores, unrescored
 from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias
 
@@ -22,7 +24,7 @@ _WITHIN: dict[str, Any] = {"size": 0, "track_total_hits": True, "query": {"bool"
 Buckets = dict[str, int]
 
 
-@way("cluster: totals", weight=8, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: totals", weight=8, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def totals(attempt: Attempt) -> None:
     """However documents are counted, the total is that of one's own and shared ones."""
     watcher, kind, own, shared = _chosen(attempt)
@@ -46,7 +48,7 @@ def totals(attempt: Attempt) -> None:
         attempt.found(watcher, NOBODY, Told.COUNT)
 
 
-@way("cluster: aggregations", weight=10, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: aggregations", weight=10, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def aggregations(attempt: Attempt) -> None:
     """Buckets hold the attacker's own user and tenant, and nobody else's, not even with a count of zero."""
     watcher, kind, own, shared = _chosen(attempt)
@@ -69,7 +71,7 @@ def aggregations(attempt: Attempt) -> None:
         attempt.found(watcher, NOBODY, Told.COUNT)
 
 
-@way("cluster: aggregations that look beyond the query", weight=6, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: aggregations that look beyond the query", weight=6, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def beyond(attempt: Attempt) -> None:
     """Global, sampled, nested and filtered buckets, and the hits inside them."""
     attacker = attempt.attacker(Part.RESIDENT, Part.WATCHER, Part.WANDERER)
@@ -103,7 +105,10 @@ def beyond(attempt: Attempt) -> None:
 
 
 @way(
-    "limit of the cluster: how many documents there are (significant terms)", weight=1, tests=Tests.LIMIT, only_on=PLANE
+    "limit of the cluster: how many documents there are (significant terms)",
+    weight=1,
+    tests=Target.LIMIT,
+    only_on=PLANE,
 )
 def background(attempt: Attempt) -> None:
     """`bg_count` is the number of all documents of the index, whoever's they are."""
@@ -116,7 +121,7 @@ def background(attempt: Attempt) -> None:
 @way(
     "limit of the cluster: how often a word of one's own occurs (more like this)",
     weight=1,
-    tests=Tests.LIMIT,
+    tests=Target.LIMIT,
     only_on=PLANE,
 )
 def frequency(attempt: Attempt) -> None:
@@ -129,7 +134,7 @@ def frequency(attempt: Attempt) -> None:
 
 
 @way(
-    "limit of the cluster: how many documents were stored before one's own", weight=1, tests=Tests.LIMIT, only_on=PLANE
+    "limit of the cluster: how many documents were stored before one's own", weight=1, tests=Target.LIMIT, only_on=PLANE
 )
 def places(attempt: Attempt) -> None:
     """The places of one's own documents in the index have gaps where those of others are."""
@@ -138,6 +143,20 @@ def places(attempt: Attempt) -> None:
     hits = [] if answer.refused else answer.body["hits"]["hits"]
     if any(hit["_seq_no"] > own + shared for hit in hits):
         attempt.found(watcher, NOBODY, Told.COUNT)
+
+
+@way(
+    "limit of the cluster: that others store vectors (scores of rounded ones)",
+    weight=1,
+    tests=Target.LIMIT,
+    only_on=PLANE,
+)
+def rounded(attempt: Attempt) -> None:
+    """Vectors are rounded by ranges that all vectors of a segment decide; recall compares the exact ones again."""
+    watcher, kind, _, _ = _chosen(attempt)
+    got = scores(watcher, kind, unrescored())
+    if has_moved(attempt.baseline.first(("rounded", watcher.number, kind), got), got):
+        attempt.found(watcher, NOBODY, Told.MOVED)
 
 
 def _chosen(attempt: Attempt) -> tuple[Resident, Kind, int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memories.isolation.attempt import NOBODY, Attempt, Tests, way
+from memories.isolation.attempt import NOBODY, Attempt, Target, way
 from memories.isolation.cluster import MISSING, PLANE, UNAUTHORIZED, ask, key_id_of, key_of
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part
@@ -94,25 +94,25 @@ _SECURITY: tuple[Request, ...] = (
 )
 
 
-@way("cluster: reading by what is no search", weight=10, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: reading by what is no search", weight=10, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def reading(attempt: Attempt) -> None:
     """Gets, term vectors, explanations, shards, mappings: they answer with more than the query of a key can hide."""
     _refused(attempt, _READING)
 
 
-@way("cluster: writing with a key", weight=8, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: writing with a key", weight=8, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def writing(attempt: Attempt) -> None:
     """Writes are not limited by a key's query, so no member's key may write."""
     _refused(attempt, _WRITING)
 
 
-@way("cluster: keys, users and roles", weight=5, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: keys, users and roles", weight=5, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def security(attempt: Attempt) -> None:
     """To read, make, copy, widen or end a key; to make a user."""
     _refused(attempt, _SECURITY)
 
 
-@way("cluster: what a key tells of itself", weight=2, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: what a key tells of itself", weight=2, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def itself(attempt: Attempt) -> None:
     """Whatever is answered must be about the key's own holder."""
     attacker = attempt.attacker(*_HOLDERS)
@@ -129,7 +129,7 @@ def itself(attempt: Attempt) -> None:
     attempt.shows(attacker, ask(key_of(attacker), method, path, body).text)
 
 
-@way("cluster: keys that ended", weight=4, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: keys that ended", weight=4, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def ended(attempt: Attempt) -> None:
     """Replaced, invalidated, of a deactivated member, or put together from two."""
     attacker, chance = attempt.attacker(*_HOLDERS), attempt.chance

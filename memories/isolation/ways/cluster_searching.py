@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.isolation.attempt import NOBODY, Attempt, Tests, way
+from memories.isolation.attempt import NOBODY, Attempt, Target, way
+from memories.isolation.baseline import Answer as Scores
+from memories.isolation.baseline import moved as has_moved
 from memories.isolation.cluster import PLANE, Answer, ask, key_of, search
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Planted, Resident
@@ -18,7 +20,7 @@ _EVERYTHING: dict[str, Any] = {"match_all": {}}
 _HOLDERS = (Part.RESIDENT, Part.WATCHER, Part.WANDERER)
 
 
-@way("cluster: a query for another's documents", weight=16, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: a query for another's documents", weight=16, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def aimed(attempt: Attempt) -> None:
     """Queries that only documents of the victim match: nothing may match. Watchers never said what others said."""
     attacker = attempt.attacker(Part.WATCHER)
@@ -32,7 +34,7 @@ def aimed(attempt: Attempt) -> None:
         attempt.found(attacker, victim.number, Told.COUNT)
 
 
-@way("cluster: everything that a search can return", weight=10, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: everything that a search can return", weight=10, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def at_large(attempt: Attempt) -> None:
     """All documents, with whatever can be asked about each: only one's own and shared ones may come."""
     attacker = attempt.attacker(*_HOLDERS)
@@ -45,7 +47,7 @@ def at_large(attempt: Attempt) -> None:
     _all_own(attempt, attacker, answer)
 
 
-@way("cluster: nearest vectors", weight=8, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: nearest vectors", weight=8, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def nearest(attempt: Attempt) -> None:
     """The vector of another's memory itself, with filters that name its owner, and without."""
     attacker, chance = attempt.attacker(*_HOLDERS), attempt.chance
@@ -66,7 +68,7 @@ def nearest(attempt: Attempt) -> None:
         attempt.found(attacker, victim.number, Told.COUNT)
 
 
-@way("cluster: several searches at once", weight=6, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: several searches at once", weight=6, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def several(attempt: Attempt) -> None:
     """One `_msearch` with names that the key does not open beside those that it does."""
     attacker, chance = attempt.attacker(*_HOLDERS), attempt.chance
@@ -84,7 +86,7 @@ def several(attempt: Attempt) -> None:
         _all_own(attempt, attacker, one)
 
 
-@way("cluster: other names", weight=6, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: other names", weight=6, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def other_names(attempt: Attempt) -> None:
     """Indices behind the aliases, the aliases that changes go to, patterns, and indices of the cluster itself."""
     attacker = attempt.attacker(*_HOLDERS)
@@ -93,12 +95,13 @@ def other_names(attempt: Attempt) -> None:
     answer = ask(key, "POST", f"/{name}/_search", {"size": 100, "track_total_hits": True})
     attempt.shows(attacker, answer.text)
     _all_own(attempt, attacker, answer)
-    opened = name in reading_aliases() or "*" in name or name == "_all"
+    # A pattern stands for whatever the key opens, which may be nothing.
+    opened = set(name.split(",")) <= {*reading_aliases(), "_all"} or "*" in name
     if not opened and not answer.refused:
         attempt.found(attacker, NOBODY, Told.DONE)
 
 
-@way("cluster: scrolls", weight=1, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: scrolls", weight=1, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def scrolls(attempt: Attempt) -> None:
     """One's own scroll to its end, and that of another with one's own key."""
     attacker = attempt.attacker(*_HOLDERS)
@@ -117,15 +120,14 @@ def scrolls(attempt: Attempt) -> None:
             attempt.found(attacker, victim.number, Told.DONE)
 
 
-@way("cluster: scores moved by what others write", weight=8, tests=Tests.SEARCH_GUARD, only_on=PLANE)
+@way("cluster: scores moved by what others write", weight=8, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def moved(attempt: Attempt) -> None:
     """The same raw searches of a watcher, again and again: the same documents with the same scores."""
     watcher, chance = attempt.attacker(Part.WATCHER), attempt.chance
     number = chance.randrange(len(_STEADY))
     kind = chance.choice([Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL])
-    answer = search(key_of(watcher), kind, {"size": 100, "_source": False, "query": _steady(watcher, number)})
-    got = sorted((hit["_id"], round(hit["_score"], 5)) for hit in answer.body["hits"]["hits"])
-    if attempt.baseline.first(("raw", watcher.number, number, kind), got) != got:
+    got = scores(watcher, kind, _steady(watcher, number))
+    if has_moved(attempt.baseline.first(("raw", watcher.number, number, kind), got), got):
         attempt.found(watcher, NOBODY, Told.MOVED)
 
 
@@ -248,9 +250,21 @@ _STEADY = ("words", "vector", "both", "prefix")
 
 
 def _steady(watcher: Resident, number: int) -> dict[str, Any]:
+    """A search whose scores are the watcher's own affair."""
     words = {"match": {"text": "locker alarm doctor key office word guard"}}
-    vector = [1.0, *[0.01] * (EMBEDDING_DIMENSIONS - 1)]
-    knn = {"knn": {"field": "vector", "query_vector": vector, "num_candidates": 100}}
+    knn = {"knn": {**unrescored()["knn"], "rescore_vector": {"oversample": 2.0}}}
     mine = {"bool": {"filter": [{"term": {"user": str(watcher.principal.user_id)}}], "must": [words]}}
     prefix = {"prefix": {"text": {"value": "lo", "rewrite": "scoring_boolean"}}}
     return (mine, knn, {"bool": {"should": [words, knn]}}, prefix)[number]
+
+
+def unrescored() -> dict[str, Any]:
+    """A search by vector whose scores are those of the rounded vectors."""
+    vector = [1.0, *[0.01] * (EMBEDDING_DIMENSIONS - 1)]
+    return {"knn": {"field": "vector", "query_vector": vector, "k": 100, "num_candidates": 100}}
+
+
+def scores(resident: Resident, kind: Kind, query: dict[str, Any]) -> Scores:
+    """What a member's own key finds, with the scores."""
+    answer = search(key_of(resident), kind, {"size": 100, "_source": False, "query": query})
+    return tuple(sorted((hit["_id"], (hit["_score"],)) for hit in answer.body["hits"]["hits"]))

@@ -6,7 +6,8 @@ counted as guards that hold or are broken, not as leaks.
 
 from __future__ import annotations
 
-from memories.isolation.attempt import NOBODY, Attempt, Tests, way
+from memories.isolation.attempt import NOBODY, Attempt, Target, way
+from memories.isolation.baseline import moved as has_moved
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Resident
 from memories.recall.hydration import texts
@@ -19,7 +20,7 @@ from memories.types import ALL_KINDS, CandidateRequest
 _EPISODE_ID = 3  # its place in a memories.recall.pool.Turn
 
 
-@way("search plane: candidates for the words and the vector of another's memory", weight=14, tests=Tests.SEARCH_GUARD)
+@way("search plane: candidates for the words and the vector of another's memory", weight=14, tests=Target.SEARCH_GUARD)
 def candidates(attempt: Attempt) -> None:
     """The best question there can be for a memory of another: its own words and its own vector."""
     attacker, chance = attempt.attacker(), attempt.chance
@@ -36,16 +37,17 @@ def candidates(attempt: Attempt) -> None:
     attempt.shows(attacker, [str(hit.id) for hit in hits])
 
 
-@way("search plane: candidates moved by what others write", weight=8, tests=Tests.SEARCH_GUARD)
+@way("search plane: candidates moved by what others write", weight=8, tests=Target.SEARCH_GUARD)
 def moved(attempt: Attempt) -> None:
     """A watcher's candidates and their scores, as they were before anybody wrote."""
     watcher = attempt.attacker(Part.WATCHER)
     question = attempt.chance.choice(attempt.baseline.questions)
-    if attempt.baseline.looked_up(watcher, question) != attempt.baseline.candidates[watcher.number, question]:
+    before = attempt.baseline.candidates[watcher.number, question]
+    if has_moved(before, attempt.baseline.looked_up(watcher, question)):
         attempt.found(watcher, NOBODY, Told.MOVED)
 
 
-@way("load step: foreign ids among the candidates", weight=14, tests=Tests.DATABASE_GUARD)
+@way("load step: foreign ids among the candidates", weight=14, tests=Target.DATABASE_GUARD)
 def loaded(attempt: Attempt) -> None:
     """What a search plane that found too much would hand to the load step."""
     attacker, chance = attempt.attacker(), attempt.chance
@@ -62,7 +64,7 @@ def loaded(attempt: Attempt) -> None:
     attempt.shows(attacker, [row.id for row in rows])
 
 
-@way("load step: texts of foreign ids", weight=6, tests=Tests.DATABASE_GUARD)
+@way("load step: texts of foreign ids", weight=6, tests=Target.DATABASE_GUARD)
 def worded(attempt: Attempt) -> None:
     """The last step of a recall, in which the chosen memories get their texts."""
     attacker = attempt.attacker()

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from memories.isolation.attempt import NOBODY, Attempt, way
+from memories.isolation.baseline import moved as has_moved
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part
 from memories.recall.pipeline import recall
@@ -50,5 +51,5 @@ def moved(attempt: Attempt) -> None:
     """A watcher's answers: the same memories, in the same order, with the same scores as before anybody wrote."""
     attacker = attempt.attacker(Part.WATCHER)
     question = attempt.chance.choice(attempt.baseline.questions)
-    if attempt.baseline.asked(attacker, question) != attempt.baseline.answers[attacker.number, question]:
+    if has_moved(attempt.baseline.answers[attacker.number, question], attempt.baseline.asked(attacker, question)):
         attempt.found(attacker, NOBODY, Told.MOVED)
