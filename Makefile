@@ -15,7 +15,7 @@ ARGS ?=
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example
 
-.PHONY: setup demo test check bench prove fmt lock
+.PHONY: setup demo test test-real check bench prove fmt lock
 
 setup: $(READY)
 
@@ -32,6 +32,9 @@ demo: $(READY)
 
 test: $(READY)
 	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+
+test-real: $(READY)
+	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -65,7 +65,8 @@ class Server(ABC):
 
     def start(self) -> None:
         """Start it and wait until it answers. Raises Missing, DidNotStart."""
-        command = ["setpriv", "--pdeathsig", "KILL", *self._command()]  # it must not outlive a killed test run
+        with_us = [program("setpriv", "util-linux"), "--pdeathsig", "KILL"]  # it must not outlive a killed test run
+        command = [*with_us, *self._command()]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own words
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
