@@ -21,6 +21,7 @@ class MemoriesConfig(AppConfig):
         background.register("outbox", start_drainer)
         background.register("encoders", load_encoders)
         background.register("search warming", warm_searches)
+        background.register("search expunging", start_expunger)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -50,6 +51,13 @@ def warm_searches() -> Callable[[], None]:
     from memories.search.warming import start
 
     return start()
+
+
+def start_expunger() -> Callable[[], None]:
+    """Take what was removed off the cluster's disk from now on, where no Celery does."""
+    from memories.search.expunging import serve
+
+    return serve()
 
 
 def searches_are_warm() -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 
 from memories.constants import OUTBOX_BATCH
-from memories.search import outbox
+from memories.errors import SearchUnavailable
+from memories.search import expunging, outbox
 from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
 
 log = logging.getLogger(__name__)
@@ -26,3 +27,12 @@ def drain_outbox() -> None:
             send(DRAIN_OUTBOX)
         except BrokerAway as error:
             log.warning("%s The scheduled drain goes on.", error)
+
+
+@task("memories.expunge")
+def expunge() -> None:
+    """Take what was removed off the disk of the search cluster."""
+    try:
+        expunging.expunge()
+    except SearchUnavailable as error:
+        log.warning("What was removed is still on the disk of the search cluster: %s", error)

@@ -41,12 +41,13 @@ ANSWER_SECONDS = 5.0
 # Changes are announced when they are committed; this finds those whose announcement was lost, and those held back.
 DRAIN_EVERY = timedelta(seconds=3)
 SCHEDULE = {DRAIN_OUTBOX: DRAIN_EVERY}
-# The members' keys, with Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
-KEY_SCHEDULE = {
+# With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
+CLUSTER_SCHEDULE = {
     "tenants.revoke_waiting": timedelta(seconds=3),
     "tenants.mint_waiting": timedelta(seconds=5),
     "tenants.rotate_due": timedelta(minutes=10),
     "tenants.end_orphans": timedelta(hours=1),
+    "memories.expunge": timedelta(hours=1),
 }
 
 
@@ -55,7 +56,7 @@ class BrokerAway(Unavailable):
 
 
 def _schedule() -> dict[str, dict[str, Any]]:
-    times = SCHEDULE | (KEY_SCHEDULE if settings.MEMORYHUB_SEARCH == "elasticsearch" else {})
+    times = SCHEDULE | (CLUSTER_SCHEDULE if settings.MEMORYHUB_SEARCH == "elasticsearch" else {})
     return {
         name: {"task": name, "schedule": every, "options": {"expires": max(MESSAGE_SECONDS, every.total_seconds())}}
         for name, every in times.items()

@@ -101,6 +101,11 @@ def _with_key(base: Elasticsearch, api_key: str) -> Elasticsearch:
     return base.options(api_key=api_key, request_timeout=SEARCH_SECONDS)
 
 
+def is_configured(identity: Identity) -> bool:
+    """Whether this process was given the credential of `identity`."""
+    return bool(settings.ELASTICSEARCH_CREDENTIALS.get(identity.value))
+
+
 def _base() -> Elasticsearch:
     if not settings.ELASTICSEARCH_URLS:
         raise ImproperlyConfigured("Set ELASTICSEARCH_URL to the address of the cluster.")

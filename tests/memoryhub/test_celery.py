@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from memoryhub import broker as broker_probe
 from memoryhub import health
-from memoryhub.celery import DRAIN_OUTBOX, KEY_SCHEDULE, KEYS, SCHEDULE, BrokerAway, app, send
+from memoryhub.celery import DRAIN_OUTBOX, CLUSTER_SCHEDULE, KEYS, SCHEDULE, BrokerAway, app, send
 from tests.celery_broker import Broker
 from tests.celery_process import ROOT
 
@@ -21,12 +21,12 @@ from tests.celery_process import ROOT
 def test_every_task_runs_by_itself_and_nothing_else_is_scheduled() -> None:
     app.loader.import_default_modules()
     ours = {name for name in app.tasks if name.startswith(("memories.", "tenants."))}
-    assert ours == {*SCHEDULE, *KEY_SCHEDULE}
+    assert ours == {*SCHEDULE, *CLUSTER_SCHEDULE}
 
 
 def test_the_guide_names_every_task() -> None:
     guide = (ROOT / "docs/tasks.md").read_text()
-    assert {*re.findall(r"^\| `((?:memories|tenants)\.\w+)` \|", guide, re.MULTILINE)} == {*SCHEDULE, *KEY_SCHEDULE}
+    assert {*re.findall(r"^\| `((?:memories|tenants)\.\w+)` \|", guide, re.MULTILINE)} == {*SCHEDULE, *CLUSTER_SCHEDULE}
 
 
 def test_a_message_is_json_and_holds_a_name_alone(broker: Broker) -> None:

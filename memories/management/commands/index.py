@@ -1,4 +1,4 @@
-"""`manage.py index rebuild|check|drain`: the search plane as a copy of the database."""
+"""`manage.py index rebuild|check|drain|expunge`: the search plane as a copy of the database."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
 from memories.search.checking import CheckReport, Difference, check, owners, rebuild, rebuild_everything, settle
+from memories.search.expunging import expunge
 from memories.search.outbox import DrainReport, backlog, drain
 from memories.types import Owner
 
@@ -34,10 +35,11 @@ class Command(BaseCommand):
             ("rebuild", "fill the index anew from the database"),
             ("check", "compare index and database row by row; exit code 1 if they differ"),
             ("drain", "carry the changes that are waiting to the index"),
+            ("expunge", "take what was removed off the disk of the search cluster"),
         ):
             action = actions.add_parser(name, help=text)
             action.add_argument("--json", action="store_true", help="print the numbers as JSON")
-            if name != "drain":
+            if name in ("rebuild", "check"):
                 action.add_argument("--tenant", help="slug or id of a tenant, with --user")
                 action.add_argument("--user", help="only this member, and what their tenant shares")
             if name == "check":
@@ -49,6 +51,8 @@ class Command(BaseCommand):
                 self._rebuild(options)
             case "check":
                 self._check(options)
+            case "expunge":
+                self._expunge(options)
             case _:
                 self._drain(options)
 
@@ -121,6 +125,14 @@ class Command(BaseCommand):
         )
         if report.failed:
             sys.exit(1)
+
+    def _expunge(self, options: dict[str, Any]) -> None:
+        try:
+            expunge()
+        except SearchUnavailable as error:
+            raise CommandError(str(error)) from error
+        sentence = "What was removed more than half a minute ago is off the disk of the index."
+        self._answer(options, {"expunged": True}, sentence)
 
     def _answer(self, options: dict[str, Any], numbers: dict[str, Any], sentences: str) -> None:
         self.stdout.write(json.dumps(numbers) if options["json"] else sentences)

@@ -25,7 +25,7 @@ from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.writing import changes, send, write
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument
-from memoryhub.elasticsearch import Identity, index_pattern, key_client, service_client
+from memoryhub.elasticsearch import Identity, index_pattern, is_configured, key_client, service_client
 from tenants.errors import NoSearchKey
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, record_refusal, search_key
@@ -65,14 +65,16 @@ class ElasticsearchPlane:
         translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
 
     def expunge(self) -> None:
-        """See SearchPlane: segments that hold removed documents are written anew, and old tombstones go.
+        """See SearchPlane: segments that hold removed documents are written anew.
 
-        The cluster keeps what was removed in the last half minute for its replicas: the next call removes that.
+        Old tombstones go too, where the checker that finds them is configured; a rebuild drops them all. The cluster
+        keeps what was removed in the last half minute for its replicas: the next call removes that.
         """
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
         with self._expunging:
-            for kind in Kind:
-                self._purge(kind, before)
+            if is_configured(Identity.CHECKER):
+                for kind in Kind:
+                    self._purge(kind, before)
             indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
             # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
             translated(partial(indices.flush, index=_written(), force=True))

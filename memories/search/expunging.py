@@ -1,0 +1,37 @@
+"""Taking what was removed off the cluster's disk, now and then: by Celery, or on a thread of a web process without it.
+
+A removed memory is found by nobody from the moment of its removal; this is about the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from memories.errors import SearchUnavailable
+from memories.search import ELASTICSEARCH, search_plane
+from memoryhub.background import Repeated, Unavailable
+
+PAUSE_SECONDS = 3600.0
+
+
+def expunge() -> None:
+    """Do it now. Raises SearchUnavailable."""
+    search_plane().expunge()
+
+
+def serve() -> Callable[[], None]:
+    """Start the thread of a serving process that has no Celery; return what stops it again."""
+    if settings.MEMORYHUB_SEARCH != ELASTICSEARCH or settings.MEMORYHUB_DRAIN != "thread":
+        return lambda: None
+    thread = Repeated("index-expunger", _expunge, pause=PAUSE_SECONDS)
+    thread.start()
+    return thread.stop
+
+
+def _expunge() -> None:
+    try:
+        expunge()
+    except SearchUnavailable as error:
+        raise Unavailable(str(error)) from error
