@@ -118,7 +118,7 @@ def remembered(resident: Resident) -> EndedKey:
 
 
 def end_all(membership_ids: Iterable[object]) -> None:
-    """End the keys of these members at the cluster, who are all deactivated. Raises KeysMissing if one does not."""
+    """End the keys of these members of deactivated tenants at the cluster. Raises KeysMissing if one does not end."""
     wanted = list(membership_ids)
     deadline = time.monotonic() + _ENDS_WITHIN_SECONDS
     while True:

@@ -22,7 +22,7 @@ from memories.search.base import Tombstone
 from memories.types import Owner
 from tenants.audit import PLATFORM_CHAIN
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
-from tenants.services import deactivate_member
+from tenants.services import deactivate_tenant
 
 
 class NotOurs(MemoriesError):
@@ -56,8 +56,8 @@ def erase_leftovers() -> int:
     if not tenants and not users:
         return 0
     recording.flush()
-    for membership in memberships:
-        deactivate_member(membership)
+    for tenant in tenants:
+        deactivate_tenant(tenant)
     _revoke(memberships)
     _erase_from_plane(memberships, tenants)
     _erase_rows(memberships, tenants, users)
