@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from memories.agent.llm import chat_model
-from memories.search import search_plane
+from memories.search import seems_well
 from tenants.models import Membership, User
 from tenants.principal import Role
 from tenants.selectors import memberships_of
@@ -28,7 +28,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "memberships": SimpleLazyObject(lambda: _memberships(request)),
         "opens_admin": _opens_admin(request, membership),
         "offline": chat_model().offline,
-        "search_down": membership is not None and not search_plane().health().ok,
+        "search_down": membership is not None and not seems_well(),
     }
 
 

@@ -6,6 +6,7 @@ Invariant: a process has one plane, the one that `MEMORYHUB_SEARCH` names.
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 from django.conf import settings
@@ -19,6 +20,9 @@ EMBEDDED, ELASTICSEARCH = "embedded", "elasticsearch"
 
 _choosing = threading.Lock()
 _plane: tuple[object, SearchPlane] | None = None
+# A plane, until when its health counts, and whether it was well.
+_seen: tuple[SearchPlane, float, bool] | None = None
+SEEN_SECONDS = 2.0
 
 
 def search_plane() -> SearchPlane:
@@ -34,6 +38,16 @@ def search_plane() -> SearchPlane:
                 _plane = (wanted, _made())
             chosen = _plane
     return chosen[1]
+
+
+def seems_well() -> bool:
+    """Whether the plane could be read and written a moment ago: for pages, which must not ask a cluster each time."""
+    global _seen  # noqa: PLW0603 - one plane for each process
+    plane, now = search_plane(), time.monotonic()
+    seen = _seen
+    if seen is None or seen[0] is not plane or seen[1] <= now:
+        seen = _seen = (plane, now + SEEN_SECONDS, plane.health().ok)
+    return seen[2]
 
 
 def _configuration() -> tuple[object, ...]:
@@ -55,4 +69,4 @@ def _made() -> SearchPlane:
     raise ImproperlyConfigured(f"MEMORYHUB_SEARCH names no search plane; there are {EMBEDDED} and {ELASTICSEARCH}.")
 
 
-__all__ = ["SearchPlane", "search_plane"]
+__all__ = ["SearchPlane", "search_plane", "seems_well"]

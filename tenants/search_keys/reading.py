@@ -20,6 +20,16 @@ SENTENCES = {
     "undecipherable": "The search key of this member cannot be read; it has to be replaced.",
 }
 
+# Every search reads these, so nothing else is read.
+_READ = (
+    *("state", "key_id", "secret", "expires_at"),
+    *("membership__is_active", "membership__tenant__is_active", "membership__user__is_active"),
+)
+
+
+# Membership.is_usable, in the same query.
+_MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")
+
 
 @dataclass(frozen=True, slots=True)
 class SearchKey:
@@ -31,25 +41,26 @@ class SearchKey:
 
 def search_key(principal: Principal) -> SearchKey:
     """The active key of the principal's membership. Raises NoSearchKey, whose `state` is a key of SENTENCES."""
-    credential = (
-        SearchCredential.objects.select_related("membership__tenant", "membership__user")
-        .filter(
+    found = (
+        SearchCredential.objects.filter(
             membership_id=principal.membership_id,
             membership__tenant_id=principal.tenant_id,
             membership__user_id=principal.user_id,
         )
+        .values_list("state", "key_id", "secret", "expires_at", *_MAY_ACT)
         .first()
     )
-    if credential is None:
+    if found is None:
         raise no_key("missing")
-    if not credential.membership.is_usable:
+    state, key_id, secret, expires_at, *may_act = found
+    if not all(may_act):
         raise no_key(CredentialState.SUSPENDED.value)
-    if credential.state != CredentialState.ACTIVE:
-        raise no_key(credential.state)
-    if credential.expires_at is None or credential.expires_at <= timezone.now():
+    if state != CredentialState.ACTIVE:
+        raise no_key(state)
+    if expires_at is None or expires_at <= timezone.now():
         raise no_key("expired")
     try:
-        return SearchKey(credential.key_id, unseal(credential.membership_id, credential.secret))
+        return SearchKey(key_id, unseal(principal.membership_id, secret))
     except Undecipherable:
         raise no_key("undecipherable") from None
 
