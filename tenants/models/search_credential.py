@@ -64,7 +64,9 @@ class SearchCredential(models.Model):
         Membership, on_delete=models.PROTECT, primary_key=True, related_name="search_credential"
     )
     state = models.CharField(
-        max_length=9, choices=[(state.value, state.value) for state in CredentialState], default=CredentialState.PENDING
+        max_length=9,
+        choices=[(state.value, state.value) for state in CredentialState],
+        default=CredentialState.PENDING.value,
     )
     key_id = models.CharField(max_length=64, blank=True, default="")
     secret = models.TextField(blank=True, default="", editable=False)
@@ -107,7 +109,7 @@ class RetiredKey(models.Model):
 
     key_id = models.CharField(max_length=64, primary_key=True)
     membership = models.ForeignKey(
-        Membership, on_delete=models.PROTECT, null=True, blank=True, related_name="retired_keys"
+        Membership, on_delete=models.SET_NULL, null=True, blank=True, related_name="retired_keys"
     )
     minted_at = models.DateTimeField()
     due_at = models.DateTimeField()

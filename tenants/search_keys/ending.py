@@ -58,6 +58,14 @@ def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
     end_on_commit(_take(rows, CredentialState.SUSPENDED, reason, actor))
 
 
+def suspend_strays() -> None:
+    """Take the keys of members who were deactivated by another way than the services."""
+    unusable = Q(membership__is_active=False) | Q(membership__tenant__is_active=False)
+    unusable |= Q(membership__user__is_active=False)
+    with transaction.atomic():
+        suspend(unusable, reason="not active", actor=SYSTEM)
+
+
 def resume(memberships: Q | None = None) -> list[UUID]:
     """Let those of these members (or of all) who may act again have a key; return whose is to be made."""
     usable = Q(membership__is_active=True, membership__tenant__is_active=True, membership__user__is_active=True)
@@ -92,9 +100,8 @@ def end_on_commit(key_ids: Sequence[str]) -> None:
 
 
 def revoke_waiting(now: datetime | None = None) -> Ended:
-    """End at the cluster every retired key whose time has come, and take the keys of members who may not act."""
+    """End at the cluster every retired key whose time has come."""
     now = now or timezone.now()
-    _suspend_strays()
     due = RetiredKey.objects.filter(due_at__lte=now).order_by("due_at")
     done = _end_all(list(due.values_list("key_id", flat=True)))
     return Ended(done, due.count())
@@ -147,14 +154,6 @@ def orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = No
 
 def _end_all(key_ids: Sequence[str]) -> int:
     return sum(end_now(key_ids[start : start + PER_REQUEST]) for start in range(0, len(key_ids), PER_REQUEST))
-
-
-def _suspend_strays() -> None:
-    """Whoever was deactivated by another way than the services has no key either."""
-    unusable = Q(membership__is_active=False) | Q(membership__tenant__is_active=False)
-    unusable |= Q(membership__user__is_active=False)
-    with transaction.atomic():
-        suspend(unusable, reason="not active", actor=SYSTEM)
 
 
 def _over(key_ids: Sequence[str]) -> set[str]:

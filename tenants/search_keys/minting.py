@@ -22,7 +22,7 @@ from tenants.models import CredentialState, KeyTrouble, Membership, SearchCreden
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import GRACE, Claim, claim, give_up, retire, store
 from tenants.search_keys.encryption import box, seal
-from tenants.search_keys.ending import resume
+from tenants.search_keys.ending import resume, suspend_strays
 from tenants.search_keys.naming import member_key_name, temporary_key_name
 from tenants.search_keys.reading import SearchKey
 from tenants.selectors import active_memberships
@@ -73,8 +73,12 @@ def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
 
 
 def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
-    """Replace the keys that have reached two thirds of their life, the oldest first."""
+    """Replace the keys that have reached two thirds of their life, the oldest first.
+
+    It also looks for members who were deactivated by another way than the services, and takes their keys.
+    """
     now = now or timezone.now()
+    suspend_strays()
     due = _due(Q(state=CredentialState.ACTIVE, rotate_at__lte=now), now).order_by("rotate_at")[:limit]
     return _counted(_rotate(membership_id, grace=GRACE, actor=SYSTEM, due=now) for membership_id in due)
 

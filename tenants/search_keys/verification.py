@@ -23,7 +23,7 @@ from tenants.search_keys.cluster import FoundKey
 from tenants.search_keys.descriptor import member_descriptors
 from tenants.search_keys.drift import Drift, drift_of
 from tenants.search_keys.encryption import Undecipherable, unseal
-from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting
+from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting, suspend_strays
 from tenants.search_keys.minting import Outcome, provision, rotate
 
 # A retired key that is valid for longer than its time and a sweep needs explaining.
@@ -70,6 +70,7 @@ def repair(findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> int:
     Members without a usable key get one only if the new one can be made; nothing here raises for a cluster that is
     down, and whoever still differs is found by verifying again.
     """
+    suspend_strays()
     revoke_waiting()
     mended, ending = 0, []
     for finding in findings:

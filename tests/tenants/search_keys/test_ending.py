@@ -140,7 +140,7 @@ def test_whoever_was_switched_off_by_another_way_loses_the_key_too(membership: M
     Membership.objects.filter(id=membership.id).update(is_active=False)
     with pytest.raises(NoSearchKey, match="not active"):
         key_of(own_principal(membership))
-    revoke_waiting()
+    rotate_due()
     revoke_waiting()
     assert status_of(old) == 401
     Membership.objects.filter(id=membership.id).update(is_active=True)
