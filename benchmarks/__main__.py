@@ -1,42 +1,85 @@
-"""`make bench`: recall and writes of one owner, beside the bare floor of the same run.
+"""`make bench`: recall, writes, indexing and keys, each beside the bare floor of the same run.
 
-Everything happens in a throwaway folder. The floor is what the machine cannot do without: for a recall one FTS5 query
-and one matrix product, for a write one insert and one durable commit.
+Everything happens in a throwaway folder. The first part is one owner on the embedded search plane; there the floor is
+what the machine cannot do without: for a recall one FTS5 query and one matrix product, for a write one insert and one
+durable commit. The second part is many members on a real Elasticsearch, where the floor is the bare request: it runs if
+ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
+
+PARTS = ("embedded", "elasticsearch")
+# With --large: 500,000 memories of 1,000 members, on a node with more memory.
+LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
 
 def arguments() -> argparse.Namespace:
     """What to measure."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", choices=PARTS, help="only this part")
     parser.add_argument("--memories", type=int, default=10_000, help="memories of the owner (default: %(default)s)")
     parser.add_argument("--queries", type=int, default=300, help="recalls to time (default: %(default)s)")
     parser.add_argument("--writes", type=int, default=200, help="writes of each kind to time (default: %(default)s)")
+    parser.add_argument("--members", type=int, default=20, help="members on Elasticsearch (default: %(default)s)")
+    parser.add_argument("--each", type=int, default=500, help="memories of each member (default: %(default)s)")
+    parser.add_argument("--large", action="store_true", help=f"{LARGE_MEMBERS:,} members (takes half an hour)")
+    parser.add_argument("--heap", default="", help="memory of the node that is started")
     parser.add_argument("--seed", type=int, default=1, help="of the made-up texts (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser.parse_args()
+    parser.add_argument("--json", action="store_true", help="print JSON, an object for each part")
+    options = parser.parse_args()
+    if options.large:
+        options.members = max(options.members, LARGE_MEMBERS)
+        options.heap = options.heap or LARGE_HEAP
+    return options
 
 
-def main() -> None:
-    """Set up a throwaway site, then measure it."""
+def main() -> int:
+    """Measure each part in a process of its own; the exit status."""
     options = arguments()
+    if options.part is None:
+        command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
+        return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        os.environ.update(
-            DJANGO_SETTINGS_MODULE="memoryhub.settings",
-            MEMORYHUB_ENV="development",
-            MEMORYHUB_DATA_DIR=folder,
-            MEMORYHUB_INDEX_DIR="",
-            DATABASE_URL="",
-        )
-        from benchmarks.run import run  # noqa: PLC0415 - Django reads its settings on the way in
+        (embedded if options.part == "embedded" else elasticsearch)(options, folder)
+    return 0
 
-        run(options, folder)
+
+def embedded(options: argparse.Namespace, folder: str) -> None:
+    """One owner, on SQLite and the embedded search plane."""
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="memoryhub.settings",
+        MEMORYHUB_ENV="development",
+        MEMORYHUB_DATA_DIR=folder,
+        MEMORYHUB_INDEX_DIR="",
+        MEMORYHUB_SEARCH="embedded",
+        DATABASE_URL="",
+    )
+    from benchmarks.run import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+    run(options, folder)
+
+
+def elasticsearch(options: argparse.Namespace, folder: str) -> None:
+    """Many members, on PostgreSQL and Elasticsearch; says why if there is none."""
+    from benchmarks.servers import HEAP, Unavailable, servers  # noqa: PLC0415 - the first part needs none of it
+
+    try:
+        with servers(folder, options.heap or HEAP) as parts:
+            os.environ.update(parts.environ)
+            from benchmarks.cluster import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+            run(options, parts)
+    except Unavailable as error:
+        sys.stderr.write(f"Skipped what needs Elasticsearch. {error}\n")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import django
@@ -15,11 +14,11 @@ django.setup()
 from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
-from rich.table import Table  # noqa: E402
 
-from benchmarks.clock import Times, resident_megabytes, timed, times_of  # noqa: E402
+from benchmarks.clock import resident_megabytes, timed, times_of  # noqa: E402
 from benchmarks.floor import ReadFloor, WriteFloor  # noqa: E402
 from benchmarks.owner import fill, index, make_owner  # noqa: E402
+from benchmarks.rows import Row, as_json, table_of  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.recall import recording  # noqa: E402
 from memories.recall.pipeline import recall  # noqa: E402
@@ -30,20 +29,6 @@ from tenants.principal import Principal  # noqa: E402
 
 WARM_UP = 10
 TAIL = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One operation, and the floor that it stands on."""
-
-    operation: str
-    times: Times
-    floor: Times
-
-    @property
-    def ratio(self) -> float:
-        """How many times the floor, at the median."""
-        return self.times.p50 / self.floor.p50
 
 
 def run(options: Namespace, folder: str) -> None:
@@ -116,15 +101,8 @@ def report(rows: list[Row], options: Namespace) -> None:
     now, peak = resident_megabytes()
     console = Console()
     if options.json:
-        measured = {row.operation: {**asdict(row), "ratio": row.ratio} for row in rows}
-        console.print_json(json.dumps({"memories": options.memories, "rows": measured, "rss_mb": now, "peak_mb": peak}))
+        measured = {"memories": options.memories, "rows": as_json(rows), "rss_mb": now, "peak_mb": peak}
+        console.print_json(json.dumps(measured))
         return
-    table = Table(title=f"{options.memories:,} memories of one owner; milliseconds")
-    table.add_column("operation")
-    for heading in ("p50", "p95", "floor p50", "floor p95", "times the floor"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        figures = (row.times.p50, row.times.p95, row.floor.p50, row.floor.p95)
-        table.add_row(row.operation, *(f"{figure:.1f}" for figure in figures), f"{row.ratio:.1f}")
-    console.print(table)
+    console.print(table_of(f"{options.memories:,} memories of one owner, embedded; milliseconds", rows))
     console.print(f"Resident memory: {now:.0f} MB, at most {peak:.0f} MB.")

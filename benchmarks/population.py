@@ -1,0 +1,128 @@
+"""Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
+
+Texts are those of `benchmarks.texts`. Vectors are made up, for encoding half a million texts takes hours, too: they lie
+around those of a sample that was really encoded, so that questions are near some and far from most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import numpy as np
+from django.utils import timezone
+from rich.progress import Progress
+
+from benchmarks.owner import SHARE_OF_FACTS, SHARE_OF_PLAYBOOKS, TURNS_PER_SESSION
+from benchmarks.texts import Writer
+from memories.embedding import Floats, encoder, encoder_name, pack_pieces, quantize, token_vectors
+from memories.hygiene.text import content_hash
+from memories.models import CatalogEntry, Episode, Fact, Playbook, Session
+from memories.models.base import MemoryRow
+from memories.types import Owner, Scope
+from tenants.models import Membership, Tenant, User
+from tenants.principal import Principal
+from tenants.principals import system_principal
+
+MEMBERS_PER_TENANT = 10
+SHARED_PER_TENANT = 20
+SAMPLE = 512
+# How far a made-up vector lies from its centre: their cosine is about .9, as between two wordings of one thing.
+SPREAD = 0.5
+ROWS_AT_ONCE = 1_000
+
+
+def make_members(count: int) -> list[Principal]:
+    """Members of several tenants, without a key yet: `keys` are minted when they are waiting for one."""
+    tenants = Tenant.objects.bulk_create(
+        Tenant(name=f"Bench {number}", slug=f"bench-{number}") for number in range(-(-count // MEMBERS_PER_TENANT))
+    )
+    users = User.objects.bulk_create(User(username=f"bench-{number}") for number in range(count))
+    members = Membership.objects.bulk_create(
+        Membership(tenant=tenants[number // MEMBERS_PER_TENANT], user=user) for number, user in enumerate(users)
+    )
+    return [system_principal(member) for member in members]
+
+
+class Population:
+    """Makes the rows of members, and of what their tenants share."""
+
+    def __init__(self, seed: int) -> None:
+        self._writer = Writer(seed)
+        self._random = np.random.default_rng(seed)
+        sample = Writer(seed + 1)
+        self._centres: Floats = np.asarray(
+            [next(iter(encoder().encode([sample.episode()]))) for _ in range(SAMPLE)], np.float32
+        )
+
+    def fill(self, members: list[Principal], each: int, progress: Progress) -> int:
+        """Give each member `each` memories and each tenant a catalog; return how many rows there are now."""
+        task = progress.add_task("writing rows", total=len(members) * each)
+        count = 0
+        for tenant_id in sorted({member.tenant_id for member in members}):
+            rows = [self._entry(Owner(tenant_id, None)) for _ in range(SHARED_PER_TENANT)]
+            count += self._store(rows)
+        for member in members:
+            count += self._store_member(member, each)
+            progress.advance(task, each)
+        return count
+
+    def _store_member(self, member: Principal, each: int) -> int:
+        owner = Owner(member.tenant_id, member.user_id)
+        facts, playbooks = round(each * SHARE_OF_FACTS), round(each * SHARE_OF_PLAYBOOKS)
+        count = self._store([self._fact(owner) for _ in range(facts)])
+        count += self._store([self._playbook(owner) for _ in range(playbooks)])
+        return count + self._store(list(self._episodes(member, each - facts - playbooks)))
+
+    def _store(self, rows: Sequence[MemoryRow]) -> int:
+        """Store rows of one model, with vectors and word pieces as the outbox would give them."""
+        if not rows:
+            return 0
+        centres = self._centres[self._random.integers(0, SAMPLE, len(rows))]
+        noise = self._random.standard_normal(centres.shape, np.float32) * (SPREAD / centres.shape[1] ** 0.5)
+        vectors = centres + noise
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        for row, vector in zip(rows, vectors, strict=True):
+            row.embedding = quantize(vector)
+            row.embedding_model = encoder_name()
+            row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
+        type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        return len(rows)
+
+    def _episodes(self, member: Principal, count: int) -> Iterator[Episode]:
+        now = timezone.now()
+        for number in range(0, count, TURNS_PER_SESSION):
+            begin = now - timedelta(hours=count - number)
+            session = Session(tenant_id=member.tenant_id, user_id=member.user_id, created_at=begin)
+            session.save(force_insert=True)
+            for turn in range(min(TURNS_PER_SESSION, count - number)):
+                text = self._writer.episode()
+                yield Episode(
+                    **_owned(Owner(member.tenant_id, member.user_id), text),
+                    session=session,
+                    sequence=turn + 1,
+                    happened_at=begin + timedelta(minutes=turn),
+                )
+
+    def _fact(self, owner: Owner) -> Fact:
+        return Fact(**_owned(owner, self._writer.fact()))
+
+    def _playbook(self, owner: Owner) -> Playbook:
+        how_to = self._writer.how_to()
+        words = {"title": how_to.title, "trigger": how_to.trigger, "steps": list(how_to.steps)}
+        return Playbook(**_owned(owner, ""), **words, content_hash=content_hash(how_to.title, how_to.trigger))
+
+    def _entry(self, owner: Owner) -> CatalogEntry:
+        text = self._writer.fact()
+        return CatalogEntry(**_owned(owner, text), title=text[:60])
+
+
+def _owned(owner: Owner, text: str) -> dict[str, object]:
+    scope = Scope.TENANT if owner.user_id is None else Scope.USER
+    described: dict[str, object] = {
+        "tenant_id": owner.tenant_id,
+        "user_id": owner.user_id,
+        "scope": scope,
+        "text": text,
+    }
+    return described | ({"content_hash": content_hash(text)} if text else {})
