@@ -15,11 +15,11 @@ from django.db import transaction
 from memories.errors import MemoriesError
 from memories.isolation import cluster
 from memories.isolation.building import COOKIE_PREFIX, MADE
-from memories.models import MEMORY_MODELS, OutboxEntry
+from memories.models import MEMORY_MODELS, Operation, OutboxEntry
 from memories.recall import recording
 from memories.search import search_plane
 from memories.search.base import Tombstone
-from memories.types import Owner
+from memories.types import Kind, Owner
 from tenants.audit import PLATFORM_CHAIN
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
 from tenants.services import deactivate_tenant
@@ -70,8 +70,12 @@ def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> N
     owners += [Owner(tenant.pk, None) for tenant in tenants]
     plane = search_plane()
     with transaction.atomic():
-        OutboxEntry.objects.filter(tenant_id__in=[tenant.pk for tenant in tenants]).delete()
         gone: dict[Owner, list[Tombstone]] = {owner: [] for owner in owners}
+        waiting = OutboxEntry.objects.filter(tenant_id__in=[tenant.pk for tenant in tenants])
+        for entry in waiting.filter(operation=Operation.DELETE):
+            # Its row is gone, so that only the outbox knew that the plane may hold it.
+            gone[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
+        waiting.delete()
         for kind, model in MEMORY_MODELS.items():
             rows = model.objects.filter(tenant__in=tenants)
             for id_, version, tenant_id, user_id in rows.values_list("pk", "version", "tenant_id", "user_id"):

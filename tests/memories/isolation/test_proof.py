@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from django.contrib.sessions.models import Session as BrowserSession
+from django.db import connection
 
 from memories.isolation import building, erasing
 from memories.isolation.lock import AlreadyRunning, alone
@@ -114,10 +117,10 @@ def test_tenants_of_others_are_not_touched() -> None:
 
 
 def test_there_is_one_proof_at_a_time() -> None:
-    with alone(), pytest.raises(AlreadyRunning):
-        second_process_would_get_the_lock()
+    with alone(), ThreadPoolExecutor(1) as others, pytest.raises(AlreadyRunning):
+        others.submit(another_proof).result()
 
 
-def second_process_would_get_the_lock() -> None:
-    with alone():
+def another_proof() -> None:
+    with closing(connection), alone():
         pass

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from memories.isolation import building, erasing
 from memories.isolation.proof import prove
 from memories.isolation.report import Report, Verdict
+from memories.isolation.residents import Part
+from memories.search import search_plane
+from memories.search.outbox import drain
+from memories.services.forget import forget
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
 from tenants.models import RetiredKey, SearchCredential
 from tenants.search_keys.cluster import every_valid_key
@@ -26,9 +33,25 @@ def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
     assert guards(report) == {"search": True, "database": True}
     assert everything_is_gone()
     assert not SearchCredential.objects.exists() and not RetiredKey.objects.filter(membership__isnull=False).exists()
+    assert documents_left() == 0
+
+
+def test_a_later_run_removes_what_a_killed_one_left() -> None:
+    world = building.build(random.Random(1))
+    drain()
+    search_plane().settle()
+    somebody = world.of(Part.RESIDENT)[0]
+    forget(somebody.principal, kind=somebody.planted[0].kind, memory_id=somebody.planted[0].id)
+    assert documents_left() > 100
+    assert erasing.erase_leftovers() == 2
+    assert everything_is_gone() and documents_left() == 0
+
+
+def documents_left() -> int:
+    """Documents that somebody could find."""
     checker = service_client(Identity.CHECKER)
-    left = checker.search(index=list(reading_aliases()), query={"exists": {"field": "visibility"}}, size=10)
-    assert left["hits"]["total"]["value"] == 0
+    found = checker.search(index=list(reading_aliases()), query={"exists": {"field": "visibility"}}, size=0)
+    return int(found["hits"]["total"]["value"])
 
 
 def test_no_key_of_the_proof_is_left_at_the_cluster(elasticsearch: Cluster) -> None:
