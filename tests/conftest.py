@@ -123,12 +123,10 @@ def cluster_address() -> Address:
 def cluster(cluster_address: Address) -> Iterator[Cluster]:
     """Identities, templates and indices of this worker's own; not yet what memoryhub is told to search."""
     made = Cluster.at(cluster_address)
-    with override_settings(**made.settings):
-        clusters.set_up(made)
+    clusters.set_up(made)
     yield made
     if clusters.given_address() is not None:
-        with override_settings(**made.settings):
-            clusters.tear_down(made)
+        clusters.tear_down(made)
 
 
 @pytest.fixture
@@ -142,8 +140,7 @@ def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.Monk
     monkeypatch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
     yield cluster
     with override_settings(**cluster.settings):
-        if clusters.written() != before:
-            clusters.renew_indices()
+        clusters.leave_empty(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

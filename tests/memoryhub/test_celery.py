@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from memoryhub import broker as broker_probe
 from memoryhub import health
-from memoryhub.celery import DRAIN_OUTBOX, CLUSTER_SCHEDULE, KEYS, SCHEDULE, BrokerAway, app, send
+from memoryhub.celery import CLUSTER_SCHEDULE, DRAIN_OUTBOX, KEYS, SCHEDULE, BrokerAway, app, send
 from tests.celery_broker import Broker
 from tests.celery_process import ROOT
 
@@ -89,6 +89,7 @@ def test_readyz_names_the_broker_where_there_is_one(
     client: Client, broker: Broker, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "_probes", {})
+    monkeypatch.setattr(health, "_gates", [])
     apps.get_app_config("memoryhub").ready()
     assert "broker" not in client.get("/readyz").json()
     settings.MEMORYHUB_DRAIN = "celery"
