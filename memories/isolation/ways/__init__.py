@@ -2,6 +2,7 @@
 
 from memories.isolation.attempt import WAYS, Way
 from memories.isolation.ways import (
+    administration,
     agent,
     api,
     cluster_counting,
@@ -16,6 +17,7 @@ from memories.isolation.ways import (
 )
 
 __all__ = [
+    "administration",
     "agent",
     "api",
     "cluster_counting",
