@@ -14,6 +14,7 @@ from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from tenants import search_keys
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
@@ -86,24 +87,24 @@ class SearchKeyAdmin(TenantScopedAdmin[Membership]):
         credential = credential_of(membership)
         return credential.key_id if credential else ""
 
-    @admin.display(description="Key made")
-    def search_key_made(self, membership: Membership) -> datetime | None:
+    @admin.display(description="Key made", empty_value="-")
+    def search_key_made(self, membership: Membership) -> str | None:
         """When the cluster made it."""
         credential = credential_of(membership)
-        return credential.minted_at if credential else None
+        return _told(credential.minted_at) if credential else None
 
-    @admin.display(description="Key expires")
-    def search_key_expires(self, membership: Membership) -> datetime | None:
+    @admin.display(description="Key expires", empty_value="-")
+    def search_key_expires(self, membership: Membership) -> str | None:
         """When the cluster stops taking it; it is replaced long before."""
         credential = credential_of(membership)
-        return credential.expires_at if credential else None
+        return _told(credential.expires_at) if credential else None
 
     @admin.display(description="Last trouble with the key")
     def search_key_trouble(self, membership: Membership) -> str:
         """Why the last attempt to make or replace it failed."""
         credential = credential_of(membership)
         if credential is None or not credential.trouble:
-            return ""
+            return "None"
         again = timezone.localtime(credential.retry_at)
         return f"{KeyTrouble(credential.trouble).sentence} Tried again at {again:%H:%M} ({credential.attempts} so far)."
 
@@ -145,3 +146,8 @@ def has_keys() -> bool:
 def credential_of(membership: Membership) -> SearchCredential | None:
     """The member's credential, if there is one."""
     return getattr(membership, "search_credential", None)
+
+
+def _told(moment: datetime | None) -> str | None:
+    """A time as the rest of the admin writes it."""
+    return None if moment is None else date_format(timezone.localtime(moment), "DATETIME_FORMAT")
