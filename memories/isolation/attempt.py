@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
-from django.db import Error as DatabaseError
+from django.db import IntegrityError
 
-from memories.errors import MemoriesError
+from memories.errors import MemoriesError, SearchUnavailable
 from memories.isolation.marks import Told, as_text
 from memories.isolation.residents import Part, Planted, Resident, World
 from memories.types import Kind
@@ -147,7 +147,9 @@ def _outcome(call: Callable[[UUID], object], id_: UUID) -> _Outcome:
         answer = call(id_)
         if isinstance(answer, Iterable):
             answer = list(answer)
-    except (MemoriesError, TenantsError, DatabaseError) as error:
+    except SearchUnavailable:
+        raise  # that is no answer to what was asked, so the attempt shows nothing
+    except (MemoriesError, TenantsError, IntegrityError) as error:
         return _Outcome(refused=True, text=f"{type(error).__name__}: {error}".replace(str(id_), "ID"))
     # An empty answer is a refusal, too: a list in which nothing is.
     return _Outcome(refused=answer in ([], None), text=as_text(answer))

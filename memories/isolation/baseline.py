@@ -11,6 +11,7 @@ from uuid import UUID
 
 from memories.constants import CANDIDATES_PER_LEG
 from memories.embedding import Floats, encoder
+from memories.errors import SearchUnavailable
 from memories.isolation.building import snapshot_of
 from memories.isolation.residents import Part, Resident, World
 from memories.isolation.texts import QUESTIONS
@@ -46,8 +47,10 @@ class Baseline:
         return self.firsts.setdefault(question, answer)
 
     def asked(self, watcher: Resident, question: str) -> Answer:
-        """What a watcher is given for a question, in its order, with the scores."""
+        """What a watcher is given for a question, in its order, with the scores. Raises SearchUnavailable."""
         answer = recall(watcher.principal, question, limit=100, record=False, now=self.now)
+        if answer.degraded:
+            raise SearchUnavailable("An answer without the search plane cannot be compared with one that had it.")
         return tuple((item.id, (item.score,)) for item in answer.items)
 
     def looked_up(self, watcher: Resident, question: str) -> Answer:

@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         attempts, concurrency = options["attempts"], options["concurrency"]
         if attempts < 1 or concurrency < 1:
-            raise CommandError("--attempts and --concurrency take numbers from 1.")
+            raise CommandError("--attempts and --concurrency take numbers from 1.", returncode=Verdict.UNPROVEN.value)
         try:
             with _watched() as progress:
                 report = prove(attempts=attempts, concurrency=concurrency, seed=options["seed"], progress=progress)
