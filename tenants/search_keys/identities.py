@@ -6,6 +6,7 @@ nobody else's user is ever changed; no message repeats a password, a key or what
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
+from elasticsearch import ApiError, BadRequestError, Elasticsearch
 
 from memoryhub.elasticsearch import Identity, NoCredential, service_client
 from tenants.errors import SearchKeysUnavailable, TenantsError
@@ -25,10 +26,11 @@ from tenants.search_keys.naming import installation
 from tenants.search_keys.roles import SERVICES, Rights, rights_of, role_name
 
 CHECK_SECONDS = 2.0
+START_SECONDS = 30.0
 SHORTEST_PASSWORD = 8
 PROOF_LIFETIME = timedelta(minutes=1)
 _LICENCES_WITH_QUERIES = frozenset({"trial", "platinum", "enterprise"})
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 400, 401, 403, 404
+_UNAUTHORIZED, _FORBIDDEN, _MISSING, _UNAVAILABLE = 401, 403, 404, 503
 NO_ANSWER = "The search cluster does not answer."
 NO_SECURITY = "Security is off at the search cluster; set xpack.security.enabled."
 Answer = TypeVar("Answer")
@@ -63,7 +65,7 @@ def setup() -> list[str]:
     Needs ELASTICSEARCH_SETUP and the credentials of the four. Raises ClusterUnready before anything was changed.
     """
     setting_up = service_client_or_unready(Identity.SETUP)
-    me = _ask(setting_up.security.authenticate, "ELASTICSEARCH_SETUP")["username"]
+    me = _once_started(setting_up.security.authenticate, "ELASTICSEARCH_SETUP")["username"]
     require_licence(setting_up)
     credentials = {identity: _credential(identity) for identity in SERVICES}
     users = {identity: user for identity, (user, password) in credentials.items() if password}
@@ -74,7 +76,9 @@ def setup() -> list[str]:
     done = []
     for identity in SERVICES:
         name = role_name(identity)
-        _ask(partial(setting_up.security.put_role, name=name, **rights_of(identity).role), "ELASTICSEARCH_SETUP")
+        _once_started(
+            partial(setting_up.security.put_role, name=name, **rights_of(identity).role), "ELASTICSEARCH_SETUP"
+        )
         done.append(f"role {name}")
     for identity, user in users.items():
         _put_user(setting_up, identity, user, credentials[identity][1])
@@ -106,7 +110,7 @@ def describe(identity: Identity, *, seconds: float = CHECK_SECONDS) -> IdentityR
 
 def require_licence(client: Elasticsearch) -> None:
     """Raise ClusterUnready unless the licence has document-level security; `client` may monitor the cluster."""
-    licence = _ask(client.license.get, "This identity")["license"]
+    licence = _once_started(client.license.get, "This identity")["license"]
     if licence["status"] != "active" or licence["type"] not in _LICENCES_WITH_QUERIES:
         raise ClusterUnready(
             f"The licence of the search cluster ({licence['type']}, {licence['status']}) has no document-level"
@@ -147,13 +151,8 @@ def _credential(identity: Identity) -> tuple[str, str]:
 
 def _require_ours(setting_up: Elasticsearch, identity: Identity, user: str) -> None:
     """Raise ClusterUnready if this user exists and is not the one that setup made."""
-    try:
-        found = setting_up.security.get_user(username=user)
-    except ApiError as error:
-        if error.meta.status == _MISSING:
-            return
-        raise _unready(error, "ELASTICSEARCH_SETUP") from None
-    if found[user]["roles"] != [role_name(identity)]:
+    everybody = _once_started(setting_up.security.get_user, "ELASTICSEARCH_SETUP")
+    if user in everybody and everybody[user]["roles"] != [role_name(identity)]:
         raise ClusterUnready(
             f"The user in ELASTICSEARCH_{identity.name} exists and is not the {identity.value} of {installation()!r};"
             " give another name."
@@ -161,14 +160,15 @@ def _require_ours(setting_up: Elasticsearch, identity: Identity, user: str) -> N
 
 
 def _put_user(setting_up: Elasticsearch, identity: Identity, user: str, password: str) -> None:
+    put = partial(setting_up.security.put_user, username=user, password=password, roles=[role_name(identity)])
     try:
-        setting_up.security.put_user(username=user, password=password, roles=[role_name(identity)])
-    except ApiError as error:
-        if error.meta.status == _BAD_REQUEST:
+        _once_started(put, "ELASTICSEARCH_SETUP")
+    except ClusterUnready as error:
+        if isinstance(error.__context__, BadRequestError):
             raise ClusterUnready(
                 f"The search cluster does not take the user name or the password in ELASTICSEARCH_{identity.name}."
             ) from None
-        raise _unready(error, "ELASTICSEARCH_SETUP") from None
+        raise
 
 
 def _privileges(client: Elasticsearch, me: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -215,6 +215,20 @@ def _ask(request: Callable[[], Answer], whose: str) -> Answer:
         raise ClusterUnreachable(NO_ANSWER) from None
     except ApiError as error:
         raise _unready(error, whose) from None
+
+
+def _once_started(request: Callable[[], Answer], whose: str) -> Answer:
+    """The same, asked again for a while if the cluster has just started: its licence and its users come last."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return _ask(request, whose)
+        except ClusterUnready as error:
+            cause = error.__context__
+            starting = isinstance(cause, ApiError) and cause.meta.status in {_MISSING, _UNAVAILABLE}
+            if not starting or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 def _unready(error: ApiError, whose: str) -> ClusterUnready:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from tenants.audit import owner_chain, verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership, SearchCredential
@@ -32,6 +33,14 @@ def test_there_is_one_a_minute_for_each_member(principal: Principal, other_membe
     SearchCredential.objects.update(refused_at=timezone.now() - timedelta(seconds=61))
     record_refusal(principal, reason="revoked")
     assert len(refusals()) == 3
+
+
+def test_another_refusal_in_the_same_minute_takes_no_lock(
+    principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    record_refusal(principal, reason="revoked")
+    with django_assert_num_queries(1):
+        record_refusal(principal, reason="revoked")
 
 
 def test_whoever_is_not_active_or_has_no_key_leaves_a_trace_too(principal: Principal) -> None:
