@@ -123,12 +123,12 @@ class Calls:
 
     def _tried(self, call: Callable[[], Answer]) -> Answer:
         try:
-            return translated(call)
+            return answered(call)
         except SearchUnavailable as error:
             # A call that took its whole time would take it twice.
             if isinstance(error, TimedOut) or not self._budget.spend():
                 raise
-            return translated(call)
+            return answered(call)
 
 
 class TimedOut(SearchUnavailable):
@@ -136,16 +136,44 @@ class TimedOut(SearchUnavailable):
 
 
 def translated(call: Callable[[], Answer]) -> Answer:
+    """The answer of `call`, by an identity of the application's, once. Raises SearchUnavailable.
+
+    A cluster that has just started refuses these, for it cannot read yet who they are; to the work it makes no
+    difference whether that or a wrong password keeps it waiting.
+    """
+    try:
+        return answered(call)
+    except SearchForbidden as error:
+        raise SearchUnavailable(str(error)) from None
+
+
+def answered(call: Callable[[], Answer]) -> Answer:
     """The answer of `call`, once. Raises SearchUnavailable, SearchForbidden; other errors are faults of ours."""
     try:
         return call()
     except ApiError as error:
-        raise of_status(error.meta.status) from None
+        raise _of(error) from None
     except TransportError as error:
         kind = TimedOut if "Timeout" in type(error).__name__ else SearchUnavailable
         raise kind(NO_ANSWER) from None
     except NoCredential as error:
         raise SearchUnavailable(str(error)) from None
+
+
+def _of(error: ApiError) -> SearchUnavailable | SearchForbidden:
+    return SearchUnavailable(NO_ANSWER) if _could_not_look(error) else of_status(error.meta.status)
+
+
+def _could_not_look(error: ApiError) -> bool:
+    """Whether the cluster did not know the key because it could not read its keys, as in the seconds after a start.
+
+    Of a key that is unknown, ended or expired it says so.
+    """
+    if error.meta.status != UNAUTHORIZED or not isinstance(error.body, dict):
+        return False
+    cause = error.body.get("error")
+    said = cause.get("additional_unsuccessful_credentials", "") if isinstance(cause, dict) else ""
+    return str(said).endswith("encountered a failure")
 
 
 def of_status(status: int) -> SearchUnavailable | SearchForbidden:

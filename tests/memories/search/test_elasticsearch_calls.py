@@ -10,7 +10,7 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch.calls import Calls, Circuit, RetryBudget, of_status, translated
+from memories.search.elasticsearch.calls import Calls, Circuit, RetryBudget, answered, of_status, translated
 
 SECRET = "what a query may quote"
 
@@ -24,11 +24,11 @@ class Clock:
         return self.now
 
 
-def status(code: int) -> ApiError:
-    """The cluster's answer with this status, which quotes the request."""
+def status(code: int, credential: str = "") -> ApiError:
+    """The cluster's answer with this status, which quotes the request; `credential` is what it says of a key."""
     node = NodeConfig("http", "127.0.0.1", 9200)
     meta = ApiResponseMeta(code, "1.1", HttpHeaders(), 0.1, node)
-    return ApiError(SECRET, meta, {"error": {"reason": SECRET}})
+    return ApiError(SECRET, meta, {"error": {"reason": SECRET, "additional_unsuccessful_credentials": credential}})
 
 
 def raising(*errors: Exception, then: str = "answer") -> Callable[[], str]:
@@ -47,6 +47,10 @@ def raising(*errors: Exception, then: str = "answer") -> Callable[[], str]:
     ("error", "expected"),
     [
         (status(401), SearchForbidden),
+        (status(401, "API key: api key [id] has been invalidated"), SearchForbidden),
+        (status(401, "API key: unable to find apikey with id id"), SearchForbidden),
+        (status(401, "API key: api key is expired"), SearchForbidden),
+        (status(401, "API key: apikey authentication for id id encountered a failure"), SearchUnavailable),
         (status(403), SearchForbidden),
         (status(404), SearchUnavailable),
         (status(429), SearchUnavailable),
@@ -58,8 +62,14 @@ def raising(*errors: Exception, then: str = "answer") -> Callable[[], str]:
 )
 def test_an_error_says_what_to_do_and_quotes_nothing(error: Exception, expected: type[Exception]) -> None:
     with pytest.raises(expected) as caught:
-        translated(raising(error))
+        answered(raising(error))
     assert SECRET not in f"{caught.value}{caught.value.__cause__}"
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_an_identity_of_the_application_that_is_refused_has_to_wait(code: int) -> None:
+    with pytest.raises(SearchUnavailable):
+        translated(raising(status(code)))
 
 
 def test_a_missing_index_names_the_command_that_makes_it() -> None:
