@@ -135,6 +135,7 @@ class Node:
             host = (self.folder / "logs/http.ports").read_text().split()[0]
             address = Address(f"http://{host}", f"{USER}:{(self.folder / 'password').read_text()}")
             address.get("/_cluster/health?wait_for_status=yellow")
+            address.get("/_license")  # a new cluster gives itself one a moment after it answers
         except (OSError, IndexError):
             return None
         return address
