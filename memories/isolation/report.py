@@ -95,7 +95,7 @@ class Report:
             yield f"Guard {guard.name}: {state}, {guard.attempts:,} attempts."
             yield from _summed(guard.findings, "  ")
         for way, told in self.limits.items():
-            yield f"Known limit: {way}: told {told:,} times."
+            yield f"Known {way}: {told:,} times."
         for failure, count in self.failures.items():
             yield f"NOT PROVEN ({count:,}): {failure}."
         yield _CONCLUSIONS[self.verdict] if not self.interrupted else f"Interrupted. {_CONCLUSIONS[self.verdict]}"

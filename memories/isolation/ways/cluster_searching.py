@@ -253,9 +253,9 @@ def _steady(watcher: Resident, number: int) -> dict[str, Any]:
     """A search whose scores are the watcher's own affair."""
     words = {"match": {"text": "locker alarm doctor key office word guard"}}
     knn = {"knn": {**unrescored()["knn"], "rescore_vector": {"oversample": 2.0}}}
-    mine = {"bool": {"filter": [{"term": {"user": str(watcher.principal.user_id)}}], "must": [words]}}
     prefix = {"prefix": {"text": {"value": "lo", "rewrite": "scoring_boolean"}}}
-    return (mine, knn, {"bool": {"should": [words, knn]}}, prefix)[number]
+    asked = (words, knn, {"bool": {"should": [words, knn]}}, prefix)[number]
+    return {"bool": {"filter": [{"term": {"user": str(watcher.principal.user_id)}}], "must": [asked]}}
 
 
 def unrescored() -> dict[str, Any]:

@@ -12,7 +12,15 @@ from memories.isolation.residents import Part, Resident
 from memories.models import Message
 
 _FOUND = 302
-_PAGES = ("/", "/chat/all/", "/remember/facts/", "/remember/events/", "/remember/shared/")
+_PAGES = (
+    "/",
+    "/chat/all/",
+    "/remember/facts/",
+    "/remember/events/",
+    "/remember/shared/",
+    "/api/v1/memories/?kind=semantic&shared=true&limit=100",
+    "/api/v1/sessions/",
+)
 
 
 @way("pages: switching between one's tenants at once", weight=4)
