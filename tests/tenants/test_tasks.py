@@ -66,7 +66,7 @@ def test_who_was_deactivated_by_any_way_loses_the_key_at_the_cluster(
     seen(credential(keyless).key_id)
     Membership.objects.update(is_active=False)
     with django_capture_on_commit_callbacks(execute=True):
-        tasks.revoke_waiting()
+        tasks.rotate_due()
     assert status_of(encoded) == 401
 
 
