@@ -20,6 +20,15 @@ MEMBER_EDGES = ("memories/chat", "memories/api", "memories/agent")
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
+# Who may talk to the search cluster: the plane for memories, the keys for keys; the proof attacks, the command sets up.
+SEARCH_CLIENTS = (
+    "memoryhub/elasticsearch.py",
+    "memories/search/elasticsearch/",
+    "memories/isolation/",
+    "memories/management/commands/elasticsearch.py",
+    "tenants/search_keys/",
+)
+
 # Methods of models and query sets that change rows.
 WRITES = frozenset({"create", "get_or_create", "update_or_create", "bulk_create", "bulk_update", "delete", "update"})
 # Methods of `set`, `dict` and the like share these names; a query set is recognised by what it is called on.
@@ -93,6 +102,14 @@ def test_what_acts_for_a_member_never_asks_without_naming_the_owner() -> None:
         and node.attr not in {"of", "visible_to"}
     ]
     assert not unscoped, "start from objects.of(principal) or objects.visible_to(principal), or ask a selector"
+
+
+def test_one_place_builds_clients_of_the_search_cluster_and_few_use_them() -> None:
+    client = re.compile(r"\b(key_client|service_client)\b|^(from|import) elasticsearch\b", re.MULTILINE)
+    users = [name_of(path) for path in sources(*PACKAGES) if client.search(path.read_text())]
+    assert not [name for name in users if not name.startswith(SEARCH_CLIENTS)]
+    builders = [name_of(path) for path in sources(*PACKAGES) if re.search(r"\bElasticsearch\(", path.read_text())]
+    assert builders == ["memoryhub/elasticsearch.py"]
 
 
 def test_every_folder_of_sources_is_a_package() -> None:
