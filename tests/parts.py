@@ -12,6 +12,8 @@ REQUIRE_SERVICES = "MEMORYHUB_REQUIRE_SERVICES"
 # The whole suite runs on either search plane (docs/development.md); few tests are about one of them.
 ON_ELASTICSEARCH = os.environ.get("MEMORYHUB_SEARCH") == "elasticsearch"
 about_the_embedded_plane = pytest.mark.skipif(ON_ELASTICSEARCH, reason="about the embedded search plane")
+# What takes minutes and is the same whatever the database is run once, where everything is real.
+left_to_the_real_parts = pytest.mark.skipif(not ON_ELASTICSEARCH, reason="long, and run by make test-real")
 
 
 def missing_part(reason: str) -> NoReturn:

@@ -16,11 +16,15 @@ from memories.services.forget import forget
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
 from tenants.models import RetiredKey, SearchCredential
 from tenants.search_keys.cluster import every_valid_key
-from tests.cluster import Cluster
 from tests.memories.isolation.conftest import Break
 from tests.memories.isolation.test_proof import everything_is_gone, guards
+from tests.parts import left_to_the_real_parts
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("elasticsearch")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("elasticsearch"),
+    left_to_the_real_parts,
+]
 
 
 def attack(attempts: int = 160) -> Report:
@@ -28,12 +32,14 @@ def attack(attempts: int = 160) -> Report:
 
 
 def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
+    keys = {key.key_id for key in every_valid_key()}
     report = attack(240)
     assert report.verdict is Verdict.CLEAN, list(report.sentences())
     assert guards(report) == {"search": True, "database": True}
     assert everything_is_gone()
     assert not SearchCredential.objects.exists() and not RetiredKey.objects.filter(membership__isnull=False).exists()
     assert documents_left() == 0
+    assert {key.key_id for key in every_valid_key()} <= keys
 
 
 def test_a_later_run_removes_what_a_killed_one_left() -> None:
@@ -52,12 +58,6 @@ def documents_left() -> int:
     checker = service_client(Identity.CHECKER)
     found = checker.search(index=list(reading_aliases()), query={"exists": {"field": "visibility"}}, size=0)
     return int(found["hits"]["total"]["value"])
-
-
-def test_no_key_of_the_proof_is_left_at_the_cluster(elasticsearch: Cluster) -> None:
-    before = {key.key_id for key in every_valid_key()}
-    attack(60)
-    assert {key.key_id for key in every_valid_key()} <= before
 
 
 def test_without_the_query_in_the_keys_the_database_still_holds(
