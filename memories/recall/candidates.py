@@ -66,7 +66,7 @@ class Found:
 def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Found:
     """The candidates for a question. Never raises for a failing plane."""
     found = Found()
-    _add_tail(found, principal, request)
+    tail_is_whole = _add_tail(found, principal, request)
     try:
         answer = _ask(principal, request, query, vector)
     except SearchUnavailable:
@@ -78,6 +78,8 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
         for owner in missing:
             with suppress(SearchUnavailable):
                 request_rebuild(owner)
+    if not tail_is_whole:
+        missing = readable_by(principal)
     for owner in missing:
         if not _add_from_database(found, principal, request, query, owner):
             found.degraded = True
@@ -109,16 +111,18 @@ def _add_hits(found: Found, answer: Candidates) -> None:
             found.dense[hit.id.hex] = hit.dense
 
 
-def _add_tail(found: Found, principal: Principal, request: Request) -> None:
-    """What is still in the outbox, the latest first; it may or may not be in the plane already."""
-    for kind, id_ in fetch(_waiting, principal, request):
+def _add_tail(found: Found, principal: Principal, request: Request) -> bool:
+    """The latest of what waits in the outbox; the plane may or may not have it already. Whether that was all."""
+    rows = list(fetch(_waiting, principal, request))
+    for kind, id_ in rows[:TAIL_LIMIT]:
         found.ids[Kind(kind)].add(UUID(hex_of(id_)))
         found.tail.add(hex_of(id_))
+    return len(rows) <= TAIL_LIMIT
 
 
 def _waiting(principal: Principal, request: Request, _ids: list[UUID]) -> QuerySet[Any, Any]:
     waiting = pending(*readable_by(principal)).filter(operation=Operation.UPSERT, kind__in=request.kinds)
-    return waiting.values_list("kind", "memory_id")[:TAIL_LIMIT]
+    return waiting.values_list("kind", "memory_id")[: TAIL_LIMIT + 1]
 
 
 def _add_from_database(found: Found, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:

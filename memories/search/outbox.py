@@ -179,6 +179,8 @@ def _deliver_all(claimed: list[OutboxEntry]) -> DrainReport:
     report, delivered = DrainReport(), list[OutboxEntry]()
     for entries in groups.values():
         report += _deliver(entries, delivered)
+    if not delivered:
+        return report
     try:
         search_plane().settle()
     except SearchUnavailable as error:

@@ -17,10 +17,10 @@ from uuid import UUID
 from elasticsearch import Elasticsearch
 
 from memories.embedding import encoder_name
-from memories.errors import MemoriesError, SearchForbidden
+from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
-from memories.search.elasticsearch.calls import Calls, of_status, translated
+from memories.search.elasticsearch.calls import NO_ANSWER, Calls, of_status, translated
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.writing import changes, send, write
@@ -62,7 +62,9 @@ class ElasticsearchPlane:
 
     def settle(self) -> None:
         """See SearchPlane: by a refresh, for a write alone is found only some time later."""
-        translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
+        answer = translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
+        if answer["_shards"]["failed"]:
+            raise SearchUnavailable(NO_ANSWER)
 
     def expunge(self) -> None:
         """See SearchPlane: segments that hold removed documents are written anew.

@@ -13,7 +13,7 @@ from memories.recall.pipeline import recall
 from memories.search.embedded.paths import path_of
 from memories.search.outbox import drain
 from memories.services.facts import remember_fact
-from memories.types import Owner
+from memories.types import Kind, Owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import Say, texts
 from tests.parts import about_the_embedded_plane
@@ -57,6 +57,16 @@ def test_a_fact_is_found_by_its_key(large: Principal, plane_is_down: None) -> No
         remember_fact(large, text=f"Owns bulb {number}")
     drain()
     assert "Lives in Edinburgh" in texts(recall(large, "which city?"))
+
+
+def test_what_waits_behind_the_tail_is_looked_for_in_the_database_and_that_is_said(large: Principal) -> None:
+    for number in range(9):
+        remember_fact(large, text=f"Owns lamp {number}")
+    answer = recall(large, "Who owns lamp 0?", types=[Kind.SEMANTIC])
+    assert answer.degraded
+    assert texts(answer)[0] == "Owns lamp 0"
+    drain()
+    assert not recall(large, "Who owns lamp 0?").degraded
 
 
 @about_the_embedded_plane
