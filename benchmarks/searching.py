@@ -1,9 +1,10 @@
-"""Recalls through members' keys, each beside the bare `_msearch`: the same bodies, key and connection, nothing more."""
+"""Recalls through members' keys, each beside the bare `_msearch`: the same bodies and key, prepared beforehand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import cycle, islice
 from time import perf_counter
 
@@ -17,6 +18,7 @@ from memories.embedding import encoder
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
+from memories.search import search_plane
 from memories.search.elasticsearch.legs import legs
 from memories.search.elasticsearch.plane import _ANSWER
 from memories.types import ALL_KINDS, CandidateRequest
@@ -24,43 +26,58 @@ from memoryhub.elasticsearch import index_pattern, key_client
 from tenants.principal import Principal
 from tenants.search_keys import search_key
 
-Search = Callable[[str], object]
+FORMS = ("recall", "search", "bare")
+Call = Callable[[str], object]
 
 
-class Pair:
-    """One member's recall of a question, and the bare search that it makes."""
+@dataclass(slots=True)
+class Spans:
+    """Milliseconds of each form of the same question, and of what a recall records behind its answer."""
+
+    of: dict[str, list[float]] = field(default_factory=lambda: {form: [] for form in FORMS})
+    recording: list[float] = field(default_factory=list)
+
+    def rows(self, name: str, warm_up: int = 0) -> list[Row]:
+        """Recall and search, each on the floor of the bare request."""
+        floor = times_of(self.of["bare"][warm_up:])
+        return [Row(f"{form}, {name}", times_of(self.of[form][warm_up:]), floor) for form in ("recall", "search")]
+
+
+class Asker:
+    """One member, who asks in three forms.
+
+    `recall` is everything from the question to the answer; `search` what of it the search plane does: finds the key,
+    makes the bodies, asks, merges; `bare` is the request alone.
+    """
 
     def __init__(self, member: Principal) -> None:
         self.member = member
         self._client = key_client(search_key(member).encoded)
 
-    def recall(self, question: str) -> object:
-        """The recall, end to end."""
-        return recall(self.member, question)
-
-    def bare(self, question: str) -> Search:
-        """The search of the same question, made up beforehand; what it is called with is of no matter."""
+    def forms(self, question: str) -> dict[str, Call]:
+        """How to ask this question in each form."""
         query = parse(question, ())
         (vector,) = encoder().encode([query.meaning])
         request = CandidateRequest(ALL_KINDS, query.terms, lambda: vector, CANDIDATES_PER_LEG)
         searches = [line for leg in legs(self.member, request) for line in (leg.header, leg.body)]
-        return lambda _: self._client.msearch(searches=searches, filter_path=_ANSWER)
+        return {
+            "recall": lambda text: recall(self.member, text),
+            "search": lambda _: search_plane().candidates(self.member, request),
+            "bare": lambda _: self._client.msearch(searches=searches, filter_path=_ANSWER),
+        }
 
 
-def hot(
-    name: str, members: Sequence[Principal], questions: Sequence[str], progress: Progress, warm_up: int
-) -> list[Row]:
-    """One member after the other asks; both searches of a question are made by turns first and second."""
-    pairs = [Pair(member) for member in members]
-    spans: list[float] = []
-    floors: list[float] = []
-    recorded: list[float] = []
-    asked = list(zip(cycle(pairs), questions, strict=False))
-    for number, (pair, question) in enumerate(progress.track(asked, description=name)):
-        _both(pair, question, spans, floors, recall_first=number % 2 == 0)
-        recorded.append(timed(lambda _: recording.flush(), question))
-    bare = times_of(floors[warm_up:])
-    return [Row(name, times_of(spans[warm_up:]), bare), Row("… its recording", times_of(recorded[warm_up:]), bare)]
+def hot(name: str, member: Principal, questions: Sequence[str], progress: Progress, warm_up: int) -> list[Row]:
+    """One member asks again and again; the forms of a question take turns in being the first."""
+    asker, spans = Asker(member), Spans()
+    for number, question in enumerate(progress.track(questions, description=name)):
+        forms = asker.forms(question)
+        for turn in range(len(FORMS)):
+            form = FORMS[(number + turn) % len(FORMS)]
+            spans.of[form].append(timed(forms[form], question))
+        spans.recording.append(timed(lambda _: recording.flush(), question))
+    rows = spans.rows(name, warm_up)
+    return [*rows, Row("… its recording", times_of(spans.recording[warm_up:]), rows[0].floor)]
 
 
 def cold(
@@ -70,39 +87,38 @@ def cold(
     questions: Sequence[str],
     rounds: int,
     progress: Progress,
-) -> Row:
-    """Every member's first search after the cluster forgot all keys, roles and queries: half of them bare, by turns."""
-    spans: list[float] = []
-    floors: list[float] = []
-    pairs = [Pair(member) for member in members]
+) -> list[Row]:
+    """Every member's first search after the cluster forgot all keys, roles and queries, in each form by turns."""
+    spans = Spans()
+    askers = [Asker(member) for member in members]
     asked = cycle(questions)
-    for turn in progress.track(range(2 * rounds), description=name):
+    for turn in progress.track(range(len(FORMS) * rounds), description=name):
         forget_keys(root)
-        for number, (pair, question) in enumerate(zip(pairs, asked, strict=False)):
-            if (number + turn) % 2:
-                spans.append(timed(pair.recall, question))
-                recording.flush()
-            else:
-                floors.append(timed(pair.bare(question), question))
-    return Row(name, times_of(spans), times_of(floors))
+        for number, (asker, question) in enumerate(zip(askers, asked, strict=False)):
+            form = FORMS[(number + turn) % len(FORMS)]
+            spans.of[form].append(timed(asker.forms(question)[form], question))
+            recording.flush()
+    return spans.rows(name)
 
 
 def crowded(
     name: str, members: Sequence[Principal], questions: Sequence[str], threads: int, progress: Progress
-) -> tuple[Row, float]:
+) -> tuple[list[Row], float]:
     """Several members ask at once, all the time; with the recalls that are answered in a second."""
-    pairs = [Pair(member) for member in islice(cycle(members), len(questions))]
-    task = progress.add_task(name, total=2)
+    askers = [Asker(member) for member in islice(cycle(members), len(questions))]
+    forms = [asker.forms(question) for asker, question in zip(askers, questions, strict=True)]
+    spans, recalls_a_second = Spans(), 0.0
+    task = progress.add_task(name, total=len(FORMS))
     with ThreadPoolExecutor(threads) as pool:
-        begin = perf_counter()
-        spans = list(pool.map(lambda work: timed(work[0].recall, work[1]), zip(pairs, questions, strict=True)))
-        seconds = perf_counter() - begin
-        recording.flush()
-        progress.advance(task)
-        bare = [pair.bare(question) for pair, question in zip(pairs, questions, strict=True)]
-        floors = list(pool.map(lambda search: timed(search, ""), bare))
-        progress.advance(task)
-    return Row(name, times_of(spans), times_of(floors)), len(questions) / seconds
+        for form in FORMS:
+            begin = perf_counter()
+            calls = [each[form] for each in forms]
+            spans.of[form] = list(pool.map(timed, calls, questions))
+            if form == "recall":
+                recalls_a_second = len(questions) / (perf_counter() - begin)
+                recording.flush()
+            progress.advance(task)
+    return spans.rows(name), recalls_a_second
 
 
 def forget_keys(root: Elasticsearch) -> None:
@@ -110,12 +126,3 @@ def forget_keys(root: Elasticsearch) -> None:
     root.security.clear_api_key_cache(ids="*")
     root.security.clear_cached_roles(name="*")
     root.indices.clear_cache(index=index_pattern())
-
-
-def _both(pair: Pair, question: str, spans: list[float], floors: list[float], *, recall_first: bool) -> None:
-    bare = pair.bare(question)
-    if recall_first:
-        spans.append(timed(pair.recall, question))
-    floors.append(timed(bare, question))
-    if not recall_first:
-        spans.append(timed(pair.recall, question))
