@@ -43,7 +43,7 @@ def call(
     client.cookies.clear()
     if cookie:
         client.cookies[settings.SESSION_COOKIE_NAME] = cookie
-    sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **_ORIGIN(), **(headers or {})}
+    sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **_forwarded(), **(headers or {})}
     response: Any
     if form is not None:
         response = client.post(path, form, secure=_secure(), headers=sent)
@@ -55,7 +55,8 @@ def call(
     return _read(cast("HttpResponseBase", response))
 
 
-def _ORIGIN() -> dict[str, str]:  # noqa: N802 - read at each call, for settings may change
+def _forwarded() -> dict[str, str]:
+    """What a proxy that ends TLS adds, where the application is told to stand behind one."""
     return {"X-Forwarded-Proto": "https"} if _secure() else {}
 
 
