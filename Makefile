@@ -1,5 +1,5 @@
 # Each target first sees to .venv; with everything up to date that costs nothing.
-# `make demo` serves on PORT; `make prove` takes its counts: make prove KILLS=100 THREADS=100
+# `make demo` serves on PORT; `make prove` takes its counts: make prove KILLS=100 OUTAGE=60
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,6 +10,7 @@ PORT ?= 8000
 KILLS ?= 100
 THREADS ?= 100
 FUZZ ?= 2000
+OUTAGE ?= 60
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
@@ -49,7 +50,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) $(ARGS)
+	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

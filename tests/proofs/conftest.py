@@ -1,4 +1,4 @@
-"""Counts of the long proofs, from the command line: `make prove KILLS=100 THREADS=100 FUZZ=2000`."""
+"""Counts of the long proofs, from the command line: `make prove KILLS=100 OUTAGE=60`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
     parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
     parser.addoption("--fuzz", type=int, default=2000, help="how many random operations try to see another's memory")
+    parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,3 +41,9 @@ def threads(pytestconfig: pytest.Config) -> int:
 def fuzz(pytestconfig: pytest.Config) -> int:
     """How many random operations are tried."""
     return int(pytestconfig.getoption("--fuzz"))
+
+
+@pytest.fixture
+def outage(pytestconfig: pytest.Config) -> int:
+    """How long a part is away, in seconds."""
+    return int(pytestconfig.getoption("--outage"))

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -33,17 +34,18 @@ class Person:
 
 
 class Site:
-    """A site in `folder`; use as a context manager so that no server outlives it."""
+    """A site in `folder`, with these variables besides; use as a context manager so that no server outlives it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
-        self._environ = {
+        self.environ = {
             **kept,
             "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
             "MEMORYHUB_DATA_DIR": str(folder),
+            **(environ or {}),
         }
 
     def __enter__(self) -> Self:
@@ -65,12 +67,12 @@ class Site:
 
     def people(self, count: int) -> list[Person]:
         """Make `count` members, two to a tenant."""
-        made = self._run("-m", "tests.proofs.populate", str(count))
+        made = self.run("-m", "tests.proofs.populate", str(count))
         return [Person(**person) for person in json.loads(made.stdout)]
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end and return what it printed; AssertionError with its words if it fails."""
-        return self._run("manage.py", *arguments).stdout
+        return self.run("manage.py", *arguments).stdout
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -79,7 +81,7 @@ class Site:
             self._server = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [sys.executable, "manage.py", "serve", "--port", str(self.port)],
                 cwd=ROOT,
-                env=self._environ,
+                env=self.environ,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -120,9 +122,11 @@ class Site:
         """What the servers wrote."""
         return (self.folder / "server.log").read_text(errors="replace")
 
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Run Python to its end with these variables besides; AssertionError with what it printed if it fails."""
+        env = {**self.environ, **(environ or {})}
         done = subprocess.run(  # noqa: S603 - our own interpreter
-            [sys.executable, *arguments], cwd=ROOT, env=self._environ, capture_output=True, text=True, check=False
+            [sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}"
         return done

@@ -28,7 +28,7 @@ TORN = {
     "a fact without its audit event": "SELECT count(*) FROM memories_fact f"
     " WHERE NOT EXISTS (SELECT 1 FROM tenants_auditevent a WHERE a.target_id = f.id)",
     "two current facts of one key": "SELECT count(*) FROM (SELECT 1 FROM memories_fact"
-    " WHERE key != '' AND status IN ('active', 'stale') GROUP BY tenant_id, user_id, key HAVING count(*) > 1)",
+    " WHERE key != '' AND status IN ('active', 'stale') GROUP BY tenant_id, user_id, key HAVING count(*) > 1) AS two",
 }
 
 

@@ -6,12 +6,15 @@ Invariant: a promise is noted only after the server's answer to it was read.
 from __future__ import annotations
 
 import json
+import random
 import re
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Event, Lock, Thread
+from typing import Any
 from urllib.parse import urlencode
 
 from tests.proofs.site import Person, Site
@@ -52,11 +55,21 @@ class Promises:
         return made
 
 
-class Client:
-    """One member's connection: a token for the API, a session for the pages."""
+def _ignore(asked_at: float, degraded: bool) -> None:
+    """Nobody wants to know."""
 
-    def __init__(self, site: Site, person: Person, promises: Promises) -> None:
-        self._site, self._person, self._promises = site, person, promises
+
+class Client:
+    """One member's connection: a token for the API, a session for the pages.
+
+    `recalled` is told of each recall: when it was asked for, and whether its answer said that it is degraded.
+    """
+
+    def __init__(
+        self, site: Site, person: Person, promises: Promises, recalled: Callable[[float, bool], None] = _ignore
+    ) -> None:
+        self._site, self._person, self._promises, self._recalled = site, person, promises, recalled
+        self._facts: list[tuple[str, str]] = []
         self._cookies: dict[str, str] = {}
         self._number = 0
 
@@ -67,6 +80,19 @@ class Client:
         key = "shelf" if self._number % 3 == 0 else ""
         written = self._api("POST", "memories/", {"kind": "semantic", "text": text, "key": key}, 201)
         self._promises.make(Promise("memories_fact", "id", hexadecimal(written["memory_id"])))
+        if not key:
+            self._facts.append((written["memory_id"], text))
+
+    def recall_fact(self) -> None:
+        """Ask for a fact that was acknowledged: it is found, or the answer says that something may be missing."""
+        if not self._facts:
+            return
+        id_, text = random.choice(self._facts)
+        asked_at = time.monotonic()
+        answer = self._api("POST", "recall/", {"query": text}, 200)
+        self._recalled(asked_at, answer["degraded"])
+        found = [item["id"] for item in answer["items"]]
+        assert id_ in found or answer["degraded"], f"{text!r} was forgotten, and nothing said so"
 
     def forget_fact(self) -> None:
         """POST a fact and DELETE it: once that is answered it is gone."""
@@ -81,6 +107,7 @@ class Client:
     def converse(self) -> None:
         """POST a turn and read its stream: the words are promised by its first frame, the answer by its last."""
         text = f"I moved box {uuid.uuid4().hex} to the attic."
+        asked_at = time.monotonic()
         response = self._request(
             "POST",
             "/api/v1/turns/",
@@ -95,6 +122,8 @@ class Client:
             event = json.loads(line.removeprefix(b"data: "))
             if event["type"] == "turn_started":
                 self._promise_turn(event["message_id"], event["episode_id"])
+            elif event["type"] == "memories_recalled":
+                self._recalled(asked_at, event["degraded"])
             elif event["type"] == "turn_finished":
                 self._promises.make(Promise("memories_message", "id", hexadecimal(event["message_id"])))
             elif event["type"] == "memory_written":
@@ -144,12 +173,12 @@ class Client:
             name, _, value = cookie.partition(";")[0].partition("=")
             self._cookies[name] = value
 
-    def _api(self, method: str, path: str, body: dict[str, str] | None, status: int) -> dict[str, str]:
+    def _api(self, method: str, path: str, body: dict[str, str] | None, status: int) -> dict[str, Any]:
         text = None if body is None else json.dumps(body)
         response = self._request(method, f"/api/v1/{path}", text, JSON, self._bearer)
         content = response.read()
         assert response.status == status, (response.status, content)
-        answer: dict[str, str] = json.loads(content)
+        answer: dict[str, Any] = json.loads(content)
         return answer
 
     def _request(
@@ -169,16 +198,20 @@ class Crowd:
     """Each of `people` writes in every way at once, each way on a thread of its own, until the server is gone."""
 
     def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
-        self._ways: list[Callable[[], None]] = []
-        for person in people:
-            client = Client(site, person, promises)
-            self._ways += [client.write_fact, client.forget_fact, client.converse, client.send_form]
+        self._ways = [way for person in people for way in self.ways(Client(site, person, promises, self.recalled))]
         self._threads: list[Thread] = []
         self.errors: list[BaseException] = []
 
+    def ways(self, client: Client) -> list[Callable[[], None]]:
+        """What one member does."""
+        return [client.write_fact, client.forget_fact, client.converse, client.send_form]
+
+    def recalled(self, asked_at: float, degraded: bool) -> None:
+        """A recall was answered."""
+
     def begin(self) -> None:
         """Start writing."""
-        self._threads = [Thread(target=self._write, args=(way,)) for way in self._ways]
+        self._threads = [Thread(target=self._live, args=(way,)) for way in self._ways]
         for thread in self._threads:
             thread.start()
 
@@ -187,14 +220,52 @@ class Crowd:
         for thread in self._threads:
             thread.join()
 
-    def _write(self, way: Callable[[], None]) -> None:
+    def repeat(self, way: Callable[[], None]) -> None:
+        """Do it over and over."""
         try:
             while True:
                 way()
         except (OSError, HTTPException):
             return  # the server is gone: nothing more was promised
+
+    def _live(self, way: Callable[[], None]) -> None:
+        try:
+            self.repeat(way)
         except BaseException as error:  # noqa: BLE001 - reported by the proof, which fails
             self.errors.append(error)
+
+
+class Regulars(Crowd):
+    """Writes and asks at a human pace until it is told to end; a server that does not answer is an error."""
+
+    PAUSE_SECONDS = 0.1
+
+    def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
+        self._ending = Event()
+        self._recalls: list[tuple[float, bool]] = []
+        super().__init__(site, people, promises)
+
+    def ways(self, client: Client) -> list[Callable[[], None]]:
+        """They also ask for what they wrote."""
+        return [*super().ways(client), client.recall_fact]
+
+    def recalled(self, asked_at: float, degraded: bool) -> None:
+        """See Crowd."""
+        self._recalls.append((asked_at, degraded))
+
+    def degraded(self, since: float, until: float = float("inf")) -> list[bool]:
+        """Of each answered recall that was asked for between two moments, whether it said that it is degraded."""
+        return [degraded for asked_at, degraded in self._recalls if since <= asked_at < until]
+
+    def repeat(self, way: Callable[[], None]) -> None:
+        """See Crowd."""
+        while not self._ending.wait(self.PAUSE_SECONDS):
+            way()
+
+    def end(self) -> None:
+        """Finish what was begun, and stop."""
+        self._ending.set()
+        super().end()
 
 
 def form_token(page: str) -> str:

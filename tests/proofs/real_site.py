@@ -1,0 +1,158 @@
+"""A throwaway site on real parts: PostgreSQL, Elasticsearch, Redis, a Celery worker and beat, each its own process.
+
+Invariant: the parts belong to this run alone, so any of them may be stopped, killed or wiped at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+from elasticsearch import Elasticsearch
+
+from tests.celery_process import CeleryProcess
+from tests.elasticsearch_node.node import Address, Node
+from tests.proofs.site import Site, free_port
+from tests.proofs.writers import Promise
+from tests.real_parts import PostgreSQL, Redis
+
+SERVICES = ("indexer", "minter", "manager", "checker")
+
+
+class Cluster:
+    """An Elasticsearch node that goes and comes back at the same address, with its data."""
+
+    def __init__(self, folder: Path) -> None:
+        self._node = Node(folder)
+        self._port = free_port()
+        self.address: Address
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.address = self._node.start(port=self._port, heap="512m", live_as_long_as=os.getpid())
+
+    def stop(self) -> None:
+        """It goes, and what it holds stays on disk."""
+        self._node.stop()
+
+    def remove(self, pattern: str) -> int:
+        """Delete these indices, as an administrator who errs; return how many."""
+        user, _, password = self.address.credential.partition(":")
+        with Elasticsearch(self.address.url, basic_auth=(user, password)) as root:
+            doomed = sorted(root.indices.get(index=pattern, expand_wildcards="all"))
+            for index in doomed:
+                root.indices.delete(index=index)
+        return len(doomed)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What sites stand on."""
+
+    postgresql: PostgreSQL
+    redis: Redis
+    cluster: Cluster
+
+
+@contextmanager
+def real_parts() -> Iterator[Parts]:
+    """Parts of one's own. Raises Missing, CannotBuild, DidNotStart."""
+    with PostgreSQL() as postgresql, Redis() as redis, tempfile.TemporaryDirectory(prefix="elasticsearch-") as folder:
+        cluster = Cluster(Path(folder))
+        try:
+            cluster.start()
+            yield Parts(postgresql, redis, cluster)
+        finally:
+            cluster.stop()
+
+
+class RealSite(Site):
+    """A site of its own database and its own indices; see Site."""
+
+    def __init__(self, folder: Path, parts: Parts) -> None:
+        self.parts = parts
+        self.prefix = f"site-{secrets.token_hex(4)}"
+        self._name = self.prefix.replace("-", "_")
+        self._database_url = parts.postgresql.url.removesuffix("/postgres") + f"/{self._name}"
+        cluster = parts.cluster.address
+        passwords = {name: f"{self.prefix}-{name}:{secrets.token_urlsafe(16)}" for name in SERVICES}
+        environ = {
+            "DATABASE_URL": self._database_url,
+            "MEMORYHUB_BROKER_URL": parts.redis.url,
+            "MEMORYHUB_DRAIN": "celery",
+            "MEMORYHUB_SEARCH": "elasticsearch",
+            "ELASTICSEARCH_URL": cluster.url,
+            "ELASTICSEARCH_PREFIX": self.prefix,
+            **{f"ELASTICSEARCH_{name.upper()}": credential for name, credential in passwords.items()},
+        }
+        super().__init__(folder, environ)
+        self._setup = {"ELASTICSEARCH_SETUP": cluster.credential}
+        self.worker = self._celery("worker", "--concurrency", "2")
+        self.beat = self._celery("beat")
+
+    def __enter__(self) -> Self:
+        with psycopg.connect(self.parts.postgresql.url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {self._name}")
+        super().__enter__()
+        self.run("manage.py", "elasticsearch", "setup", environ=self._setup)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.beat.kill()
+        self.worker.kill()
+
+    def start(self) -> None:
+        """Start the server, the worker and the beat."""
+        super().start()
+        self.worker.start()
+        self.beat.start()
+
+    def value(self, query: str, *values: str) -> Any:
+        """The first column of the first row."""
+        with psycopg.connect(self._database_url) as connection:
+            row = connection.execute(query.encode(), values).fetchone()
+        return None if row is None else row[0]
+
+    def waiting(self) -> int:
+        """How many changes the search plane does not have yet."""
+        return int(self.value("SELECT count(*) FROM memories_outboxentry"))
+
+    def leased(self) -> int:
+        """How many of them a worker has in hand."""
+        return int(self.value("SELECT count(*) FROM memories_outboxentry WHERE leased_until > now()"))
+
+    def keeps(self, promise: Promise) -> bool:
+        """Whether the database is as it was acknowledged."""
+        query = f"SELECT 1 FROM {promise.table} WHERE {promise.column} = %s"  # noqa: S608 - our own names
+        return bool(self.value(query, promise.value)) is promise.there
+
+    def words(self) -> str:
+        """What waits, and the end of what its processes wrote."""
+        waits = self.value(
+            "SELECT array_agg((attempts, last_error, available_at > now(), leased_until > now(), created_at)::text)"
+            " FROM memories_outboxentry"
+        )
+        lines = [*map(str, (waits or [])[:5])]
+        return "\n".join([*lines, *(words[-3000:] for words in (self.log(), self.worker.words(), self.beat.words()))])
+
+    def _celery(self, *arguments: str) -> CeleryProcess:
+        return CeleryProcess(*arguments, environ=self.environ, log=self.folder / f"{arguments[0]}.log")
+
+
+def within(seconds: float, happened: Callable[[], bool]) -> bool:
+    """Whether it happens in this time."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
