@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.test import override_settings
@@ -42,7 +42,7 @@ class Cluster:
 
     address: Address
     prefix: str
-    passwords: dict[Identity, str]
+    passwords: dict[Identity, str] = field(repr=False)
 
     @classmethod
     def at(cls, address: Address) -> Cluster:

@@ -17,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tenants.models import Membership
 from tests.factories import PASSWORD, make_membership, make_tenant
+from tests.parts import missing_part
 
 OpenPage = Callable[..., Page]
 
@@ -46,10 +47,7 @@ def chromium() -> Iterator[Browser]:
     """One browser for all tests of a process."""
     path = _chromium()
     if path is None:
-        reason = "Chromium is not installed: apt-get install chromium, or name it in MEMORYHUB_CHROMIUM."
-        if os.environ.get("MEMORYHUB_REQUIRE_SERVICES") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing_part("Chromium is not installed: apt-get install chromium, or name it in MEMORYHUB_CHROMIUM.")
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         # Playwright keeps an event loop in this thread, in which Django would refuse the database to the test itself.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -73,7 +73,7 @@ class Address:
     """Where a node answers, and its superuser, as `user:password`."""
 
     url: str
-    credential: str
+    credential: str = field(repr=False)
 
     def get(self, path: str, *, timeout: float = 30.0) -> dict[str, object]:
         """The answer to GET `path`. Raises OSError when nobody answers, or not with success."""
