@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from uuid import UUID
 
@@ -23,7 +24,12 @@ def box() -> MultiFernet:
     keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
-    return MultiFernet([Fernet(key) for key in keys or (development_credential_key(settings.MEMORYHUB_DATA_DIR),)])
+    return _box(keys or (development_credential_key(settings.MEMORYHUB_DATA_DIR),))
+
+
+@functools.lru_cache(maxsize=4)
+def _box(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
 
 
 def seal(membership_id: UUID, encoded: str, *, using: MultiFernet) -> str:

@@ -27,6 +27,7 @@ _BUSY = frozenset({429, 502, 503, 504})
 NO_ANSWER = "The search cluster does not answer."
 NO_INDEX = "The search index is missing; `manage.py index rebuild` makes it."
 REFUSED = "The search cluster refused this credential."
+SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py elasticsearch check` says which."
 
 
 class Circuit:
@@ -174,6 +175,17 @@ def _could_not_look(error: ApiError) -> bool:
     cause = error.body.get("error")
     said = cause.get("additional_unsuccessful_credentials", "") if isinstance(cause, dict) else ""
     return str(said).endswith("encountered a failure")
+
+
+def served(call: Callable[[], Answer]) -> Answer:
+    """As `translated`, for an identity of the application's own. Raises SearchUnavailable.
+
+    One that is refused is an outage until an operator ends it, and says nothing about any member.
+    """
+    try:
+        return translated(call)
+    except SearchForbidden:
+        raise SearchUnavailable(SERVICE_REFUSED) from None
 
 
 def of_status(status: int) -> SearchUnavailable | SearchForbidden:

@@ -274,3 +274,21 @@ def test_a_cluster_that_is_away_says_so_and_is_left_alone(ada: Principal, settin
     assert not plane.health().ok
     with pytest.raises(SearchUnavailable):
         plane.upsert([document(own(ada), BRISTOL)])
+
+
+@pytest.mark.parametrize("credential", ["", "nobody:with-a-wrong-password"], ids=["missing", "refused"])
+def test_a_service_identity_that_cannot_work_is_an_outage_and_nobodys_fault(
+    credential: str, ada: Principal, settings: Settings
+) -> None:
+    names = (Identity.INDEXER.value, Identity.CHECKER.value)
+    settings.ELASTICSEARCH_CREDENTIALS = {**settings.ELASTICSEARCH_CREDENTIALS, **dict.fromkeys(names, credential)}
+    plane = ElasticsearchPlane(Keys())
+    for call in (
+        lambda: plane.upsert([document(own(ada), BRISTOL)]),
+        lambda: list(plane.stored(own(ada))),
+        plane.settle,
+    ):
+        with pytest.raises(SearchUnavailable) as caught:
+            call()
+        assert "wrong-password" not in str(caught.value)
+    assert plane.candidates(ada, question(BRISTOL)).hits == ()
