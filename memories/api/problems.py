@@ -56,6 +56,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     if problem is None:
         logger.error("Request %s failed: %s", request_id_of(request), type(error).__name__, exc_info=error)
         problem = _SERVER_ERROR
+    elif problem is _NO_DATABASE:
+        logger.error("Request %s failed: the database did not answer.", request_id_of(request), exc_info=error)
     return respond(request, problem)
 
 

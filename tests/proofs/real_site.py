@@ -144,6 +144,11 @@ class RealSite(Site):
         lines = [*map(str, (waits or [])[:5])]
         return "\n".join([*lines, *(words[-3000:] for words in (self.log(), self.worker.words(), self.beat.words()))])
 
+    def faults(self) -> str:
+        """The requests that failed on our side, with their traces."""
+        _, *failed = self.log().split("ERROR memories.api.problems ")
+        return "\n".join(each[:3000] for each in failed[:3])
+
     def _celery(self, *arguments: str) -> CeleryProcess:
         return CeleryProcess(*arguments, environ=self.environ, log=self.folder / f"{arguments[0]}.log")
 

@@ -67,7 +67,7 @@ class Life:
             print(f"  all searchable {time.monotonic() - began:.1f} s after the return")  # noqa: T201 - the finding
         finally:
             self.people.end()
-        assert not self.people.errors, (self.people.errors[:3], self._site.words())
+        assert not self.people.errors, f"{self.people.errors[:3]}\n{self._site.faults()}"
         check(self._site, self._promises.take())
 
     def is_healthy(self) -> bool:

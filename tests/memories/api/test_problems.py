@@ -262,7 +262,9 @@ def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
     assert answer.json["request_id"] in caplog.text
 
 
-def test_a_database_that_does_not_answer_is_said_to_be_away(ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_does_not_answer_is_said_to_be_away(
+    ada: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OperationalError("could not connect to db.internal:5432")
 
@@ -270,6 +272,7 @@ def test_a_database_that_does_not_answer_is_said_to_be_away(ada: Caller, monkeyp
     answer = ada.get("sessions/")
     assert (answer.status, answer.response.headers["Retry-After"]) == (503, "5")
     assert "db.internal" not in answer.text
+    assert answer.json["request_id"] in caplog.text and "db.internal" in caplog.text, "the operator is told why"
 
 
 def test_a_foreign_id_and_a_malformed_one_tell_nothing_apart(ada: Caller, life: Life) -> None:
