@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError
+from django.db import OperationalError
 from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker, Settings
 
@@ -29,6 +31,7 @@ from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 
 RUN = "MEMORYHUB_TEST_RUN"
+FLUSHES = 5
 
 
 @pytest.fixture
@@ -87,8 +90,16 @@ def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterat
     flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # the stubs leave hooks out
 
     def unguarded_flush(case: TransactionTestCase) -> None:
-        with django_db_blocker.unblock(), audit_unguarded():
-            flush(case)
+        # A page that was closed may have left a request that still writes. Where the two wait for each other PostgreSQL
+        # ends one of them, which may be this one; the request has ended then, or soon will have.
+        for last in [False] * (FLUSHES - 1) + [True]:
+            try:
+                with django_db_blocker.unblock(), audit_unguarded():
+                    flush(case)
+                break
+            except (CommandError, OperationalError):
+                if last:
+                    raise
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", unguarded_flush)
