@@ -19,6 +19,7 @@ django_stubs_ext.monkeypatch()
 ENV, ENVIRONMENT_PROBLEMS = environment.read(os.environ)
 PRODUCTION = ENV.production
 DEBUG = ENV.debug and not PRODUCTION
+DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.error_pages.Filter"
 
 # The matrices of one recall are small: handing them to several threads costs ten times the product itself, and a server
 # has a thread for each request anyway. numpy reads this when it is first imported.
