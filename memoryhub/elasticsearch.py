@@ -16,14 +16,12 @@ from elastic_transport.client_utils import DEFAULT
 from elasticsearch import Elasticsearch
 from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
+from memoryhub.env import KINDS
+
 # A search that takes longer is worth less than an answer without it; the others are commands and background work.
 SEARCH_SECONDS = 2.0
 SERVICE_SECONDS = 30.0
 CONNECTIONS = 32
-
-# One index for each kind of memory (memories.types.Kind). Members read by the alias of a kind; the indexer writes to
-# every index behind the other alias, which are two while a rebuild is under way.
-KINDS = ("episodic", "semantic", "procedural", "catalog")
 
 
 class Identity(StrEnum):
@@ -58,7 +56,7 @@ class NoCredential(Exception):
 
 
 def reading_alias(kind: str) -> str:
-    """The name by which members search memories of this kind."""
+    """The name by which members search memories of this kind; behind it is one index."""
     return f"{settings.ELASTICSEARCH_PREFIX}-{kind}"
 
 
@@ -68,12 +66,25 @@ def reading_aliases() -> tuple[str, ...]:
 
 
 def writing_alias(kind: str) -> str:
-    """The name that stands for every index which changes of this kind must reach."""
+    """The name that stands for every index which changes of this kind must reach: two while a rebuild is under way."""
     return f"{settings.ELASTICSEARCH_PREFIX}-{kind}-writing"
 
 
+def index_patterns() -> tuple[str, ...]:
+    """What all indices and aliases of this installation match, and those of no other.
+
+    One for each kind: `memoryhub-*` alone would open `memoryhub-two-semantic`, which is another installation's.
+    """
+    return tuple(pattern for kind in KINDS for pattern in (reading_alias(kind), f"{reading_alias(kind)}-*"))
+
+
+def writing_pattern() -> str:
+    """All writing aliases, as a pattern: one that is missing is no error."""
+    return ",".join(f"{writing_alias(kind)}*" for kind in KINDS)
+
+
 def index_pattern() -> str:
-    """What all indices and aliases of this installation match."""
+    """What all indices and aliases of this installation match, and perhaps others': for a cluster of one's own."""
     return f"{settings.ELASTICSEARCH_PREFIX}-*"
 
 

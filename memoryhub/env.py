@@ -24,6 +24,8 @@ MIN_SECRET_KEY_CHARACTERS = 50
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
 _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
+# One index for each kind of memory (memories.types.Kind); its name stands in the names of indices and aliases.
+KINDS = ("episodic", "semantic", "procedural", "catalog")
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 
 
@@ -239,6 +241,8 @@ class Env(BaseModel):
     def _index_name(cls, prefix: str) -> str:
         if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
             raise ValueError("give lower case letters, digits and single hyphens, such as memoryhub")
+        if not set(KINDS).isdisjoint(prefix.split("-")[1:]):
+            raise ValueError(f"leave {', '.join(KINDS)} out: another installation's patterns would match")
         return prefix
 
     @field_validator("elasticsearch_minter")

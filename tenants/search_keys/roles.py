@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memoryhub.elasticsearch import Identity, index_pattern, reading_aliases
+from memoryhub.elasticsearch import Identity, index_patterns, reading_aliases
 from tenants.search_keys.descriptor import SEARCH_ACTIONS
 from tenants.search_keys.naming import installation
 
@@ -51,7 +51,7 @@ def role_name(identity: Identity) -> str:
 
 def rights_of(identity: Identity) -> Rights:
     """What a service identity may do, and nothing else. Raises ValueError for the one that sets the others up."""
-    everything = [index_pattern()]
+    everything = index_patterns()
     match identity:
         case Identity.INDEXER:
             return _rights([], everything, _WRITING)

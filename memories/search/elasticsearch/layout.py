@@ -16,7 +16,7 @@ from elasticsearch import Elasticsearch
 from memories.models import MEMORY_MODELS
 from memories.search.elasticsearch.documents import SETTINGS, mapping_of
 from memories.types import Kind
-from memoryhub.elasticsearch import index_pattern, reading_alias, writing_alias
+from memoryhub.elasticsearch import reading_alias, writing_alias, writing_pattern
 
 TEMPLATE_PRIORITY = 500
 
@@ -53,7 +53,7 @@ def targets(client: Elasticsearch, kinds: Iterable[Kind]) -> Mapping[Kind, list[
     """The indices that changes of each kind must reach; asked anew for each batch, for a rebuild adds one."""
     names = {writing_alias(kind): kind for kind in kinds}
     found: dict[Kind, list[str]] = {kind: [] for kind in names.values()}
-    described = client.indices.get_alias(name=f"{index_pattern()}-writing")
+    described = client.indices.get_alias(name=writing_pattern())
     for index in sorted(described):
         for alias in described[index]["aliases"]:
             if alias in names:
@@ -63,7 +63,7 @@ def targets(client: Elasticsearch, kinds: Iterable[Kind]) -> Mapping[Kind, list[
 
 def encoders(client: Elasticsearch) -> set[str]:
     """The names of the encoders whose vectors the indices hold: one, unless a rebuild is due."""
-    mappings = client.indices.get_mapping(index=f"{index_pattern()}-writing")
+    mappings = client.indices.get_mapping(index=writing_pattern())
     return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
 
 

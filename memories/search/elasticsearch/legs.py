@@ -46,7 +46,8 @@ def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
     vector = request.vector() if request.vector is not None else None
     made: list[Leg] = []
     for kind in request.kinds:
-        header = {"index": reading_alias(kind), "request_cache": False}
+        # What one shard of several cannot answer must not pass for an answer.
+        header = {"index": reading_alias(kind), "request_cache": False, "allow_partial_search_results": False}
         for whose in _owners(principal, kind):
             filters = [*whose, *_states(request)]
             if words:

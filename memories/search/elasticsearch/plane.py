@@ -25,7 +25,7 @@ from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.writing import changes, send, write
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument
-from memoryhub.elasticsearch import Identity, index_pattern, is_configured, key_client, service_client
+from memoryhub.elasticsearch import Identity, is_configured, key_client, service_client, writing_pattern
 from tenants.errors import NoSearchKey
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, record_refusal, search_key
@@ -207,7 +207,10 @@ class ElasticsearchPlane:
 
 def _answers(client: Elasticsearch, searches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The answers to all searches; one that failed fails them all, for half a recall must not look like a whole one."""
-    answers: list[dict[str, Any]] = client.msearch(searches=searches, filter_path=_ANSWER)["responses"]
+    said = client.msearch(searches=searches, filter_path=_ANSWER).body
+    answers: list[dict[str, Any]] = said.get("responses", []) if isinstance(said, dict) else []
+    if 2 * len(answers) != len(searches):
+        raise SearchUnavailable(NO_ANSWER)  # whoever said that, a proxy perhaps, it was not the cluster
     for answer in answers:
         if answer["status"] != _OK:
             raise of_status(int(answer["status"]))
@@ -234,4 +237,4 @@ def _cosine(score: float | None) -> float | None:
 
 
 def _written() -> str:
-    return f"{index_pattern()}-writing"
+    return writing_pattern()

@@ -70,6 +70,7 @@ def _page(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]], by: 
         version=True,
         docvalue_fields=[{"field": "status"}],
         track_total_hits=False,
+        allow_partial_search_results=False,
     )
 
 
@@ -93,7 +94,11 @@ def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
 
 def _grouped(client: Elasticsearch, kind: Kind, composite: dict[str, Any]) -> Any:
     return client.search(
-        index=reading_alias(kind), size=0, aggregations={"owners": {"composite": composite}}, track_total_hits=False
+        index=reading_alias(kind),
+        size=0,
+        aggregations={"owners": {"composite": composite}},
+        track_total_hits=False,
+        allow_partial_search_results=False,
     )
 
 

@@ -11,9 +11,12 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
+from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, ObjectApiResponse, TextApiResponse
+from elasticsearch import Elasticsearch
 from elasticsearch.dsl.connections import connections
 from pytest_django import Settings
 
+from memories.embedding import encoder_name
 from memories.errors import SearchForbidden, SearchUnavailable
 from memories.search.base import SearchPlane, Tombstone
 from memories.search.elasticsearch import layout
@@ -28,6 +31,8 @@ from tests.memories.search.contract import BRISTOL, PlaneContract
 from tests.memories.search.library import document, ids, own, question, somebody
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("elasticsearch")]
+
+META = ApiResponseMeta(200, "1.1", HttpHeaders(), 0.0, NodeConfig("http", "127.0.0.1", 9200))
 
 
 class Keys:
@@ -261,6 +266,50 @@ def test_an_evicted_document_is_not_rebuilt(plane: SettlingPlane, ada: Principal
 
 
 # Outages
+
+
+def test_half_an_answer_is_none(plane: SettlingPlane, ada: Principal) -> None:
+    plane.upsert([document(own(ada), BRISTOL)])
+    root, broken = service_client(Identity.SETUP), f"{reading_alias(Kind.SEMANTIC)}-broken"
+    nowhere = {"index.routing.allocation.require._name": "nowhere"}
+    aliases: dict[str, dict[str, Any]] = {reading_alias(Kind.SEMANTIC): {}}
+    root.indices.create(index=broken, settings=nowhere, aliases=aliases, wait_for_active_shards=0)
+    try:
+        assert root.search(index=reading_alias(Kind.SEMANTIC))["_shards"]["failed"] == 1
+        with pytest.raises(SearchUnavailable):
+            plane.candidates(ada, question(BRISTOL))
+        with pytest.raises(SearchUnavailable):
+            list(plane.stored(own(ada)))
+        with pytest.raises(SearchUnavailable):
+            list(plane.owners())
+    finally:
+        root.indices.delete(index=broken)
+
+
+@pytest.mark.parametrize("said", [TextApiResponse("Back soon", META), ObjectApiResponse({}, META)], ids=["page", "{}"])
+def test_a_proxy_that_answers_for_the_cluster_is_an_outage(
+    said: object, plane: SettlingPlane, ada: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Elasticsearch, "msearch", lambda *_arguments, **_options: said)
+    with pytest.raises(SearchUnavailable):
+        plane.candidates(ada, question(BRISTOL))
+
+
+def test_an_installation_whose_name_begins_as_ours_is_none_of_our_business(
+    plane: SettlingPlane, ada: Principal
+) -> None:
+    plane.upsert([document(own(ada), BRISTOL)])
+    root = service_client(Identity.SETUP)
+    theirs = f"{reading_alias(Kind.SEMANTIC).removesuffix('semantic')}two-semantic"
+    nowhere = {"index.routing.allocation.require._name": "nowhere"}
+    aliases: dict[str, dict[str, Any]] = {f"{theirs}-writing": {}}
+    root.indices.create(index=f"{theirs}-1", settings=nowhere, aliases=aliases, wait_for_active_shards=0)
+    try:
+        plane.settle()
+        assert plane.health().ok
+        assert layout.encoders(root) == {encoder_name()}
+    finally:
+        root.indices.delete(index=f"{theirs}-1")
 
 
 def test_a_cluster_that_is_away_says_so_and_is_left_alone(ada: Principal, settings: Settings) -> None:

@@ -123,6 +123,20 @@ def test_a_members_key_counts_groups_and_scrolls_its_own_documents_only(
     assert [hit["_id"] for hit in client.search(index=index_pattern())["hits"]["hits"]] == [own]
 
 
+def test_no_identity_reaches_an_installation_whose_name_begins_as_ours(stored: tuple[str, str]) -> None:
+    other, id_ = f"{index_pattern().removesuffix('*')}two-semantic", str(uuid4())
+    root().indices.create(index=f"{other}-1", aliases={other: {}, f"{other}-writing": {}})
+    try:
+        root().index(index=other, id=id_, document={"text": "theirs"}, refresh=True)
+        attempts = SEARCHES | READS | LAYOUT | WRITES | ADMINISTRATION
+        attempts.pop("template")
+        for identity in (Identity.INDEXER, Identity.MINTER, Identity.MANAGER, Identity.CHECKER):
+            for name in (other, f"{other}-1", f"{other}-writing"):
+                assert not allowed(service_client(identity), (name, id_), attempts), (identity, name)
+    finally:
+        root().indices.delete(index=f"{other}-1")
+
+
 def test_the_indexer_can_do_its_work(stored: tuple[str, str]) -> None:
     indexer, (index, _) = service_client(Identity.INDEXER), stored
     id_ = str(uuid4())
@@ -151,7 +165,7 @@ def test_a_fresh_cluster_is_as_this_code_makes_it() -> None:
         pytest.param({"cluster": ["monitor"]}, "It has the cluster privilege monitor.", id="cluster"),
         pytest.param({"cluster": ["all"]}, "It is a superuser.", id="everything at the cluster"),
         pytest.param({"indices": [{"names": ["*"], "privileges": ["all"]}]}, "It is a superuser.", id="every index"),
-        pytest.param({"indices": []}, "It lacks the privilege maintenance on PREFIX-*.", id="nothing"),
+        pytest.param({"indices": []}, "It lacks the privilege maintenance on PREFIX-semantic-*.", id="nothing"),
         pytest.param({"run_as": ["admin"]}, "It has rights of the kind run_as.", id="run as"),
     ],
 )
