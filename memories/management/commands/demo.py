@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -31,12 +33,24 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         if settings.PRODUCTION:
             raise CommandError("The demo has a known password, so it does not run with MEMORYHUB_ENV=production.")
-        if not is_seeded():
+        seeded_before = is_seeded()
+        if not seeded_before:
             with sentences(), progress("Seeding the demo", steps()) as step:
                 seed(step)
-        self._print_logins(f"http://{options['host']}:{options['port']}/")
-        if not options["no_serve"]:
-            call_command("serve", host=options["host"], port=options["port"], stdout=self.stdout)
+        host, port = options["host"], options["port"]
+        self._print_logins(f"http://{host}:{port}/")
+        if options["no_serve"]:
+            return
+        if seeded_before:
+            call_command("serve", host=host, port=port, stdout=self.stdout)
+        else:
+            self._serve_anew(host, port)
+
+    def _serve_anew(self, host: str, port: int) -> None:
+        """Go on as another program: a worker forked from one whose encoder has run would end in a crash."""
+        self.stdout.flush()
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "serve", f"--host={host}", f"--port={port}"]
+        os.execv(sys.executable, command)  # noqa: S606 - our own words
 
     def _print_logins(self, address: str) -> None:
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)
