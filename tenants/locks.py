@@ -30,6 +30,16 @@ def lock_owner(principal: Principal) -> Membership:
     return membership
 
 
+def wait_for_owner(principal: Principal) -> None:
+    """Take the lock of an owner to note what happened, also if nobody may act as them any more; changes no memory.
+
+    Whoever takes several in one transaction takes them by membership id, so that two of them never wait for each other.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
+    Membership.objects.select_for_update().filter(id=principal.membership_id).first()
+
+
 def lock_tenant(tenant_id: UUID) -> Tenant:
     """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:

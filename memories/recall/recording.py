@@ -10,7 +10,7 @@ import atexit
 import logging
 import queue
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +24,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
+from tenants.locks import wait_for_owner
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ def _run() -> None:
             while len(batch) < MAX_BATCH:
                 batch.append(_waiting.get_nowait())
         except queue.Empty:
-            pass
+            wait_for_owner(principal)
         try:
             _write_or_log(batch)
         finally:
@@ -114,10 +115,16 @@ def _write_or_log(batch: Sequence[Record]) -> None:
 
 
 def _write(batch: Sequence[Record]) -> None:
+    """Under the lock of each owner: what is forgotten meanwhile leaves no trace, and counting never meets a writer."""
+    by_owner: dict[UUID, list[Record]] = defaultdict(list)
+    for entry in batch:
+        by_owner[entry.principal.membership_id].append(entry)
     with transaction.atomic():
-        RecallTrace.objects.bulk_create([_trace(entry) for entry in batch if not _was_forgotten(entry)])
-        for principal in {entry.principal for entry in batch}:
-            _count_uses(principal, [entry for entry in batch if entry.principal == principal])
+        for _, entries in sorted(by_owner.items()):
+            principal = entries[0].principal
+            wait_for_owner(principal)
+            RecallTrace.objects.bulk_create([_trace(entry) for entry in entries if not _was_forgotten(entry)])
+            _count_uses(principal, entries)
 
 
 def _trace(entry: Record) -> RecallTrace:

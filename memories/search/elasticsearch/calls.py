@@ -144,8 +144,8 @@ def translated(call: Callable[[], Answer]) -> Answer:
     """
     try:
         return answered(call)
-    except SearchForbidden as error:
-        raise SearchUnavailable(str(error)) from None
+    except SearchForbidden:
+        raise SearchUnavailable(SERVICE_REFUSED) from None
 
 
 def answered(call: Callable[[], Answer]) -> Answer:
@@ -175,17 +175,6 @@ def _could_not_look(error: ApiError) -> bool:
     cause = error.body.get("error")
     said = cause.get("additional_unsuccessful_credentials", "") if isinstance(cause, dict) else ""
     return str(said).endswith("encountered a failure")
-
-
-def served(call: Callable[[], Answer]) -> Answer:
-    """As `translated`, for an identity of the application's own. Raises SearchUnavailable.
-
-    One that is refused is an outage until an operator ends it, and says nothing about any member.
-    """
-    try:
-        return translated(call)
-    except SearchForbidden:
-        raise SearchUnavailable(SERVICE_REFUSED) from None
 
 
 def of_status(status: int) -> SearchUnavailable | SearchForbidden:

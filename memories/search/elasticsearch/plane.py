@@ -20,7 +20,7 @@ from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
-from memories.search.elasticsearch.calls import NO_ANSWER, Calls, of_status, served
+from memories.search.elasticsearch.calls import NO_ANSWER, Calls, of_status, translated
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.writing import changes, send, write
@@ -62,7 +62,7 @@ class ElasticsearchPlane:
 
     def settle(self) -> None:
         """See SearchPlane: by a refresh, for a write alone is found only some time later."""
-        answer = served(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
+        answer = translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
         if answer["_shards"]["failed"]:
             raise SearchUnavailable(NO_ANSWER)
 
@@ -79,9 +79,9 @@ class ElasticsearchPlane:
                     self._purge(kind, before)
             indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
             # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
-            served(partial(indices.flush, index=_written(), force=True))
-            served(partial(indices.forcemerge, index=_written(), only_expunge_deletes=True))
-            served(partial(indices.flush, index=_written(), force=True))
+            translated(partial(indices.flush, index=_written(), force=True))
+            translated(partial(indices.forcemerge, index=_written(), only_expunge_deletes=True))
+            translated(partial(indices.flush, index=_written(), force=True))
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
@@ -117,21 +117,21 @@ class ElasticsearchPlane:
         Changes reach the old and the new index from the moment the new one exists. A row that changes after it was
         read here is in the outbox then, and its later version wins whichever comes first.
         """
-        manager = served(partial(service_client, Identity.MANAGER))
-        served(lambda: layout.install(manager))
-        made = {kind: served(partial(layout.new_index, manager, kind)) for kind in Kind}
+        manager = translated(partial(service_client, Identity.MANAGER))
+        translated(lambda: layout.install(manager))
+        made = {kind: translated(partial(layout.new_index, manager, kind)) for kind in Kind}
         try:
             count = sum(self._fill(made, documents(owner)) for owner in owners)
             self.settle()
             before = [
-                name for kind, index in made.items() for name in served(partial(layout.point, manager, kind, index))
+                name for kind, index in made.items() for name in translated(partial(layout.point, manager, kind, index))
             ]
         except BaseException:
             layout.drop(manager, made.values())
             raise
         if before:
             time.sleep(GRACE_SECONDS)
-            served(partial(layout.drop, manager, before))
+            translated(partial(layout.drop, manager, before))
         return count
 
     def erase_owner(self, owner: Owner) -> None:
@@ -155,8 +155,8 @@ class ElasticsearchPlane:
             return Health(self.name, ok=False, detail="The search cluster does not answer.")
         client = self._indexer.options(request_timeout=HEALTH_SECONDS)
         try:
-            found = served(lambda: layout.targets(client, tuple(Kind)))
-            encoders = served(lambda: layout.encoders(client))
+            found = translated(lambda: layout.targets(client, tuple(Kind)))
+            encoders = translated(lambda: layout.encoders(client))
         except MemoriesError as error:
             return Health(self.name, ok=False, detail=str(error))
         if missing := [kind.value for kind, indices in found.items() if not indices]:
@@ -170,11 +170,11 @@ class ElasticsearchPlane:
 
     @property
     def _indexer(self) -> Elasticsearch:
-        return served(partial(service_client, Identity.INDEXER))
+        return translated(partial(service_client, Identity.INDEXER))
 
     @property
     def _checker(self) -> Elasticsearch:
-        return served(partial(service_client, Identity.CHECKER))
+        return translated(partial(service_client, Identity.CHECKER))
 
     def _key(self, principal: Principal) -> SearchKey:
         """The principal's key. Raises SearchForbidden, and leaves a mark of it in the audit trail."""
@@ -191,17 +191,17 @@ class ElasticsearchPlane:
     def _fill(self, made: dict[Kind, str], documents: Iterable[SearchDocument]) -> int:
         wanted = changes(documents)
         targets = {kind: [index] for kind, index in made.items()}
-        return served(lambda: send(self._indexer, actions(wanted, targets)))
+        return translated(lambda: send(self._indexer, actions(wanted, targets)))
 
     def _purge(self, kind: Kind, before: str) -> None:
         while old := reading.removed_before(self._checker, kind, before):
-            indices = served(lambda: layout.targets(self._indexer, [kind]))[kind]
+            indices = translated(lambda: layout.targets(self._indexer, [kind]))[kind]
             doomed = [
                 {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
                 for id_, version in old
                 for index in indices
             ]
-            served(partial(send, self._indexer, doomed))
+            translated(partial(send, self._indexer, doomed))
             self.settle()
 
 

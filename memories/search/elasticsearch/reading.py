@@ -10,7 +10,7 @@ from uuid import UUID
 from elasticsearch import Elasticsearch
 
 from memories.search.base import StoredState
-from memories.search.elasticsearch.calls import served
+from memories.search.elasticsearch.calls import translated
 from memories.search.elasticsearch.documents import visibility_of
 from memories.types import Kind, Owner, Status
 from memoryhub.elasticsearch import reading_alias
@@ -35,7 +35,7 @@ def owners(client: Elasticsearch) -> Iterator[Owner]:
 def removed_before(client: Elasticsearch, kind: Kind, moment: str) -> list[tuple[str, int]]:
     """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
     query = {"range": {"gone_at": {"lt": moment}}}
-    answer = served(lambda: _page(client, kind, [query], "gone_at", None))
+    answer = translated(lambda: _page(client, kind, [query], "gone_at", None))
     return [(hit["_id"], int(hit["_version"])) for hit in answer["hits"]["hits"]]
 
 
@@ -51,7 +51,7 @@ def _of(owner: Owner) -> list[dict[str, Any]]:
 def _all(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     after: list[Any] | None = None
     while True:
-        answer = served(partial(_page, client, kind, filters, "id", after))
+        answer = translated(partial(_page, client, kind, filters, "id", after))
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         yield from hits
         if len(hits) < PAGE:
@@ -81,7 +81,7 @@ def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
     ]
     while True:
         composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
-        answer = served(partial(_grouped, client, kind, composite))
+        answer = translated(partial(_grouped, client, kind, composite))
         grouped = answer["aggregations"]["owners"]
         for bucket in grouped["buckets"]:
             key = bucket["key"]

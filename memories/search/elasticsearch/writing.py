@@ -14,7 +14,7 @@ from elasticsearch.helpers import streaming_bulk
 
 from memories.errors import SearchUnavailable
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, served
+from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.layout import targets
 from memories.types import Kind, SearchDocument, Status
@@ -43,10 +43,10 @@ def write(client: Elasticsearch, wanted: Sequence[Change]) -> None:
     kinds = sorted({kind for kind, _ in wanted})
     if not kinds:
         return
-    indices = served(lambda: targets(client, kinds))
+    indices = translated(lambda: targets(client, kinds))
     if not all(indices[kind] for kind in kinds):
         raise SearchUnavailable(NO_INDEX)
-    served(lambda: send(client, actions(wanted, indices)))
+    translated(lambda: send(client, actions(wanted, indices)))
 
 
 def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]]) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from pytest_django import Settings
 
 from memories.models import Fact, RecallTrace
@@ -16,6 +17,7 @@ from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.facts import remember_fact
 from memories.services.sessions import start_session
+from tenants.locks import lock_owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import Say
 
@@ -126,3 +128,33 @@ def test_a_full_queue_writes_before_the_answer(
         recall(principal, "where do I live?")
     assert Fact.objects.get().use_count == 2, "one waits, two were written at once"
     assert waiting.qsize() == 1
+
+
+@transactional
+def test_counting_uses_never_crosses_a_writer(principal: Principal) -> None:
+    first, second = (remember_fact(principal, text=f"Fact {number}").memory_id for number in (1, 2))
+    drain()
+    recalled = recall(principal, "fact", record=False)
+    assert {item.id for item in recalled.items} == {first, second}
+    holding, recorded = threading.Event(), threading.Event()
+
+    def write() -> None:
+        """A change of both facts in the other order, with the recorder in between."""
+        with transaction.atomic():
+            lock_owner(principal)
+            Fact.objects.filter(pk=second).update(category="two")
+            holding.set()
+            recorded.wait(0.5)  # long enough to be waiting for this transaction
+            Fact.objects.filter(pk=first).update(category="one")
+        connection.close()
+
+    def record() -> None:
+        holding.wait()
+        recall(principal, "fact")
+        recorded.set()
+        connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(write), pool.submit(record)]:
+            done.result()
+    assert [*Fact.objects.order_by("text").values_list("category", "use_count")] == [("one", 1), ("two", 1)]
