@@ -94,7 +94,7 @@ def _run() -> None:
             while len(batch) < MAX_BATCH:
                 batch.append(_waiting.get_nowait())
         except queue.Empty:
-            wait_for_owner(principal)
+            pass
         try:
             _write_or_log(batch)
         finally:
