@@ -26,6 +26,8 @@ fi
 mkdir -p "$data"
 chmod 700 "$data"
 cp -a "$backup/base/$base/." "$data/"
+# A backup of a server that was itself restored brings that restore's settings, and would stop at its moment again.
+sed -i '/^restore_command\|^recovery_/d' "$data/postgresql.auto.conf"
 {
   echo "restore_command = 'cp \"$backup/wal/%f\" \"%p\"'"
   echo "recovery_target_action = 'promote'"

@@ -103,6 +103,26 @@ def test_what_was_archived_comes_back_up_to_the_last_change_or_any_moment(server
     assert server.run("SELECT text FROM note") == ["before the backup", "after it"]
 
 
+def test_an_earlier_restore_up_to_a_moment_does_not_cut_a_later_one_short(server: Archiving) -> None:
+    assert server.script("base-backup.sh").returncode == 0
+    server.run("INSERT INTO note VALUES ('first')")
+    time.sleep(1.1)  # the scripts name moments to the second
+    (moment,) = server.run("SELECT clock_timestamp()")
+    server.run("INSERT INTO note VALUES ('a mistake')")
+    server.archived()
+    server.lose()
+    assert server.script("restore.sh", moment).returncode == 0
+    server.start()
+    assert server.script("base-backup.sh", "1").returncode == 0
+    server.run("INSERT INTO note VALUES ('after the backup')")
+    server.archived()
+    server.lose()
+
+    assert server.script("restore.sh").returncode == 0
+    server.start()
+    assert server.run("SELECT text FROM note") == ["first", "after the backup"]
+
+
 def test_a_restore_touches_no_data_that_is_there(server: Archiving) -> None:
     assert server.script("base-backup.sh").returncode == 0
     done = server.script("restore.sh")
