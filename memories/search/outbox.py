@@ -10,6 +10,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -26,6 +27,7 @@ from memories.search import search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
+from memoryhub.exclusive import Busy, alone
 
 log = logging.getLogger(__name__)
 
@@ -94,18 +96,16 @@ def request_rebuild(owner: Owner) -> None:
 
 
 def rebuild_all(owners: Iterable[Owner]) -> int:
-    """Fill the whole plane from the database; return how many memories it holds. Raises SearchUnavailable."""
-    # Entries that are visible now speak of rows that the rebuild is going to see. Deletions are delivered all the same:
-    # their versions keep late writes out.
-    covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
+    """Fill the whole plane from the database; return how many memories it holds. Raises SearchUnavailable.
 
-    def of_owner(owner: Owner) -> Iterable[SearchDocument]:
-        encode_owner(owner)
-        return documents(rows_of(owner))
-
-    count = search_plane().rebuild_all(owners, of_owner)
-    _forget(covered)
-    return count
+    One at a time: two of them would each remove what the other is about to let take over.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(alone("index-rebuild"))
+        except Busy:
+            raise SearchUnavailable("Another rebuild of the index is under way.") from None
+        return _rebuild_all(owners)
 
 
 def rebuild_owner(owner: Owner) -> int:
@@ -133,6 +133,20 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
         if left is not None:
             left -= len(claimed)
     return report
+
+
+def _rebuild_all(owners: Iterable[Owner]) -> int:
+    # Entries that are visible now speak of rows that the rebuild is going to see. Deletions are delivered all the same:
+    # their versions keep late writes out.
+    covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
+
+    def of_owner(owner: Owner) -> Iterable[SearchDocument]:
+        encode_owner(owner)
+        return documents(rows_of(owner))
+
+    count = search_plane().rebuild_all(owners, of_owner)
+    _forget(covered)
+    return count
 
 
 def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:

@@ -80,8 +80,9 @@ def point(manager: Elasticsearch, kind: Kind, index: str) -> list[str]:
     Searches and writes that began before may still be at work on those: `drop` them a little later.
     """
     old = [name for name in indices_of(manager, kind) if name != index]
-    actions: list[dict[str, Any]] = [{"add": {"index": index, "alias": reading_alias(kind)}}]
+    actions: list[dict[str, Any]] = []
     for alias in (reading_alias(kind), writing_alias(kind)):
+        actions += [{"add": {"index": index, "alias": alias}}]
         actions += [{"remove": {"index": name, "alias": alias, "must_exist": False}} for name in old]
     manager.indices.update_aliases(actions=actions)
     return old

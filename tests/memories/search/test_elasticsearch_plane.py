@@ -260,6 +260,14 @@ def test_a_rebuild_that_fails_leaves_no_index_behind(plane: SettlingPlane, ada: 
     assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
 
 
+def test_an_index_that_takes_over_is_written_to_whoever_took_over_meanwhile() -> None:
+    manager = service_client(Identity.MANAGER)
+    first, second = (layout.new_index(manager, Kind.SEMANTIC) for _ in range(2))
+    layout.point(manager, Kind.SEMANTIC, first)
+    layout.point(manager, Kind.SEMANTIC, second)
+    assert layout.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
+
+
 def test_an_evicted_document_is_not_rebuilt(plane: SettlingPlane, ada: Principal) -> None:
     plane.rebuild_all([own(ada)], lambda _owner: [document(own(ada), BRISTOL, status=Status.EVICTED)])
     assert not list(plane.stored(own(ada)))

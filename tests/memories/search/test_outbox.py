@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
@@ -21,6 +22,7 @@ from memories.services.forget import forget
 from memories.services.remember import EpisodeDraft, remember_episodes
 from memories.services.sessions import start_session
 from memories.types import Kind, Owner, Status
+from memoryhub.exclusive import alone
 from tenants.principal import Principal
 from tests.parts import about_the_embedded_plane
 
@@ -149,6 +151,19 @@ def test_a_requested_rebuild_brings_everything_back(principal: Principal, index_
     assert OutboxEntry.objects.count() == 1
     outbox.drain()
     assert indexed(principal).keys() == {fact_id}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_whole_plane_is_rebuilt_by_one_at_a_time() -> None:
+    def rebuild() -> int:
+        try:
+            return outbox.rebuild_all([])
+        finally:
+            connections.close_all()
+
+    with alone("index-rebuild"), ThreadPoolExecutor(1) as others, pytest.raises(SearchUnavailable, match="Another"):
+        others.submit(rebuild).result()
+    assert outbox.rebuild_all([]) == 0
 
 
 def test_one_bad_row_holds_up_no_other(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:

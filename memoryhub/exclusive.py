@@ -1,0 +1,48 @@
+"""Work that must not run twice at once on one installation: a lock that goes with its process, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+
+class Busy(Exception):
+    """Somebody else is at it."""
+
+
+@contextmanager
+def alone(work: str) -> Iterator[None]:
+    """Hold the lock of `work`: at PostgreSQL for all machines, else in the data folder. Raises Busy at once."""
+    if connection.vendor == "postgresql":
+        yield from _by_database(work)
+    else:
+        yield from _by_file(Path(settings.MEMORYHUB_DATA_DIR) / f"{work}.lock")
+
+
+def _by_database(work: str) -> Iterator[None]:
+    number = int.from_bytes(hashlib.blake2b(work.encode(), digest_size=8).digest(), signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
+        if not cursor.fetchone()[0]:
+            raise Busy(work)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
+
+
+def _by_file(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(path.stem) from None
+        yield
