@@ -66,7 +66,8 @@ class SearchKeyAdmin(TenantScopedAdmin[Membership]):
         return [*super().get_list_filter(request), *([SearchKeyFilter] if has_keys() else [])]
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        return [*super().get_list_display(request), *(["search_key"] if has_keys() else [])]
+        *columns, last = super().get_list_display(request)
+        return [*columns, *(["search_key"] if has_keys() else []), last]
 
     def has_keys_permission(self, request: HttpRequest) -> bool:
         """Whether the actions on keys are offered."""

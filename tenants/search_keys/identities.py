@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from django.conf import settings
-from elastic_transport import TransportError
+from elastic_transport import ConnectionTimeout, TlsError, TransportError
 from elasticsearch import ApiError, BadRequestError, Elasticsearch
 
 from memoryhub.elasticsearch import Identity, NoCredential, service_client
@@ -66,7 +66,7 @@ def setup() -> list[str]:
     """
     setting_up = service_client_or_unready(Identity.SETUP)
     me = _once_started(setting_up.security.authenticate, "ELASTICSEARCH_SETUP")["username"]
-    require_licence(setting_up)
+    require_licence(setting_up, "ELASTICSEARCH_SETUP")
     credentials = {identity: _credential(identity) for identity in SERVICES}
     users = {identity: user for identity, (user, password) in credentials.items() if password}
     if len({*users.values(), me}) != len(users) + 1:
@@ -108,9 +108,9 @@ def describe(identity: Identity, *, seconds: float = CHECK_SECONDS) -> IdentityR
     return IdentityReport(identity, str(me["username"]), problems, unlimited)
 
 
-def require_licence(client: Elasticsearch) -> None:
-    """Raise ClusterUnready unless the licence has document-level security; `client` may monitor the cluster."""
-    licence = _once_started(client.license.get, "This identity")["license"]
+def require_licence(client: Elasticsearch, whose: str) -> None:
+    """Raise ClusterUnready unless the licence has document-level security; `client` is that of the variable `whose`."""
+    licence = _once_started(client.license.get, whose)["license"]
     if licence["status"] != "active" or licence["type"] not in _LICENCES_WITH_QUERIES:
         raise ClusterUnready(
             f"The licence of the search cluster ({licence['type']}, {licence['status']}) has no document-level"
@@ -126,6 +126,15 @@ def prove_search() -> str:
     except SearchKeysUnavailable as error:
         return str(error)
     return ""
+
+
+def no_answer(error: TransportError) -> str:
+    """That the cluster does not answer, and where to look; what the transport says itself may name an address."""
+    if isinstance(error, TlsError):
+        return f"{NO_ANSWER} TLS failed: look at ELASTICSEARCH_URL (https or http) and ELASTICSEARCH_CA_CERTS."
+    if isinstance(error, ConnectionTimeout):
+        return f"{NO_ANSWER} It took too long."
+    return f"{NO_ANSWER} No connection: look at ELASTICSEARCH_URL, and whether it runs."
 
 
 def service_client_or_unready(identity: Identity) -> Elasticsearch:
@@ -211,8 +220,8 @@ def _ask(request: Callable[[], Answer], whose: str) -> Answer:
     """The answer. Raises ClusterUnreachable, ClusterUnready; `whose` names the credential that was shown."""
     try:
         return request()
-    except TransportError:
-        raise ClusterUnreachable(NO_ANSWER) from None
+    except TransportError as error:
+        raise ClusterUnreachable(no_answer(error)) from None
     except ApiError as error:
         raise _unready(error, whose) from None
 

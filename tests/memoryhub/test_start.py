@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,16 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "MEMORYHUB_DATA_DIR" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"postgres://u:s3cret@127.0.0.1:{listener.getsockname()[1]}/d"
+        done = run("manage.py", "migrate", environ={"DATABASE_URL": url, "MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr.startswith("DATABASE_URL: ") and "refused" in done.stderr
+    assert "Traceback" not in done.stderr and "s3cret" not in done.stdout + done.stderr
 
 
 def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:

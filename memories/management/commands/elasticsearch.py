@@ -14,9 +14,9 @@ from elasticsearch import ApiError, Elasticsearch
 from memories.search.elasticsearch import layout
 from memoryhub.elasticsearch import Identity
 from tenants.search_keys.identities import (
-    NO_ANSWER,
     ClusterUnready,
     check,
+    no_answer,
     prove_search,
     require_licence,
     service_client_or_unready,
@@ -56,7 +56,8 @@ class Command(BaseCommand):
 
     def _check(self, *, as_json: bool) -> None:
         reports = check()
-        trouble = [text for text in (_licence(), prove_search()) if text]
+        known = any(report.identity is Identity.MANAGER and report.user for report in reports)
+        trouble = [text for text in (_licence() if known else "", prove_search()) if text]
         ok = not trouble and all(report.ok for report in reports)
         if as_json:
             identities = [
@@ -77,14 +78,14 @@ def _laid_out(manager: Elasticsearch) -> list[str]:
         layout.install(manager)
         return layout.create_missing(manager)
     except TransportError as error:
-        raise CommandError(NO_ANSWER) from error
+        raise CommandError(no_answer(error)) from error
     except ApiError as error:
         raise CommandError(f"The search cluster answered the manager with error {error.meta.status}.") from None
 
 
 def _licence() -> str:
     try:
-        require_licence(service_client_or_unready(Identity.MANAGER))
+        require_licence(service_client_or_unready(Identity.MANAGER), "ELASTICSEARCH_MANAGER")
     except ClusterUnready as error:
         return str(error)
     return ""

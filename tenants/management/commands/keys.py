@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -114,7 +115,7 @@ class Command(BaseCommand):
         ]
         numbers = {"ok": not findings, "members": report.members, "repaired": repaired, "findings": findings}
         verdict = f"{len(findings):,} differ" if findings else "all as they should be"
-        sentences = [*map(_sentence, report.findings), f"{report.members:,} members: {verdict}."]
+        sentences = [*_sentences(report.findings), f"{report.members:,} members: {verdict}."]
         self._answer(options, numbers, "\n".join(sentences + ([f"Repaired {repaired:,}."] if repaired else [])))
         if len(findings) > repaired:
             sys.exit(1)
@@ -168,7 +169,7 @@ def _chosen(options: dict[str, Any]) -> tuple[Tenant | None, QuerySet[Membership
         return None, members
     tenant = find_tenant(options["tenant"])
     if options["user"]:
-        members = members.filter(id=find_membership(tenant.id, options["user"]).id)
+        members = members.filter(id=find_membership(options["tenant"], options["user"]).id)
     return tenant, members.filter(tenant=tenant)
 
 
@@ -190,6 +191,13 @@ def _watched(members: Iterable[Membership], what: str) -> Iterable[Membership]:
     return track(list(members), what, console=Console(stderr=True), transient=True)
 
 
-def _sentence(finding: Finding) -> str:
-    who = f"membership {finding.membership_id}" if finding.membership_id else "no membership"
-    return f"{who}, key {finding.key_id or 'none'}: {', '.join(finding.drift)}."
+def _sentences(findings: Sequence[Finding]) -> list[str]:
+    ids = [finding.membership_id for finding in findings if finding.membership_id]
+    members = Membership.objects.select_related("tenant", "user").in_bulk(ids)
+    who: dict[UUID | None, str] = {
+        id_: f"{member.tenant.slug} {member.user.get_username()}" for id_, member in members.items()
+    }
+    return [
+        f"{who.get(finding.membership_id, 'no member')}, key {finding.key_id or 'none'}: {', '.join(finding.drift)}."
+        for finding in findings
+    ]

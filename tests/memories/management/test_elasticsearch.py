@@ -95,8 +95,21 @@ def test_a_cluster_that_is_away_is_one_sentence(
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         settings.ELASTICSEARCH_URLS = (f"http://127.0.0.1:{listener.getsockname()[1]}",)
-        with pytest.raises(CommandError, match=r"^The search cluster does not answer\.$"):
+        with pytest.raises(CommandError, match=r"^The search cluster does not answer\. No connection: .*URL"):
             ran(action)
+
+
+def test_a_cluster_without_tls_asked_for_it_is_told_apart(db: None, elasticsearch: Cluster, settings: Settings) -> None:
+    settings.ELASTICSEARCH_URLS = tuple(url.replace("http:", "https:") for url in settings.ELASTICSEARCH_URLS)
+    with pytest.raises(CommandError, match=r"TLS failed: .*ELASTICSEARCH_CA_CERTS"):
+        ran("check")
+
+
+def test_a_manager_that_is_not_known_is_named_once(db: None, elasticsearch: Cluster, settings: Settings) -> None:
+    manager = settings.ELASTICSEARCH_CREDENTIALS["manager"].partition(":")[0]
+    settings.ELASTICSEARCH_CREDENTIALS = settings.ELASTICSEARCH_CREDENTIALS | {"manager": f"{manager}:another one"}
+    said, code = ran("check")
+    assert code == 1 and said.count("does not know") == 1 and "searching with a member's key: as it should be" in said
 
 
 def test_a_cluster_without_the_licence_is_refused_before_anything_is_made(

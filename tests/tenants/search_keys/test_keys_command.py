@@ -94,7 +94,8 @@ def test_verify_says_so_in_words(membership: Membership) -> None:
     out = StringIO()
     with pytest.raises(SystemExit):
         call_command("keys", "verify", "--tenant", membership.tenant.slug, stdout=out)
-    assert f"membership {membership.id}, key none: no key where there should be one." in out.getvalue()
+    member = f"{membership.tenant.slug} {membership.user.username}"
+    assert f"{member}, key none: no key where there should be one." in out.getvalue()
 
 
 def test_reencrypt_moves_every_secret_to_the_first_key(membership: Membership, settings: Settings) -> None:
