@@ -11,8 +11,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
+import django
 from celery import Celery, signals
 from django.conf import settings
+from django.core import checks
 from kombu.exceptions import OperationalError
 
 from memoryhub.background import Unavailable
@@ -119,10 +121,19 @@ def refuse_a_bad_environment(**_: object) -> None:
     refuse(problems)
 
 
+def refuse_what_no_command_starts_with(**_: object) -> None:
+    """End a worker at once where a system check finds an error, such as an identity that is a superuser."""
+    django.setup()
+    errors = [found for found in checks.run_checks(tags=[checks.Tags.security]) if found.is_serious()]
+    if errors:
+        raise SystemExit("\n".join(f"{error.msg} {error.hint or ''}".rstrip() for error in errors))
+
+
 def leave_logging_to_django(**_: object) -> None:
     """Do nothing: with a receiver Celery sets up no logging of its own."""
 
 
 signals.celeryd_init.connect(refuse_a_bad_environment)
+signals.celeryd_init.connect(refuse_what_no_command_starts_with)
 signals.beat_init.connect(refuse_a_bad_environment)
 signals.setup_logging.connect(leave_logging_to_django)

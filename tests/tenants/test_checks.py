@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
+from celery import signals
 from pytest_django import Settings
 
 from tenants.checks import identities_are_limited
@@ -25,6 +26,17 @@ def production(elasticsearch: Cluster, settings: Settings) -> None:
 
 def test_identities_as_setup_makes_them_are_fine(production: None) -> None:
     assert said() == []
+
+
+def test_no_worker_starts_with_a_superuser(elasticsearch: Cluster, production: None, settings: Settings) -> None:
+    settings.ENVIRONMENT_PROBLEMS = ()
+    settings.MEMORYHUB_BROKER_URL = "redis://127.0.0.1:1/0"
+    signals.celeryd_init.send(sender="worker")
+    credentials = {**settings.ELASTICSEARCH_CREDENTIALS, "checker": elasticsearch.address.credential}
+    settings.ELASTICSEARCH_CREDENTIALS = credentials
+    with pytest.raises(SystemExit, match="ELASTICSEARCH_CHECKER is a superuser") as refused:
+        signals.celeryd_init.send(sender="worker")
+    assert elasticsearch.address.credential.partition(":")[2] not in str(refused.value)
 
 
 @pytest.mark.parametrize("identity", ["indexer", "minter", "manager", "checker"])
