@@ -112,7 +112,9 @@ def give_up(held: Claim, error: SearchKeysUnavailable) -> None:
         credential.retry_at = timezone.now() + min(FIRST_RETRY * 2 ** min(credential.attempts, 10), LAST_RETRY)
         credential.attempts += 1
         credential.trouble = error.trouble
-        credential.save(update_fields=["claim", "claimed_until", "retry_at", "attempts", "trouble"])
+        if credential.state == CredentialState.ACTIVE:  # somebody wanted another key: the sweep goes on trying
+            credential.rotate_at = timezone.now()
+        credential.save(update_fields=["claim", "claimed_until", "retry_at", "attempts", "trouble", "rotate_at"])
     log.warning("No search key for membership %s: %s", held.membership_id, error)
 
 

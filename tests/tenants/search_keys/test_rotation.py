@@ -58,6 +58,15 @@ def test_while_the_cluster_is_away_the_old_key_stays(membership: Membership, awa
     assert credential(membership).trouble == "unreachable"
 
 
+def test_a_replacement_that_failed_is_tried_again(membership: Membership, away: Away) -> None:
+    old = key_of(membership)
+    with away():
+        rotate(membership)
+    assert rotate_due(timezone.now()) == Swept(0, 0)
+    assert rotate_due(credential(membership).retry_at) == Swept(1, 0)
+    assert key_of(membership) != old and credential(membership).trouble == ""
+
+
 def test_keys_are_replaced_after_two_thirds_of_their_life(membership: Membership) -> None:
     now = timezone.now()
     assert rotate_due(now + timedelta(days=59)) == Swept(0, 0)
