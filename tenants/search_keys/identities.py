@@ -208,10 +208,13 @@ def _differences(wanted: Rights, found: Mapping[str, Any]) -> list[str]:
             problems.append("It has an entry with a query, with fields, or for the cluster's own indices.")
         for name in entry["names"]:
             opened.setdefault(name, set()).update(entry["privileges"])
+    names: dict[tuple[str, str], list[str]] = {}  # of what is said of the same privileges, for there may be many
     for name in sorted({*opened, *wanted.indices}):
         has, needs = opened.get(name, set()), wanted.indices.get(name, frozenset())
-        problems += [f"It has the privilege {privilege} on {name}." for privilege in sorted(has - needs)]
-        problems += [f"It lacks the privilege {privilege} on {name}." for privilege in sorted(needs - has)]
+        for verb, privileges in (("has", has - needs), ("lacks", needs - has)):
+            if privileges:
+                names.setdefault((verb, ", ".join(sorted(privileges))), []).append(name)
+    problems += [f"It {verb} {privileges} on {', '.join(where)}." for (verb, privileges), where in names.items()]
     others = ("applications", "run_as", "global", "remote_indices", "remote_cluster")
     return problems + [f"It has rights of the kind {name}." for name in others if found.get(name)]
 

@@ -165,7 +165,11 @@ def test_a_fresh_cluster_is_as_this_code_makes_it() -> None:
         pytest.param({"cluster": ["monitor"]}, "It has the cluster privilege monitor.", id="cluster"),
         pytest.param({"cluster": ["all"]}, "It is a superuser.", id="everything at the cluster"),
         pytest.param({"indices": [{"names": ["*"], "privileges": ["all"]}]}, "It is a superuser.", id="every index"),
-        pytest.param({"indices": []}, "It lacks the privilege maintenance on PREFIX-semantic-*.", id="nothing"),
+        pytest.param(
+            {"indices": [{"names": ["other", "third"], "privileges": ["read"]}]},
+            "It has read on other, third.",
+            id="more",
+        ),
         pytest.param({"run_as": ["admin"]}, "It has rights of the kind run_as.", id="run as"),
     ],
 )
@@ -176,6 +180,17 @@ def test_a_role_that_was_changed_by_hand_is_found(elasticsearch: Cluster, rights
         assert problem.replace("PREFIX", elasticsearch.prefix) in describe(Identity.INDEXER).problems
     finally:
         root().security.put_role(name=name, **usual)
+
+
+def test_a_role_without_its_indices_is_told_in_one_sentence(elasticsearch: Cluster) -> None:
+    name, usual = role_name(Identity.CHECKER), rights_of(Identity.CHECKER).role
+    try:
+        root().security.put_role(name=name, **(usual | {"indices": []}))
+        (problem,) = describe(Identity.CHECKER).problems
+    finally:
+        root().security.put_role(name=name, **usual)
+    assert problem.startswith("It lacks indices:data/read/msearch, indices:data/read/search on ")
+    assert problem.count(",") == len(rights_of(Identity.CHECKER).indices)
 
 
 def test_setup_mends_and_is_safe_to_run_again(settings: Settings) -> None:
