@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
 
 from memoryhub.server import Server
 
@@ -23,6 +24,10 @@ class Command(BaseCommand):
         parser.add_argument("--threads", type=int, default=32, help="requests served at once by each process")
 
     def handle(self, **options: Any) -> None:
+        # Each page names its static files as collectstatic does; without that, each page is an error.
+        collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
+        if settings.PRODUCTION and not collected:
+            raise CommandError("There are no static files: run `manage.py collectstatic --no-input` first.")
         host, port = options["host"], options["port"]
 
         def announce() -> None:
