@@ -78,7 +78,8 @@ class Command(BaseCommand):
             try:
                 for report in differing:
                     rebuild(report.differences[0].owner)
-                    repaired += 1
+                settle()
+                repaired = sum(check(report.differences[0].owner).ok for report in differing)
             except SearchUnavailable as error:
                 raise CommandError(str(error)) from error
         self._report(options, reports, repaired)
@@ -103,6 +104,8 @@ class Command(BaseCommand):
         lines.append(f"{verdict}: {rows:,} rows of {len(reports):,} owners, {waiting:,} still waiting to be indexed.")
         if repaired:
             lines.append(f"Rebuilt {repaired:,} parts.")
+        if options["repair"] and len([report for report in reports if not report.ok]) > repaired:
+            lines.append("Some still differ; `manage.py index rebuild` makes the whole index anew.")
         self._answer(options, numbers, "\n".join(lines))
 
     def _drain(self, options: dict[str, Any]) -> None:

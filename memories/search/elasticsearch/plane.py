@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ TOMBSTONE_LIFETIME = timedelta(days=7)
 # An index that was replaced stays until what began on it must have ended.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
+# One damaged row must not keep an index from being made; of an owner with more of them something else is wrong.
+MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
 REBUILD = "Run `manage.py index rebuild`."
 _OK = 200
@@ -115,7 +118,8 @@ class ElasticsearchPlane:
         """See SearchPlane: into new indices, which take over when they are complete.
 
         Changes reach the old and the new index from the moment the new one exists. A row that changes after it was
-        read here is in the outbox then, and its later version wins whichever comes first.
+        read here is in the outbox then, and its later version wins whichever comes first. A document that the cluster
+        does not take is left out and named in the log; comparing names it, too.
         """
         manager = translated(partial(service_client, Identity.MANAGER))
         translated(lambda: layout.install(manager))
@@ -127,7 +131,8 @@ class ElasticsearchPlane:
                 name for kind, index in made.items() for name in translated(partial(layout.point, manager, kind, index))
             ]
         except BaseException:
-            layout.drop(manager, made.values())
+            with suppress(SearchUnavailable):  # then the next rebuild removes them
+                translated(lambda: layout.drop(manager, made.values()))
             raise
         if before:
             time.sleep(GRACE_SECONDS)
@@ -191,7 +196,7 @@ class ElasticsearchPlane:
     def _fill(self, made: dict[Kind, str], documents: Iterable[SearchDocument]) -> int:
         wanted = changes(documents)
         targets = {kind: [index] for kind, index in made.items()}
-        return translated(lambda: send(self._indexer, actions(wanted, targets)))
+        return translated(lambda: send(self._indexer, actions(wanted, targets), may_leave_out=MOST_LEFT_OUT))
 
     def _purge(self, kind: Kind, before: str) -> None:
         while old := reading.removed_before(self._checker, kind, before):

@@ -6,6 +6,7 @@ refused by the cluster and counts as done; an error names what kind it was, neve
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.layout import targets
 from memories.types import Kind, SearchDocument, Status
+
+log = logging.getLogger(__name__)
 
 CHUNK = 500
 CHUNK_BYTES = 20 * 2**20
@@ -49,9 +52,12 @@ def write(client: Elasticsearch, wanted: Sequence[Change]) -> None:
     translated(lambda: send(client, actions(wanted, indices)))
 
 
-def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]]) -> int:
-    """Send prepared actions; return how many there were. Raises SearchUnavailable, DocumentRefused, ApiError."""
-    count = 0
+def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]], *, may_leave_out: int = 0) -> int:
+    """Send prepared actions; return how many were done. Raises SearchUnavailable, DocumentRefused, ApiError.
+
+    Up to `may_leave_out` documents that the cluster does not take are named in the log and left out.
+    """
+    count = left_out = 0
     for _, item in streaming_bulk(
         client,
         prepared,
@@ -62,7 +68,14 @@ def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]]) -> int:
         max_retries=0,
     ):
         (result,) = item.values()
-        _expect_done(int(result["status"]), result.get("error"))
+        try:
+            _expect_done(int(result["status"]), result.get("error"))
+        except DocumentRefused as error:
+            left_out += 1
+            if left_out > may_leave_out:
+                raise
+            log.warning("%s It is left out: %s in %s.", error, result["_id"], result["_index"])
+            continue
         count += 1
     return count
 

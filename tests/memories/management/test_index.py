@@ -61,6 +61,17 @@ def test_check_repairs_from_the_database(indexed: Principal, capsys: pytest.Capt
     assert index("check", capsys=capsys)["ok"]
 
 
+def test_check_does_not_say_repaired_of_what_still_differs(
+    indexed: Principal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Fact.objects.update(version=7)
+    monkeypatch.setattr("memories.management.commands.index.rebuild", lambda _owner: 0)
+    with pytest.raises(SystemExit) as ended:
+        call_command("index", "check", "--repair")
+    assert ended.value.code == 1
+    assert "still differ" in capsys.readouterr().out
+
+
 def test_check_prints_no_text_of_a_memory(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
     Fact.objects.update(version=7)
     with pytest.raises(SystemExit):

@@ -22,6 +22,7 @@ from memories.search.base import SearchPlane, Tombstone
 from memories.search.elasticsearch import layout
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.plane import ElasticsearchPlane
+from memories.search.elasticsearch.writing import DocumentRefused
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, service_client
 from tenants.models import AuditEvent
@@ -266,6 +267,25 @@ def test_an_index_that_takes_over_is_written_to_whoever_took_over_meanwhile() ->
     layout.point(manager, Kind.SEMANTIC, first)
     layout.point(manager, Kind.SEMANTIC, second)
     assert layout.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
+
+
+def test_one_damaged_row_keeps_no_index_from_being_made(
+    plane: SettlingPlane, ada: Principal, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, damaged = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
+    damaged = replace(damaged, vector=bytes(len(damaged.vector)))
+    assert plane.rebuild_all([own(ada)], lambda _owner: [damaged, good]) == 1
+    assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {good.id}
+    assert str(damaged.id) in caplog.text and BRISTOL not in caplog.text
+
+
+def test_an_index_that_takes_hardly_anything_does_not_take_over(plane: SettlingPlane, ada: Principal) -> None:
+    fact = document(own(ada), BRISTOL)
+    plane.upsert([fact])
+    damaged = [replace(document(own(ada), BRISTOL), vector=bytes(len(fact.vector))) for _ in range(21)]
+    with pytest.raises(DocumentRefused):
+        plane.rebuild_all([own(ada)], lambda _owner: damaged)
+    assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
 
 
 def test_an_evicted_document_is_not_rebuilt(plane: SettlingPlane, ada: Principal) -> None:
