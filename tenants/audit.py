@@ -163,7 +163,7 @@ def _payload(draft: EventDraft) -> AuditPayload:
 
 
 def _locked_head(chain: str) -> AuditHead:
-    heads = AuditHead.objects.select_for_update().filter(chain=chain)
+    heads = AuditHead.objects.select_for_update(no_key=True).filter(chain=chain)
     head = heads.first()
     if head is None:
         # Two first writers of a chain may meet here; the loser's row is ignored and it waits for the winner's.

@@ -2,6 +2,9 @@
 
 Invariant: whoever writes an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the
 lock. Whoever was deactivated before the lock was taken writes nothing more.
+
+All locks of rows leave out the key (`no_key`): PostgreSQL checks foreign keys at commit, by a lock on the row that they
+name, and a lock of the whole row would have committing writers wait for each other in a circle.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ def lock_owner(principal: Principal) -> Membership:
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
     membership = (
-        Membership.objects.select_for_update(of=("self",))
+        Membership.objects.select_for_update(of=("self",), no_key=True)
         .select_related("tenant", "user")
         .filter(id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id)
         .first()
@@ -37,14 +40,14 @@ def wait_for_owner(principal: Principal) -> None:
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    Membership.objects.select_for_update().filter(id=principal.membership_id).first()
+    Membership.objects.select_for_update(no_key=True).filter(id=principal.membership_id).first()
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
     """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
-    tenant = Tenant.objects.select_for_update().filter(id=tenant_id, is_active=True).first()
+    tenant = Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True).first()
     if tenant is None:
         raise Forbidden("This tenant is not active.")
     return tenant

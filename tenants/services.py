@@ -82,7 +82,7 @@ def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
     """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue."""
     with transaction.atomic():
-        before = _described(User.objects.select_for_update().get(id=user.id))
+        before = _described(User.objects.select_for_update(no_key=True).get(id=user.id))
         after = _described(user)
         if changed := {name for name in after if after[name] != before[name]}:
             store(user, fields=sorted(changed))
@@ -120,7 +120,7 @@ def add_member(
 def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) -> Membership:
     """Give a member another role; nothing is recorded if they have it already."""
     with transaction.atomic():
-        locked = Membership.objects.select_for_update(of=("self",)).get(id=membership.id)
+        locked = Membership.objects.select_for_update(of=("self",), no_key=True).get(id=membership.id)
         if locked.role != role:
             draft = EventDraft(
                 "member.role_changed", "membership", locked.id, before={"role": locked.role}, after={"role": role}

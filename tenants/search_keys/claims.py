@@ -50,7 +50,7 @@ class Claim:
 def locked(membership_ids: Iterable[UUID]) -> list[SearchCredential]:
     """The credentials of these members, who are locked for this transaction, in the order of tenants and members."""
     wanted = list(membership_ids)
-    owners = Membership.objects.select_for_update(of=("self",)).filter(id__in=wanted)
+    owners = Membership.objects.select_for_update(of=("self",), no_key=True).filter(id__in=wanted)
     list(owners.order_by("tenant_id", "id").values_list("id", flat=True))
     return list(
         SearchCredential.objects.select_related("membership__tenant", "membership__user")

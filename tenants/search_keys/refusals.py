@@ -29,7 +29,7 @@ def record_refusal(principal: Principal, *, reason: str) -> None:
         return
     with transaction.atomic():
         # The lock of the owner, whom nobody may act as any more: their refusals are recorded too.
-        owner = Membership.objects.select_for_update(of=("self",)).filter(
+        owner = Membership.objects.select_for_update(of=("self",), no_key=True).filter(
             id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id
         )
         if owner.order_by("id").first() is None:

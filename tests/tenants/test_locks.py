@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from tenants.errors import Forbidden, NoMembership
-from tenants.locks import lock_owner
-from tenants.models import Membership
+from tenants.locks import lock_owner, lock_tenant
+from tenants.models import ApiToken, Membership
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of, system_principal
 from tenants.services import deactivate_member, deactivate_tenant, deactivate_user
@@ -24,6 +26,23 @@ def test_the_lock_is_the_members_row(principal: Principal) -> None:
 def test_the_lock_needs_a_transaction(transactional_db: None, principal: Principal) -> None:
     with pytest.raises(transaction.TransactionManagementError):
         lock_owner(principal)
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="on SQLite the transaction itself is the lock")
+def test_the_locks_hold_up_no_foreign_key(transactional_db: None, principal: Principal, membership: Membership) -> None:
+    """Else two who commit what names each other's rows would wait in a circle."""
+
+    def token() -> None:
+        with closing(connection), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '2s'")
+            ApiToken.objects.create(membership=membership, name="laptop", digest="0" * 64)
+            make_membership(membership.tenant)
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as others:
+        lock_owner(principal)
+        lock_tenant(principal.tenant_id)
+        others.submit(token).result()
+    assert ApiToken.objects.count() == 1
 
 
 def test_whoever_was_deactivated_does_not_get_the_lock(db: None) -> None:
