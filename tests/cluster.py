@@ -22,6 +22,7 @@ from tenants.search_keys.roles import SERVICES, role_name
 from tests.elasticsearch_node.node import Address, Node
 
 PAGE = 5_000
+RUN = "MEMORYHUB_TEST_RUN"  # the process of the run, which its workers inherit
 GIVEN = ("ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP")
 
 
@@ -31,9 +32,9 @@ def given_address() -> Address | None:
     return Address(url, credential) if url and credential else None
 
 
-def node_of_run(pid: int) -> Node:
-    """The node of the test run with this process."""
-    return Node(Path(tempfile.gettempdir()) / f"memoryhub-elasticsearch-{pid}")
+def node_of_run() -> Node:
+    """The node of this test run."""
+    return Node(Path(tempfile.gettempdir()) / f"memoryhub-elasticsearch-{os.environ[RUN]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from tests.factories import MakeMember, make_membership, make_tenant, own_princi
 from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 
-RUN = "MEMORYHUB_TEST_RUN"
 FLUSHES = 5
 
 
@@ -109,13 +108,13 @@ def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterat
 def pytest_configure(config: pytest.Config) -> None:
     """Tell the workers the process that they are of."""
     if not hasattr(config, "workerinput"):
-        os.environ[RUN] = str(os.getpid())
+        os.environ[clusters.RUN] = str(os.getpid())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the node of this run, if any test asked for it."""
     if not hasattr(config, "workerinput"):
-        clusters.node_of_run(os.getpid()).wipe()
+        clusters.node_of_run().wipe()
 
 
 @pytest.fixture(scope="session")
@@ -123,9 +122,8 @@ def cluster_address() -> Address:
     """A real Elasticsearch: the one that the environment names, or a node that all workers of this run share."""
     if (given := clusters.given_address()) is not None:
         return given
-    run = int(os.environ[RUN])
     try:
-        return clusters.node_of_run(run).start(live_as_long_as=run)
+        return clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]))
     except (CannotBuild, DidNotStart) as error:
         missing_part(str(error))
 

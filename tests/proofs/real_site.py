@@ -116,6 +116,15 @@ class RealSite(Site):
         self.worker.start()
         self.beat.start()
 
+    def start_what_ended(self) -> None:
+        """Start a worker or a beat that ended by itself, as a service manager does.
+
+        A worker that has a task in hand when the broker goes may end: Celery means to acknowledge the task and fails.
+        """
+        for process in (self.worker, self.beat):
+            if not process.running:
+                process.start()
+
     def value(self, query: str, *values: str) -> Any:
         """The first column of the first row."""
         with psycopg.connect(self._database_url) as connection:

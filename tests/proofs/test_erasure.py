@@ -27,8 +27,7 @@ def files() -> Path:
     """Where the node of this run keeps its indices."""
     if given_address() is not None:
         pytest.skip("the cluster that the environment names keeps its files elsewhere")
-    (folder,) = (each for each in node_of_run(0).folder.parent.glob("memoryhub-elasticsearch-*/data") if each.is_dir())
-    return folder
+    return node_of_run().folder / "data"
 
 
 def holding(files: Path, word: str) -> Iterator[Path]:
