@@ -265,6 +265,8 @@ LOGGING = {
     | {
         # At DEBUG it prints whole requests and answers: passwords, keys and texts.
         "elastic_transport.node": {"level": "INFO"},
+        # One line for each failed try; memoryhub says when an outage begins and when it ends.
+        "elastic_transport.node_pool": {"level": "ERROR"},
         "django": {"handlers": [], "propagate": True, "level": "INFO"},
         "django.security.DisallowedHost": {
             "handlers": ["nowhere"],

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connections, transaction
+from django.db import connections, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest
 
@@ -59,7 +59,7 @@ _thread: threading.Thread | None = None
 def record(entry: Record) -> None:
     """Write a recall: on a thread of its own, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
 
-    Never raises for the database: a recall that was answered is not taken back.
+    Never raises: a recall that was answered is not taken back.
     """
     if settings.MEMORYHUB_RECORDING == "inline":
         _write_or_log([entry])
@@ -106,7 +106,7 @@ def _run() -> None:
 def _write_or_log(batch: Sequence[Record]) -> None:
     try:
         _write(batch)
-    except DatabaseError:
+    except Exception:  # whatever it is: this thread goes on, and whoever waits for it in `flush` is let go
         if len(batch) > 1:
             for entry in batch:
                 _write_or_log([entry])

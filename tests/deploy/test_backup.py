@@ -63,6 +63,13 @@ class Archiving(PostgreSQL):
             assert time.monotonic() < deadline, "the log was not archived"
             time.sleep(0.02)
 
+    def promoted(self) -> None:
+        """Return once a restored server has replayed its log; it answers questions before."""
+        deadline = time.monotonic() + SECONDS
+        while self.run("SELECT pg_is_in_recovery()") != ["False"]:
+            assert time.monotonic() < deadline, "the log was not replayed"
+            time.sleep(0.02)
+
     def lose(self) -> None:
         """Pull the plug, and lose the data folder with everything in it."""
         self.stop()
@@ -95,11 +102,13 @@ def test_what_was_archived_comes_back_up_to_the_last_change_or_any_moment(server
 
     assert server.script("restore.sh").returncode == 0
     server.start()
+    server.promoted()
     assert server.run("SELECT text FROM note") == ["before the backup", "after it", "a mistake"]
     server.lose()
 
     assert server.script("restore.sh", moment).returncode == 0
     server.start()
+    server.promoted()
     assert server.run("SELECT text FROM note") == ["before the backup", "after it"]
 
 
@@ -113,6 +122,7 @@ def test_an_earlier_restore_up_to_a_moment_does_not_cut_a_later_one_short(server
     server.lose()
     assert server.script("restore.sh", moment).returncode == 0
     server.start()
+    server.promoted()
     assert server.script("base-backup.sh", "1").returncode == 0
     server.run("INSERT INTO note VALUES ('after the backup')")
     server.archived()
@@ -120,6 +130,7 @@ def test_an_earlier_restore_up_to_a_moment_does_not_cut_a_later_one_short(server
 
     assert server.script("restore.sh").returncode == 0
     server.start()
+    server.promoted()
     assert server.run("SELECT text FROM note") == ["first", "after the backup"]
 
 
