@@ -8,10 +8,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
 from memories.search.elasticsearch import layout
+from memories.types import Kind
 from memoryhub.elasticsearch import Identity
 from tenants.search_keys.identities import (
     ClusterUnready,
@@ -50,9 +52,12 @@ class Command(BaseCommand):
     def _setup(self) -> None:
         for done in setup():
             self.stdout.write(f"{done}: up to date")
-        for index in _laid_out(service_client_or_unready(Identity.MANAGER)):
+        made, unfilled = _laid_out(service_client_or_unready(Identity.MANAGER))
+        for index in made:
             self.stdout.write(f"index {index}: made")
         self.stdout.write("The search cluster is set up. Remove ELASTICSEARCH_SETUP from the environment.")
+        if unfilled:
+            self.stdout.write("The database has memories that nobody can search yet: run `manage.py index rebuild`.")
 
     def _check(self, *, as_json: bool) -> None:
         reports = check()
@@ -73,10 +78,12 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _laid_out(manager: Elasticsearch) -> list[str]:
+def _laid_out(manager: Elasticsearch) -> tuple[list[str], list[Kind]]:
     try:
         layout.install(manager)
-        return layout.create_missing(manager)
+        return layout.create_missing(manager), layout.unfilled(manager)
+    except DatabaseError as error:
+        raise CommandError("The database has no tables yet: run `manage.py migrate`, then this again.") from error
     except TransportError as error:
         raise CommandError(no_answer(error)) from error
     except ApiError as error:

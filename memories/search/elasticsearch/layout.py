@@ -49,6 +49,11 @@ def create_missing(manager: Elasticsearch) -> list[str]:
     return made
 
 
+def unfilled(manager: Elasticsearch) -> list[Kind]:
+    """The kinds that members cannot search yet: `index rebuild` fills their index from the database."""
+    return [kind for kind in Kind if not manager.indices.exists_alias(name=reading_alias(kind))]
+
+
 def targets(client: Elasticsearch, kinds: Iterable[Kind]) -> Mapping[Kind, list[str]]:
     """The indices that changes of each kind must reach; asked anew for each batch, for a rebuild adds one."""
     names = {writing_alias(kind): kind for kind in kinds}

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.test import override_settings
 from pytest_django import Settings
 
+from memories.models import CatalogEntry
+from memories.types import Kind, Scope
 from memoryhub.elasticsearch import Identity, index_pattern, reading_aliases, service_client
 from tenants.search_keys.identities import check
 from tenants.search_keys.roles import SERVICES
@@ -122,3 +125,19 @@ def test_a_cluster_without_the_licence_is_refused_before_anything_is_made(
         ran("setup")
     root = service_client(Identity.SETUP)
     assert f"{unknown.prefix}-indexer" not in root.security.get_role()
+
+
+def test_setup_says_that_memories_have_to_be_indexed(db: None, empty_cluster: Cluster) -> None:
+    CatalogEntry.objects.create(scope=Scope.GLOBAL, title="Opening hours", text="Nine to five", content_hash="1")
+    assert "index rebuild" in ran("setup")[0]
+    call_command("index", "rebuild", stdout=StringIO())
+    assert "index rebuild" not in ran("setup")[0]
+
+
+def test_setup_before_the_tables_are_made_says_so(
+    db: None, empty_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CatalogEntry._meta, "db_table", "not_made_yet")
+    monkeypatch.setattr("memories.search.elasticsearch.layout.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
+    with pytest.raises(CommandError, match=r"manage\.py migrate"), transaction.atomic():
+        ran("setup")
