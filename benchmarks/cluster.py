@@ -23,12 +23,12 @@ from benchmarks.searching import cold, crowded, hot  # noqa: E402
 from benchmarks.servers import Servers  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.models import Episode  # noqa: E402
-from memories.search.checking import owners, rebuild_everything  # noqa: E402
+from memories.search.checking import owners  # noqa: E402
 from memories.search.documents import documents  # noqa: E402
 from memories.search.elasticsearch import layout  # noqa: E402
 from memories.search.elasticsearch.documents import actions  # noqa: E402
 from memories.search.elasticsearch.writing import changes, send  # noqa: E402
-from memories.search.outbox import drain, enqueue_many  # noqa: E402
+from memories.search.outbox import drain, enqueue_many, rebuild_all  # noqa: E402
 from memories.types import Kind  # noqa: E402
 from memoryhub.elasticsearch import Identity, service_client  # noqa: E402
 from tenants.principal import Principal  # noqa: E402
@@ -109,7 +109,7 @@ def rebuilding(progress: Progress) -> tuple[int, Rate]:
     """Fill new indices from the database; the floor is the bulk requests alone, for some of the documents."""
     everybody = owners()
     begin = perf_counter()
-    count = rebuild_everything(progress.track(everybody, description="indexing"))
+    count = rebuild_all(progress.track(everybody, description="indexing"))
     seconds = perf_counter() - begin
     return count, Rate("documents indexed by a rebuild", count, count / seconds, bulk_alone(min(CHANGED, count // 2)))
 

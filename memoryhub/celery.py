@@ -19,6 +19,7 @@ from kombu.exceptions import OperationalError
 
 from memoryhub.background import Unavailable
 from memoryhub.checks import refuse
+from memoryhub.elasticsearch import in_use
 from memoryhub.problems import Problem
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
@@ -58,7 +59,7 @@ class BrokerAway(Unavailable):
 
 
 def _schedule() -> dict[str, dict[str, Any]]:
-    times = SCHEDULE | (CLUSTER_SCHEDULE if settings.MEMORYHUB_SEARCH == "elasticsearch" else {})
+    times = SCHEDULE | (CLUSTER_SCHEDULE if in_use() else {})
     return {
         name: {"task": name, "schedule": every, "options": {"expires": max(MESSAGE_SECONDS, every.total_seconds())}}
         for name, every in times.items()

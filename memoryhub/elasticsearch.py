@@ -55,6 +55,11 @@ class NoCredential(Exception):
     """A request to the cluster without the credential that it needs. It was not sent."""
 
 
+def in_use() -> bool:
+    """Whether this installation searches a cluster, and so has keys and indices to look after."""
+    return bool(settings.MEMORYHUB_SEARCH == "elasticsearch")
+
+
 def reading_alias(kind: str) -> str:
     """The name by which members search memories of this kind; behind it is one index."""
     return f"{settings.ELASTICSEARCH_PREFIX}-{kind}"

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from memoryhub.elasticsearch import Identity
+from memoryhub.elasticsearch import Identity, in_use
 from tenants.search_keys.identities import ClusterUnreachable, describe
 from tenants.search_keys.roles import SERVICES
 
@@ -19,7 +19,7 @@ from tenants.search_keys.roles import SERVICES
 @register(Tags.security)
 def identities_are_limited(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
     """An error for an identity that is a superuser; a warning for one that is otherwise not as `setup` makes it."""
-    if not (settings.PRODUCTION and settings.MEMORYHUB_SEARCH == "elasticsearch" and settings.ELASTICSEARCH_URLS):
+    if not (settings.PRODUCTION and in_use() and settings.ELASTICSEARCH_URLS):
         return []
     messages: list[CheckMessage] = []
     for identity in SERVICES:

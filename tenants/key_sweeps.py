@@ -10,6 +10,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from memoryhub.background import Repeated
+from memoryhub.elasticsearch import in_use
 from tenants.search_keys import mint_waiting, revoke_waiting, rotate_due
 
 SWEEP_SECONDS = 5.0
@@ -31,7 +32,7 @@ def sweep() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread where there are keys and no Celery looks after them; return what stops it again."""
-    if settings.MEMORYHUB_SEARCH != "elasticsearch" or settings.MEMORYHUB_DRAIN != "thread":
+    if not in_use() or settings.MEMORYHUB_DRAIN != "thread":
         return lambda: None
     sweeper = KeySweeper()
     sweeper.start()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from tenants.errors import Forbidden
 from tenants.models import Membership, Tenant
@@ -22,25 +23,20 @@ def lock_owner(principal: Principal) -> Membership:
     """Lock the principal's membership row for this transaction. Raises Forbidden if nobody may act as this member."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    membership = (
-        Membership.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("tenant", "user")
-        .filter(id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id)
-        .first()
-    )
+    membership = _locked(principal).select_related("tenant", "user").first()
     if membership is None or not membership.is_usable:
         raise Forbidden("This membership is not active.")
     return membership
 
 
-def wait_for_owner(principal: Principal) -> None:
-    """Take the lock of an owner to note what happened, also if nobody may act as them any more; changes no memory.
+def wait_for_owner(principal: Principal) -> bool:
+    """Take the lock of an owner to note what happened, also if nobody may act as them any more; whether there is one.
 
     Whoever takes several in one transaction takes them by membership id, so that two of them never wait for each other.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    Membership.objects.select_for_update(no_key=True).filter(id=principal.membership_id).first()
+    return _locked(principal).first() is not None
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
@@ -51,3 +47,10 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
     if tenant is None:
         raise Forbidden("This tenant is not active.")
     return tenant
+
+
+def _locked(principal: Principal) -> QuerySet[Membership]:
+    """The membership row of exactly this owner, locked when it is read."""
+    return Membership.objects.select_for_update(of=("self",), no_key=True).filter(
+        id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id
+    )

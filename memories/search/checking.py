@@ -5,7 +5,7 @@ Invariant: the database is right. What still waits in the outbox is no differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from memories.errors import SearchUnavailable
 from memories.models import MEMORY_MODELS
 from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
-from memories.search.outbox import pending, rebuild_all, rebuild_owner
+from memories.search.outbox import pending, rebuild_owner
 from memories.types import Kind, Owner, Status
 
 
@@ -90,11 +90,6 @@ def check(owner: Owner) -> CheckReport:
         if (problem := _problem(expected.get(id_), stored.get(id_))) is not None
     )
     return CheckReport(1, len(expected), len(waiting), different)
-
-
-def rebuild_everything(everybody: Iterable[Owner]) -> int:
-    """Fill the whole plane anew from the database; return how many memories it holds. Raises SearchUnavailable."""
-    return rebuild_all(everybody)
 
 
 def rebuild(owner: Owner) -> int:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from django.conf import settings
 
 from memories.errors import SearchUnavailable
-from memories.search import ELASTICSEARCH, search_plane
+from memories.search import search_plane
 from memoryhub.background import Repeated, Unavailable
+from memoryhub.elasticsearch import in_use
 
 PAUSE_SECONDS = 3600.0
 
@@ -23,7 +24,7 @@ def expunge() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if settings.MEMORYHUB_SEARCH != ELASTICSEARCH or settings.MEMORYHUB_DRAIN != "thread":
+    if not in_use() or settings.MEMORYHUB_DRAIN != "thread":
         return lambda: None
     thread = Repeated("index-expunger", _expunge, pause=PAUSE_SECONDS)
     thread.start()

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -100,12 +99,11 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
 
     One at a time: two of them would each remove what the other is about to let take over.
     """
-    with ExitStack() as held:
-        try:
-            held.enter_context(alone("index-rebuild"))
-        except Busy:
-            raise SearchUnavailable("Another rebuild of the index is under way.") from None
-        return _rebuild_all(owners)
+    try:
+        with alone("index-rebuild"):
+            return _rebuild_all(owners)
+    except Busy:
+        raise SearchUnavailable("Another rebuild of the index is under way.") from None
 
 
 def rebuild_owner(owner: Owner) -> int:

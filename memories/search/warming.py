@@ -13,13 +13,12 @@ from datetime import timedelta
 from uuid import UUID
 
 import numpy as np
-from django.conf import settings
 from django.db import connections
 
 from memories.constants import CANDIDATES_PER_LEG, EMBEDDING_DIMENSIONS
 from memories.errors import MemoriesError
-from memories.search import ELASTICSEARCH
 from memories.types import ALL_KINDS, CandidateRequest
+from memoryhub.elasticsearch import in_use
 from tenants.errors import TenantsError
 from tenants.principal import ActorKind, Principal, Role
 from tenants.search_keys import invalidate, temporary_key
@@ -36,12 +35,12 @@ _done = threading.Event()
 
 def ready() -> bool:
     """Whether this process need not wait for its warming, or has waited long enough."""
-    return settings.MEMORYHUB_SEARCH != ELASTICSEARCH or _done.is_set()
+    return not in_use() or _done.is_set()
 
 
 def start() -> Callable[[], None]:
     """Warm the searches of a serving process on a thread; return what awaits its end."""
-    if settings.MEMORYHUB_SEARCH != ELASTICSEARCH:
+    if not in_use():
         return lambda: None
     thread = threading.Thread(target=_warm_and_tell, name="search-warming", daemon=True)
     thread.start()

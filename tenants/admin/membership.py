@@ -12,9 +12,10 @@ from django.db.models import ForeignKey, QuerySet
 from django.forms import ModelChoiceField
 from django.http import HttpRequest
 
+from memoryhub.elasticsearch import in_use
 from tenants import services
 from tenants.admin.scoping import acting, signed_in
-from tenants.admin.search_key import PANEL, SearchKeyAdmin, has_keys
+from tenants.admin.search_key import PANEL, SearchKeyAdmin
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.selectors import tenant_ids_of
@@ -87,7 +88,7 @@ class MembershipAdmin(SearchKeyAdmin):
     def get_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
         if obj is None:
             return ["tenant", "username", "display_name", "password", "role", "external_id"]
-        return ["tenant", "user", "external_id", "role", "is_active", "created_at", *(PANEL if has_keys() else [])]
+        return ["tenant", "user", "external_id", "role", "is_active", "created_at", *(PANEL if in_use() else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
         return [] if obj is None else ["tenant", "user", "external_id", "is_active", "created_at", *PANEL]

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from memoryhub.elasticsearch import in_use
 from tenants import search_keys
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
@@ -63,15 +63,15 @@ class SearchKeyAdmin(TenantScopedAdmin[Membership]):
         return rows.select_related("search_credential").defer("search_credential__secret")
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return [*super().get_list_filter(request), *([SearchKeyFilter] if has_keys() else [])]
+        return [*super().get_list_filter(request), *([SearchKeyFilter] if in_use() else [])]
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         *columns, last = super().get_list_display(request)
-        return [*columns, *(["search_key"] if has_keys() else []), last]
+        return [*columns, *(["search_key"] if in_use() else []), last]
 
     def has_keys_permission(self, request: HttpRequest) -> bool:
         """Whether the actions on keys are offered."""
-        return has_keys() and signed_in(request).is_superuser
+        return in_use() and signed_in(request).is_superuser
 
     @admin.display(description="Search key")
     def search_key(self, membership: Membership) -> str:
@@ -137,11 +137,6 @@ class SearchKeyAdmin(TenantScopedAdmin[Membership]):
         self.message_user(request, f"{made} keys {verb}.")
         if failed:
             self.message_user(request, f"{failed} failed; the pages of the members say why.", messages.ERROR)
-
-
-def has_keys() -> bool:
-    """Whether this installation searches with keys at all."""
-    return bool(settings.MEMORYHUB_SEARCH == "elasticsearch")
 
 
 def credential_of(membership: Membership) -> SearchCredential | None:

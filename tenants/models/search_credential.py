@@ -15,6 +15,10 @@ from django.utils import timezone
 
 from tenants.models.membership import Membership
 
+# Membership.is_usable of a credential's membership, as columns and as a condition.
+MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")
+USABLE = Q(**dict.fromkeys(MAY_ACT, True))
+
 
 class CredentialState(StrEnum):
     """Pending: to be made. Active: has a key. Suspended: nobody may act as this member. Revoked: taken by hand."""

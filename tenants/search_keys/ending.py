@@ -19,6 +19,7 @@ from tenants.actor import SYSTEM, Actor
 from tenants.audit import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
+from tenants.models.search_credential import USABLE
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import LEASE, locked, locked_one, retire, take_key
 from tenants.search_keys.naming import is_temporary
@@ -60,17 +61,14 @@ def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
 
 def suspend_strays() -> None:
     """Take the keys of members who were deactivated by another way than the services."""
-    unusable = Q(membership__is_active=False) | Q(membership__tenant__is_active=False)
-    unusable |= Q(membership__user__is_active=False)
     with transaction.atomic():
-        suspend(unusable, reason="not active", actor=SYSTEM)
+        suspend(~USABLE, reason="not active", actor=SYSTEM)
 
 
 def resume(memberships: Q | None = None) -> list[UUID]:
     """Let those of these members (or of all) who may act again have a key; return whose is to be made."""
-    usable = Q(membership__is_active=True, membership__tenant__is_active=True, membership__user__is_active=True)
     with transaction.atomic():
-        rows = _locked_where((memberships or Q()) & usable & Q(state=CredentialState.SUSPENDED.value))
+        rows = _locked_where((memberships or Q()) & USABLE & Q(state=CredentialState.SUSPENDED.value))
         for credential in rows:
             take_key(credential, CredentialState.PENDING)
     return [credential.membership_id for credential in rows]

@@ -16,9 +16,11 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from memoryhub.elasticsearch import in_use
 from tenants.actor import SYSTEM, Actor
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
+from tenants.models.search_credential import USABLE
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import GRACE, Claim, claim, give_up, retire, store
 from tenants.search_keys.encryption import box, seal
@@ -102,7 +104,7 @@ def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> Sea
 
 def begin_missing(memberships: QuerySet[Membership]) -> int:
     """Give a pending credential to each of these members who has none; return how many."""
-    if settings.MEMORYHUB_SEARCH != "elasticsearch":
+    if not in_use():
         return 0
     missing = memberships.filter(search_credential=None).order_by("id").values_list("id", flat=True)
     rows = [SearchCredential(membership_id=membership_id) for membership_id in missing[:PER_SWEEP]]
@@ -166,9 +168,8 @@ def _waits_for_a_key(credential: SearchCredential) -> bool:
 
 
 def _due(condition: Q, now: datetime) -> QuerySet[SearchCredential, UUID]:
-    usable = Q(membership__is_active=True, membership__tenant__is_active=True, membership__user__is_active=True)
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    return SearchCredential.objects.filter(condition & usable & free, retry_at__lte=now).values_list(
+    return SearchCredential.objects.filter(condition & USABLE & free, retry_at__lte=now).values_list(
         F("membership_id"), flat=True
     )
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from tenants.errors import NoSearchKey
 from tenants.models import CredentialState, SearchCredential
+from tenants.models.search_credential import MAY_ACT
 from tenants.principal import Principal
 from tenants.search_keys.encryption import Undecipherable, unseal
 
@@ -27,10 +28,6 @@ _READ = (
 )
 
 
-# Membership.is_usable, in the same query.
-_MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")
-
-
 @dataclass(frozen=True, slots=True)
 class SearchKey:
     """What a search is asked with; `encoded` is the secret."""
@@ -47,7 +44,7 @@ def search_key(principal: Principal) -> SearchKey:
             membership__tenant_id=principal.tenant_id,
             membership__user_id=principal.user_id,
         )
-        .values_list("state", "key_id", "secret", "expires_at", *_MAY_ACT)
+        .values_list("state", "key_id", "secret", "expires_at", *MAY_ACT)
         .first()
     )
     if found is None:

@@ -9,7 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from tenants.audit import record_event
-from tenants.models import Membership, SearchCredential
+from tenants.locks import wait_for_owner
+from tenants.models import SearchCredential
 from tenants.principal import Principal
 
 # A member who keeps asking leaves one event in this time.
@@ -28,11 +29,7 @@ def record_refusal(principal: Principal, *, reason: str) -> None:
     if rows.exclude(quiet).exists():
         return
     with transaction.atomic():
-        # The lock of the owner, whom nobody may act as any more: their refusals are recorded too.
-        owner = Membership.objects.select_for_update(of=("self",), no_key=True).filter(
-            id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id
-        )
-        if owner.order_by("id").first() is None:
+        if not wait_for_owner(principal):
             return
         SearchCredential.objects.get_or_create(membership_id=principal.membership_id)
         if rows.filter(quiet).update(refused_at=now):

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
-from memories.search.checking import CheckReport, Difference, check, owners, rebuild, rebuild_everything, settle
+from memories.search.checking import CheckReport, Difference, check, owners, rebuild, settle
 from memories.search.expunging import expunge
-from memories.search.outbox import DrainReport, backlog, drain
+from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
 from memories.types import Owner
 
 # Differences that are listed for people; a machine gets them all.
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         chosen = _chosen(options)
         watched = _watched(chosen, "Rebuilding")
         try:
-            count = sum(map(rebuild, watched)) if options["user"] else rebuild_everything(watched)
+            count = sum(map(rebuild, watched)) if options["user"] else rebuild_all(watched)
         except SearchUnavailable as error:
             raise CommandError(str(error)) from error
         numbers = {"owners": len(chosen), "memories": count}

@@ -7,6 +7,7 @@ other owners store (ADR 8).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -180,9 +181,15 @@ def actions(
 ) -> Iterator[dict[str, Any]]:
     """What a bulk request has to do to bring `items` to every index in `targets`."""
     for kind, item in items:
-        prepared = DOCUMENTS[kind]()._prepare_action(item, "index")
+        prepared = _preparer(kind)._prepare_action(item, "index")
         for index in targets[kind]:
             yield {**prepared, "_index": index}
+
+
+@functools.cache
+def _preparer(kind: Kind) -> MemoryDocument:
+    """A document of this kind that only prepares others: making one looks up all of its fields."""
+    return DOCUMENTS[kind]()
 
 
 def _text(id_: UUID | None) -> str | None:

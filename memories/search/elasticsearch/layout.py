@@ -38,15 +38,12 @@ def create_missing(manager: Elasticsearch) -> list[str]:
 
     Members can search it at once if the database has no memories; else `index rebuild` has to fill one first.
     """
-    made = []
-    for kind in Kind:
-        if targets(manager, [kind])[kind]:
-            continue
-        index = new_index(manager, kind)
-        made.append(index)
-        if not any(model.objects.exists() for model in MEMORY_MODELS.values()):
+    missing = [kind for kind, indices in targets(manager, Kind).items() if not indices]
+    made = {kind: new_index(manager, kind) for kind in missing}
+    if made and not any(model.objects.exists() for model in MEMORY_MODELS.values()):
+        for kind, index in made.items():
             point(manager, kind, index)
-    return made
+    return [*made.values()]
 
 
 def unfilled(manager: Elasticsearch) -> list[Kind]:

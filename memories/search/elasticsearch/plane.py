@@ -65,7 +65,7 @@ class ElasticsearchPlane:
 
     def settle(self) -> None:
         """See SearchPlane: by a refresh, for a write alone is found only some time later."""
-        answer = translated(lambda: self._indexer.indices.refresh(index=_written(), ignore_unavailable=True))
+        answer = translated(lambda: self._indexer.indices.refresh(index=writing_pattern(), ignore_unavailable=True))
         if answer["_shards"]["failed"]:
             raise SearchUnavailable(NO_ANSWER)
 
@@ -82,9 +82,9 @@ class ElasticsearchPlane:
                     self._purge(kind, before)
             indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
             # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
-            translated(partial(indices.flush, index=_written(), force=True))
-            translated(partial(indices.forcemerge, index=_written(), only_expunge_deletes=True))
-            translated(partial(indices.flush, index=_written(), force=True))
+            translated(partial(indices.flush, index=writing_pattern(), force=True))
+            translated(partial(indices.forcemerge, index=writing_pattern(), only_expunge_deletes=True))
+            translated(partial(indices.flush, index=writing_pattern(), force=True))
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
@@ -141,10 +141,7 @@ class ElasticsearchPlane:
 
     def erase_owner(self, owner: Owner) -> None:
         """See SearchPlane."""
-        self.settle()
-        gone = [Tombstone(state.kind, state.id, state.version + 1) for state in reading.stored(self._checker, owner)]
-        self.delete(owner, gone)
-        self.settle()
+        self.rebuild(owner, ())
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         """See SearchPlane."""
@@ -239,7 +236,3 @@ def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Ca
 def _cosine(score: float | None) -> float | None:
     """The cosine behind the cluster's score, which is (1 + cosine) / 2."""
     return None if score is None else 2.0 * score - 1.0
-
-
-def _written() -> str:
-    return writing_pattern()

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import QuerySet
 from rich.console import Console
 from rich.progress import track
 
+from memoryhub.elasticsearch import in_use
 from tenants.errors import TenantsError
 from tenants.models import KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant
 from tenants.search_keys import provision, revoke, revoke_waiting, rotate
@@ -57,7 +57,7 @@ class Command(BaseCommand):
                 action.add_argument("--repair", action="store_true", help="replace what differs")
 
     def handle(self, **options: Any) -> None:
-        if settings.MEMORYHUB_SEARCH != "elasticsearch":
+        if not in_use():
             raise CommandError("There are no search keys: MEMORYHUB_SEARCH is not elasticsearch.")
         try:
             tenant, members = _chosen(options)
