@@ -30,14 +30,13 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.agent.llm import ChatModel
-from memories.agent.llm.base import ChatMessage, Finished, ModelFault, Silence, StopReason, Text, ToolCall
-from memories.agent.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
 from memories.agent.record import TurnRecord
 from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
+from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
+from memories.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
 from memories.models import MessageState
 from memories.selectors.sessions import transcript
 from memories.services.turns import Turn

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from memories.agent.answering import Answering
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished, TurnStarted
-from memories.agent.llm import ChatModel, chat_model
+from memories.agent.model import chat_model
+from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, transcript
 from memories.services.turns import Turn, begin_turn, clear_answer

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from memories.agent.llm.base import ChatMessage
 from memories.constants import HISTORY_CHARACTERS, HISTORY_TURNS, PINNED_REFRESH_TURNS
+from memories.llm.base import ChatMessage
 from memories.types import Kind, Recall, Recalled, Scope, Status
 
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from memories.agent.llm.base import ToolSchema
-from memories.agent.llm.streamed_text import storable_json
 from memories.constants import (
     DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
@@ -21,6 +19,8 @@ from memories.constants import (
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
+from memories.llm.base import ToolSchema
+from memories.llm.streamed_text import storable_json
 
 MAX_TOOL_RECALL_LIMIT = 20
 

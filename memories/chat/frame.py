@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from memories.agent.llm import chat_model
+from memories.agent.model import chat_model
 from memories.search import seems_well
 from tenants.models import Membership, User
 from tenants.principal import Role

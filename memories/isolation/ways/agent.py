@@ -8,8 +8,8 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from memories.agent.events import TurnStarted
-from memories.agent.llm.offline import OfflineResponder
 from memories.agent.loop import retry_turn, run_turn
+from memories.agent.offline import OfflineResponder
 from memories.agent.tools import Toolbox
 from memories.isolation.attempt import Attempt, way
 from memories.isolation.http import call

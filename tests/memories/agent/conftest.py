@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnStarted
-from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
 from memories.models import Message, RecallTrace
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import Kind, Recall, Recalled, Scope, Status

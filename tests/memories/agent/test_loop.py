@@ -16,11 +16,11 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall
 from memories.agent.loop import retry_turn, run_turn
 from memories.agent.sse import type_of
 from memories.constants import MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall
 from memories.models import Episode, Fact, Message, MessageState, Relation
 from memories.selectors.sessions import transcript
 from memories.services.facts import remember_fact

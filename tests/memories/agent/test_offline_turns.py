@@ -6,9 +6,9 @@ import pytest
 from pytest_django import Settings
 
 from memories.agent.events import Notice, NoticeKind
-from memories.agent.llm import chat_model
-from memories.agent.llm.openai_chat import OpenAIChat
 from memories.agent.loop import run_turn
+from memories.agent.model import chat_model
+from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Message, Playbook
 from memories.services.turns import begin_turn
 from memories.types import Status

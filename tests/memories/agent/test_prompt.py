@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from memories.agent import prompt
-from memories.agent.llm.base import ChatMessage
 from memories.constants import HISTORY_CHARACTERS, HISTORY_TURNS
+from memories.llm.base import ChatMessage
 from memories.models import MessageState
 from memories.selectors.sessions import TurnView
 from memories.types import Kind, Recall, Recalled, Scope, Status

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.agent.llm.offline.rules import read
 from memories.agent.tool_schemas import SCHEMAS, BadArguments, checked, read_arguments
 from memories.agent.tools import Answer, Toolbox
+from memories.consolidation.grammar.rules import read
 from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.models import Episode, Fact, Playbook
 from memories.services.catalog import remember_catalog_entry

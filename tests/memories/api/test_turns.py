@@ -11,9 +11,9 @@ import pytest
 from django.http.response import StreamingHttpResponse
 
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
-from memories.agent.llm.base import ModelFault, Output, Text
 from memories.api.answers import whole_answer
 from memories.api.problems import TurnNotAnswered
+from memories.llm.base import ModelFault, Output, Text
 from memories.models import Episode, Message, MessageState, Session
 from tests.memories.api.caller import Answer, Caller, Life
 

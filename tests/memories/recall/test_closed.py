@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from memories.agent.events import MemoriesRecalled, Notice, NoticeKind, TextDelta, TurnFinished
-from memories.agent.llm.offline.responder import CLOSED
 from memories.agent.loop import run_turn
+from memories.agent.offline.responder import CLOSED
 from memories.errors import SearchForbidden
 from memories.models import Episode, RecallTrace
 from memories.recall.pipeline import recall

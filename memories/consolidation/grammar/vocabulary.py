@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memories.agent.llm.offline.text import phrases, slug, word_set
+from memories.consolidation.grammar.text import phrases, slug, word_set
 
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 

@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 import pytest
 
-from memories.agent.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text
-from memories.agent.llm.listening import heard
+from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text
+from memories.llm.listening import heard
 
 DONE = Finished(StopReason.DONE)
 

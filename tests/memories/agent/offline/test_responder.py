@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 
 from memories.agent import prompt
-from memories.agent.llm.base import ChatMessage, Finished, Text, ToolCall
-from memories.agent.llm.offline import OfflineResponder
-from memories.agent.llm.offline.answers import UNKNOWN
-from memories.agent.llm.offline.responder import ALL_I_KNOW, ALL_OF_IT, KEPT, NOTHING_TO_FORGET
+from memories.agent.offline import OfflineResponder
+from memories.agent.offline.answers import UNKNOWN
+from memories.agent.offline.responder import ALL_I_KNOW, ALL_OF_IT, KEPT, NOTHING_TO_FORGET
 from memories.agent.tool_schemas import SCHEMAS
+from memories.llm.base import ChatMessage, Finished, Text, ToolCall
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tests.memories.agent.conftest import recalled
 

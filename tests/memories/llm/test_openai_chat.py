@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memories.agent.llm.base import Finished, ModelFault, Output, StopReason, Text, ToolCall, Usage
-from memories.agent.llm.openai_chat import OpenAIChat
+from memories.llm.base import Finished, ModelFault, Output, StopReason, Text, ToolCall, Usage
+from memories.llm.openai_chat import OpenAIChat
 from tests.openai_server import (
     KEY,
     Call,

@@ -11,8 +11,8 @@ from http import HTTPStatus
 import httpx
 import openai
 
-from memories.agent.llm import sentences
-from memories.agent.llm.base import ModelFault
+from memories.llm import sentences
+from memories.llm.base import ModelFault
 
 _FINAL: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: sentences.CREDENTIALS,

@@ -17,10 +17,6 @@ import openai
 from openai import OpenAI, Stream
 from openai.types.chat import ChatCompletionChunk
 
-from memories.agent.llm import faults
-from memories.agent.llm.assembly import Assembly
-from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, ToolSchema
-from memories.agent.llm.listening import heard
 from memories.constants import (
     MAX_RETRY_AFTER_SECONDS,
     MODEL_ANSWER_SECONDS,
@@ -29,6 +25,10 @@ from memories.constants import (
     MODEL_SILENCE_SECONDS,
     MODEL_TIMEOUT_SECONDS,
 )
+from memories.llm import faults
+from memories.llm.assembly import Assembly
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, ToolSchema
+from memories.llm.listening import heard
 
 logger = logging.getLogger(__name__)
 

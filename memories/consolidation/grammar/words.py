@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memories.agent.llm.offline.text import word_set
+from memories.consolidation.grammar.text import word_set
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")

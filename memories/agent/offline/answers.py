@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from memories.agent.llm.offline.records import Done, Memory, distinct
-from memories.agent.llm.offline.text import phrases
-from memories.agent.llm.offline.vocabulary import PEOPLE, QUESTION
-from memories.agent.llm.offline.words import content_words, shared_words
-from memories.agent.llm.sentences import erased
+from memories.agent.offline.records import Done, Memory, distinct
+from memories.consolidation.grammar.text import phrases
+from memories.consolidation.grammar.vocabulary import PEOPLE, QUESTION
+from memories.consolidation.grammar.words import content_words, shared_words
+from memories.llm.sentences import erased
 from memories.types import Kind
 
 QUOTED_MEMORIES = 3

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memories.agent.llm import sentences
-from memories.agent.llm.base import ModelFault, StopReason, Text, ToolCall, Usage
-from memories.agent.llm.streamed_text import StreamedText, storable
 from memories.constants import MAX_ANSWER_CHARACTERS
+from memories.llm import sentences
+from memories.llm.base import ModelFault, StopReason, Text, ToolCall, Usage
+from memories.llm.streamed_text import StreamedText, storable
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk

@@ -14,11 +14,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from memories.agent.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
-from memories.agent.llm.offline import answers
-from memories.agent.llm.offline.records import Memory, Turn, read_turn
-from memories.agent.llm.offline.rules import Reading, Statement, read
-from memories.agent.llm.offline.words import content_words
+from memories.agent.offline import answers
+from memories.agent.offline.records import Memory, Turn, read_turn
+from memories.consolidation.grammar.rules import Reading, Statement, read
+from memories.consolidation.grammar.words import content_words
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
 
 # A memory is meant if it holds this share of the words by which the user names it.
 MEANT_SHARE = 0.6

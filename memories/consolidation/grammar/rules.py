@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from memories.agent.llm.offline import vocabulary
-from memories.agent.llm.offline.steps import Playbook, read_playbook
-from memories.agent.llm.offline.text import capitalised, clauses, plain, sentences, slug
+from memories.consolidation.grammar import vocabulary
+from memories.consolidation.grammar.steps import Playbook, read_playbook
+from memories.consolidation.grammar.text import capitalised, clauses, plain, sentences, slug
 
 # Longer texts tell stories; the rules are for plain statements, and patterns stay fast on short ones.
 LONGEST_SENTENCE = 400

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memories.agent.llm.offline.text import capitalised, phrases
+from memories.consolidation.grammar.text import capitalised, phrases
 from memories.constants import MAX_STEPS, MAX_TITLE_CHARACTERS
 
 

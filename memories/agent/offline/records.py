@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.agent.llm.base import ChatMessage
-from memories.agent.llm.offline.words import content_words
+from memories.consolidation.grammar.words import content_words
+from memories.llm.base import ChatMessage
 
 
 @dataclass(frozen=True, slots=True)

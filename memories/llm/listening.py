@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import closing, suppress
 from queue import Empty, Full, Queue
 
-from memories.agent.llm.base import Output, Silence
+from memories.llm.base import Output, Silence
 
 # Outputs that may wait for a slow listener before the model waits too.
 _AHEAD = 64

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memories.agent.llm.offline.rules import Statement, read
+from memories.consolidation.grammar.rules import Statement, read
 
 STORED = {
     # asked for by name

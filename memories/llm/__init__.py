@@ -1,0 +1,24 @@
+"""Language models: what the agent and the consolidation ask of them, and an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from memories.llm.openai_chat import OpenAIChat
+
+
+def endpoint(name: str) -> OpenAIChat:
+    """The model `name` at the endpoint that the settings name."""
+    return _openai_chat(name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
+
+
+@lru_cache(maxsize=4)
+def _openai_chat(name: str, base_url: str, api_key: str) -> OpenAIChat:
+    """One client for each configuration: it is safe to share between threads and keeps its connections."""
+    from memories.llm.openai_chat import OpenAIChat  # noqa: PLC0415 - a second to import, for nothing when offline
+
+    return OpenAIChat(name=name, base_url=base_url, api_key=api_key)
