@@ -101,6 +101,7 @@ class Population:
                     **_owned(Owner(member.tenant_id, member.user_id), text),
                     session=session,
                     sequence=turn + 1,
+                    ordinal=number + turn + 1,
                     happened_at=begin + timedelta(minutes=turn),
                 )
 

@@ -74,6 +74,22 @@ class Contradiction(StrEnum):
     HARSH = "harsh"
 
 
+class Importance(StrEnum):
+    """How much an entry of the working memory matters; from important on it is proposed as a lasting memory."""
+
+    NORMAL = "normal"
+    IMPORTANT = "important"
+    CRITICAL = "critical"
+
+
+class RecallMode(StrEnum):
+    """How memories come into a turn: by themselves (push), by the agent's asking (pull), or both."""
+
+    PUSH = "push"
+    PULL = "pull"
+    HYBRID = "hybrid"
+
+
 class WriteResult(StrEnum):
     """What a write did."""
 

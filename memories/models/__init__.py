@@ -1,15 +1,18 @@
 """The models of memories, a file each."""
 
 from memories.models.catalog_entry import CatalogEntry
-from memories.models.consolidation_run import ConsolidationRun, RunState
+from memories.models.consolidation_run import ConsolidationRun, RunState, Trigger
 from memories.models.episode import Episode
+from memories.models.episode_ledger import EpisodeLedger
 from memories.models.fact import Fact
 from memories.models.mention import Mention, Relation
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.playbook import Playbook
+from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.models.recall_trace import RecallTrace
 from memories.models.review_item import ReviewDecision, ReviewItem
 from memories.models.session import Message, MessageRole, MessageState, Session
+from memories.models.session_entry import EntryKind, SessionEntry
 from memories.types import Kind
 
 MEMORY_MODELS = {
@@ -23,8 +26,12 @@ __all__ = [
     "MEMORY_MODELS",
     "CatalogEntry",
     "ConsolidationRun",
+    "EntryKind",
     "Episode",
+    "EpisodeLedger",
+    "ExpiryRule",
     "Fact",
+    "MemoryPolicy",
     "Mention",
     "Message",
     "MessageRole",
@@ -38,4 +45,7 @@ __all__ = [
     "ReviewItem",
     "RunState",
     "Session",
+    "SessionEntry",
+    "ThresholdProposal",
+    "Trigger",
 ]

@@ -8,33 +8,58 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
 from django.utils import timezone
 
 from memories.models.base import OwnedQuerySet, choices
 
 
 class RunState(StrEnum):
-    """How a run stands."""
+    """How a run stands. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
 
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
 
 
+class Trigger(StrEnum):
+    """Why a run began."""
+
+    TURN = "turn"
+    COUNT = "count"
+    AGE = "age"
+    DEMAND = "demand"
+    RETRY = "retry"
+    RERUN = "rerun"
+
+
 class ConsolidationRun(models.Model):
-    """`input` and `decisions` hold ids and reasons, never texts; the watermark of an owner is the last done run's."""
+    """Episodes `first_ordinal` to `last_ordinal` of an owner, read by `extractor`.
+
+    `input` names episodes, facts and playbooks by id. `output` is what the extractor answered, as it answered it; it
+    may quote the owner, so erasing anything that the run read or wrote empties it. `decisions` hold ids, verdicts and
+    reasons, never texts: `[{"what", "verdict", "reason", "place", "memory_id", "superseded_ids", "episode_ids"}]`,
+    where `place` finds the proposal in `output`. `given_up` marks a failed run that the watermark went past: its
+    episodes wait for a run whose `rerun_of` names it. `cost` is in the currency of the configured prices.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=8, choices=choices(RunState), default=RunState.RUNNING)
+    trigger = models.CharField(max_length=8, choices=choices(Trigger), default=Trigger.DEMAND)
     extractor = models.CharField(max_length=80)
+    rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns")
+    first_ordinal = models.PositiveBigIntegerField(default=0)
+    last_ordinal = models.PositiveBigIntegerField(default=0)
+    given_up = models.BooleanField(default=False)
     input: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
+    output: models.JSONField[Any] = models.JSONField(default=dict, blank=True)
     decisions: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list)
-    watermark = models.DateTimeField(null=True, blank=True)
     error = models.CharField(max_length=300, blank=True, default="")
     input_tokens = models.PositiveIntegerField(default=0)
     output_tokens = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -45,10 +70,15 @@ class ConsolidationRun(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="run_ends_when_it_stops",
-                condition=models.Q(state=RunState.RUNNING, ended_at__isnull=True)
-                | (~models.Q(state=RunState.RUNNING) & models.Q(ended_at__isnull=False)),
-            )
+                condition=Q(state=RunState.RUNNING, ended_at__isnull=True)
+                | (~Q(state=RunState.RUNNING) & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="run_gave_up_by_failing", condition=Q(given_up=False) | Q(state=RunState.FAILED)
+            ),
+            models.CheckConstraint(name="run_reads_forward", condition=Q(last_ordinal__gte=F("first_ordinal"))),
         ]
+        indexes = [models.Index(fields=["tenant", "user", "-started_at"], name="run_owner_recent")]
 
     def __str__(self) -> str:
         return f"Consolidation {self.id}"

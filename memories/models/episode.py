@@ -10,7 +10,10 @@ from memories.types import Kind, Scope
 
 
 class Episode(MemoryRow):
-    """What was said. `sequence` counts a session's episodes from 1; `context` came with it (an image caption)."""
+    """What was said. `sequence` counts a session's episodes from 1; `context` came with it (an image caption).
+
+    `ordinal` counts an owner's episodes from 1, in the order in which they were stored: the consolidation goes by it.
+    """
 
     kind = Kind.EPISODIC
 
@@ -20,6 +23,7 @@ class Episode(MemoryRow):
     speaker = models.CharField(max_length=100, blank=True, default="")
     context = models.TextField(blank=True, default="")
     happened_at = models.DateTimeField()
+    ordinal = models.PositiveBigIntegerField()
 
     class Meta:
         ordering = ["session", "sequence"]
@@ -29,6 +33,7 @@ class Episode(MemoryRow):
                 name="episode_belongs_to_a_user", condition=models.Q(scope__in=[Scope.USER, Scope.TASK])
             ),
             models.UniqueConstraint(fields=["session", "sequence"], name="episode_place_in_session"),
+            models.UniqueConstraint(fields=["tenant", "user", "ordinal"], name="episode_ordinal_of_owner"),
         ]
         indexes = [
             models.Index(fields=["tenant", "user", "speaker"], name="episode_speakers"),

@@ -13,7 +13,10 @@ from memories.types import Kind, Source
 
 
 class Fact(Supersedable):
-    """`key` is the slot it fills (such as `home_city`; may be empty): one current fact for each key of an owner."""
+    """`key` is the slot it fills (such as `home_city`; may be empty): one current fact for each key of an owner.
+
+    After `review_after` it is ranked like a stale one until it is confirmed; after `expires_at` it is gone.
+    """
 
     kind = Kind.SEMANTIC
 
@@ -49,7 +52,11 @@ class Fact(Supersedable):
                 | Q(valid_to__gte=models.F("valid_from")),
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "user", "status", "-learned_at"], name="fact_owner_status")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "status", "-learned_at"], name="fact_owner_status"),
+            models.Index(fields=["expires_at"], name="fact_to_expire", condition=Q(expires_at__isnull=False)),
+            models.Index(fields=["review_after"], name="fact_to_review", condition=Q(review_after__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"Fact {self.id}"

@@ -23,7 +23,10 @@ class Relation(StrEnum):
 
 
 class Mention(models.Model):
-    """One memory in one message. `position` keeps the order; `reasons` say in words why a recalled one came up."""
+    """One memory in one message. `position` keeps the order; `reasons` say in words why a recalled one came up.
+
+    `used`: whether the answer of its turn made use of a recalled one; null while nobody can tell.
+    """
 
     id = models.BigAutoField(primary_key=True)
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="mentions")
@@ -33,6 +36,7 @@ class Mention(models.Model):
     kind = models.CharField(max_length=10, choices=choices(Kind))
     memory_id = models.UUIDField()
     position = models.PositiveIntegerField(default=0)
+    used = models.BooleanField(null=True, blank=True)
     reasons: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
 
     objects = OwnedQuerySet.as_manager()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from memories.models.base import scope_constraint, unique_while_current
+from memories.models.episode import Episode
 from memories.models.supersedable import Supersedable, supersession_constraints
 from memories.types import Kind
 
@@ -22,6 +23,7 @@ class Playbook(Supersedable):
     failure_count = models.PositiveIntegerField(default=0)
     last_success_at = models.DateTimeField(null=True, blank=True)
     last_failure_at = models.DateTimeField(null=True, blank=True)
+    supporting_episodes = models.ManyToManyField(Episode, blank=True, related_name="supports_playbooks")
 
     class Meta(Supersedable.Meta):
         abstract = False

@@ -31,7 +31,12 @@ class MessageState(StrEnum):
 
 
 class Session(models.Model):
-    """One conversation of one owner; `working_memory` holds the L0 slots."""
+    """One conversation of one owner; `working_memory` holds the L0 slots, its `entries` what went through them (L1).
+
+    `ended_at`: its task or conversation was ended, and what mattered in it was proposed as lasting memory. After
+    `expires_at` its working memory and entries go; the transcript of what was said and answered stays with its owner.
+    `expired_at` says when that was done.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
@@ -41,12 +46,17 @@ class Session(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     last_turn_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    expired_at = models.DateTimeField(null=True, blank=True)
 
     objects = OwnedQuerySet.as_manager()
 
     class Meta:
         ordering = ["-last_turn_at", "id"]
-        indexes = [models.Index(fields=["tenant", "user", "-last_turn_at"], name="session_owner_recent")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-last_turn_at"], name="session_owner_recent"),
+            models.Index(fields=["expires_at"], name="session_to_expire", condition=models.Q(expired_at__isnull=True)),
+        ]
 
     def __str__(self) -> str:
         return self.title or f"Session of {self.created_at:%d %b %Y}"

@@ -1,7 +1,8 @@
 """What facts and playbooks share: they are superseded, never overwritten, and the chain of links stays.
 
-Invariant: `superseded_by` is set only on a superseded row; `superseded_at` is set exactly on superseded rows.
-A superseded row without a successor was retired: it stopped being true and nothing took its place.
+Invariant: `superseded_by` is set only on a superseded row; `superseded_at` is set exactly on superseded rows (an
+evicted one keeps what it had). A superseded row without a successor was retired: it stopped being true and nothing took
+its place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from memories.types import Contradiction, Status
 
 
 class Supersedable(MemoryRow):
-    """`learned_at` to `superseded_at` is when it was believed, whatever the world was like then."""
+    """`learned_at` to `superseded_at` is when it was believed, whatever the world was like then.
+
+    `restores` names the row whose wording an undo brought back, `promoted_from` the row of a narrower scope that this
+    is a copy of; both outlive the row that they name. `archived_at`: the search plane keeps it in its archive.
+    `evicted_at`, `evicted_from`: when the garbage collection hid it, and the status to which undoing that returns it.
+    """
 
     superseded_by_id: UUID | None
 
@@ -28,6 +34,11 @@ class Supersedable(MemoryRow):
     superseded_at = models.DateTimeField(null=True, blank=True)
     contradiction = models.CharField(max_length=8, choices=choices(Contradiction), blank=True, default="")
     retracted = models.BooleanField(default=False)
+    restores = models.UUIDField(null=True, blank=True)
+    promoted_from = models.UUIDField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    evicted_at = models.DateTimeField(null=True, blank=True)
+    evicted_from = models.CharField(max_length=12, choices=choices(Status), blank=True, default="")
 
     class Meta(MemoryRow.Meta):
         abstract = True
@@ -50,5 +61,14 @@ def supersession_constraints(table: str) -> list[models.CheckConstraint]:
         models.CheckConstraint(
             name=f"{table}_not_its_own_successor",
             condition=Q(superseded_by__isnull=True) | ~Q(superseded_by=models.F("id")),
+        ),
+        models.CheckConstraint(
+            name=f"{table}_evicted_can_return",
+            condition=(Q(status=Status.EVICTED) & Q(evicted_at__isnull=False) & ~Q(evicted_from=""))
+            | (~Q(status=Status.EVICTED) & Q(evicted_at__isnull=True) & Q(evicted_from="")),
+        ),
+        models.CheckConstraint(
+            name=f"{table}_archived_is_superseded",
+            condition=Q(archived_at__isnull=True) | Q(superseded_at__isnull=False),
         ),
     ]

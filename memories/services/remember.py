@@ -19,6 +19,7 @@ from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Message, Session
 from memories.search.outbox import enqueue_many
+from memories.services.ledger import count_episodes
 from memories.services.ownership import owner_lock
 from memories.services.sessions import locked_session
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
@@ -89,6 +90,7 @@ def append_episodes(principal: Principal, session: Session, drafts: Sequence[Epi
     """Insert checked drafts with audit and outbox; the caller holds the owner's lock."""
     last = int(session.episodes.aggregate(last=Max("sequence"))["last"] or 0)
     now = timezone.now()
+    stored = count_episodes(principal, len(drafts), at=now)
     rows = [
         Episode(
             pk=draft.episode_id,
@@ -98,6 +100,7 @@ def append_episodes(principal: Principal, session: Session, drafts: Sequence[Epi
             session=session,
             message_id=draft.message_id,
             sequence=last + offset,
+            ordinal=stored + offset,
             speaker=draft.speaker,
             text=draft.text,
             context=draft.context,

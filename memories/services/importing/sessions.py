@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import Max
+from django.utils import timezone
 
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
@@ -19,6 +20,7 @@ from memories.models import Episode, Message, MessageRole, Session
 from memories.search.outbox import enqueue_many
 from memories.services.importing.identity import forgotten_ids, in_statements, owner_id
 from memories.services.importing.report import Advance, ImportReport, unwatched
+from memories.services.ledger import count_episodes
 from memories.services.ownership import owner_lock
 from memories.services.remember import EpisodeDraft, check_episode
 from memories.services.sessions import title_from
@@ -95,6 +97,9 @@ def store_sessions(
         part = rows.messages[start : start + ROWS_PER_STATEMENT]
         Message.objects.bulk_create(part)
         advance(len(part))
+    counted = count_episodes(principal, len(rows.episodes), at=timezone.now())
+    for ordinal, episode in enumerate(rows.episodes, start=counted + 1):
+        episode.ordinal = ordinal
     Episode.objects.bulk_create(rows.episodes, batch_size=ROWS_PER_STATEMENT)
     Session.objects.bulk_update(rows.continued, ["last_turn_at"], batch_size=ROWS_PER_STATEMENT)
     record_events(principal, list(_events(rows, source)))

@@ -53,7 +53,8 @@ def test_a_link_and_a_time_mean_superseded(owner: dict[str, object]) -> None:
 
 def test_an_episode_has_one_place_and_one_owner(owner: dict[str, object]) -> None:
     session = Session.objects.create(**owner)
-    place = {"session": session, "sequence": 1, "happened_at": timezone.now(), "content_hash": "1"}
+    place = {"session": session, "sequence": 1, "ordinal": 1, "happened_at": timezone.now(), "content_hash": "1"}
     Episode.objects.create(text="x", **place, **owner)
     refused(Episode, **place, **owner)
-    refused(Episode, **place | {"sequence": 2}, scope=Scope.GLOBAL)
+    refused(Episode, **place | {"sequence": 2}, **owner)
+    refused(Episode, **place | {"sequence": 2, "ordinal": 2}, scope=Scope.GLOBAL)

@@ -61,7 +61,9 @@ def live_a_little(principal: Principal) -> None:
     correct(principal, kind=Kind.PROCEDURAL, memory_id=old, text="open\npush")
     Fact.objects.of(principal).filter(text="Has pets").update(status=Status.STALE)
     evicted = remember_fact(principal, text="Likes rain", learned_at=MARCH).memory_id
-    Fact.objects.of(principal).filter(pk=evicted).update(status=Status.EVICTED)
+    Fact.objects.of(principal).filter(pk=evicted).update(
+        status=Status.EVICTED, evicted_at=MARCH, evicted_from=Status.ACTIVE
+    )
 
 
 def nameless(records: Iterable[MemoryRecord]) -> list[str]:

@@ -1,0 +1,89 @@
+"""MemoryPolicy and ExpiryRule: what a tenant decided about its members' memory, where it differs from the defaults."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.models.base import choices
+from memories.types import RecallMode
+
+
+class MemoryPolicy(models.Model):
+    """One row for each tenant that decided anything; what is null is as `memories/constants.py` says.
+
+    `keep_superseded`: what was replaced is kept for good and never leaves the main index. `recall_threshold` cuts
+    recalled memories of a lower score.
+    """
+
+    tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
+    session_hours = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    consolidate_every = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    consolidate_hours = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    recall_mode = models.CharField(max_length=6, choices=choices(RecallMode), blank=True, default="")
+    recall_items = models.PositiveIntegerField(null=True, blank=True)
+    recall_tokens = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    recall_threshold = models.FloatField(null=True, blank=True)
+    pinned_refresh_turns = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    keep_superseded = models.BooleanField(default=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "memory policies"
+
+    def __str__(self) -> str:
+        return f"Memory policy of {self.tenant}"
+
+
+class ExpiryRule(models.Model):
+    """How long facts of `category` live in a tenant, in days since they were last confirmed; null: for good.
+
+    `soft_days`: then ranked down and to be confirmed; `hard_days`: then gone; `review_days`: then listed for review.
+    """
+
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="expiry_rules")
+    category = models.CharField(max_length=100)
+    soft_days = models.PositiveIntegerField(null=True, blank=True)
+    hard_days = models.PositiveIntegerField(null=True, blank=True)
+    review_days = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["tenant", "category"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "category"], name="expiry_rule_of_category"),
+            models.CheckConstraint(name="expiry_rule_names_a_category", condition=~Q(category="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"Expiry of {self.category}"
+
+
+class ThresholdProposal(models.Model):
+    """A recall threshold that recorded use speaks for; nothing changes until somebody applies it.
+
+    `evidence` holds counts and rates, and those of each value considered: `{"recalls", "items", "hit_rate",
+    "ignored_rate", "values"}`.
+    """
+
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    value = models.FloatField(null=True, blank=True)
+    previous = models.FloatField(null=True, blank=True)
+    reason = models.CharField(max_length=300)
+    evidence: models.JSONField[dict[str, object]] = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField(null=True, blank=True)
+    applied_by = models.UUIDField(null=True, blank=True)
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="proposal_is_decided_once", condition=Q(applied_at__isnull=True) | Q(dismissed_at__isnull=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Threshold proposed on {self.created_at:%d %b %Y}"
