@@ -66,3 +66,27 @@ MAX_PINNED_FACTS = 20
 MAX_LISTED = 100
 MAX_LISTED_TURNS = 200
 MAX_LINKS = 100
+
+# Consolidation: after so many new episodes of an owner, or once the oldest has waited so long; how many one run reads.
+CONSOLIDATE_EVERY = 20
+CONSOLIDATE_AFTER = timedelta(hours=24)
+CONSOLIDATION_BATCH = 20
+# A proposal below this confidence is not stored; one this alike to a known fact, with the same details, is known.
+CONFIDENCE_FLOOR = 0.5
+KNOWN_COSINE = 0.90
+# The third gate of every write: a wording this alike, with the same details, is the same fact.
+DUPLICATE_COSINE = 0.95
+# What is corrected was told wrong once: the correction is believed a little less.
+HARSH_PENALTY = 0.1
+
+# L0, the working memory: what its slots hold, in entries and characters.
+MAX_OBSERVATIONS = 5
+MAX_CONSTRAINTS = 8
+SCRATCHPAD_CHARACTERS = 500
+
+# The ends of memories (days): see `hygiene/expiry.py` for the classes.
+SOFT_UNUSED = timedelta(days=30)
+ARCHIVE_AFTER = timedelta(days=90)
+DOUBTFUL_CONFIDENCE = 0.3
+DOUBTFUL_AFTER = timedelta(days=60)
+ERASE_EVICTED_AFTER = timedelta(days=30)

@@ -15,7 +15,16 @@ from urllib.parse import urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 
 from memoryhub.problems import Problem, of_identities
 
@@ -49,6 +58,14 @@ class Recording(StrEnum):
 
     BACKGROUND = "background"
     INLINE = "inline"
+
+
+class Consolidate(StrEnum):
+    """When episodes are consolidated by themselves."""
+
+    TURN = "turn"
+    BATCH = "batch"
+    OFF = "off"
 
 
 class Search(StrEnum):
@@ -202,6 +219,28 @@ class Env(BaseModel):
         "MEMORYHUB_MODEL",
         "Name of the language model at `OPENAI_BASE_URL`. Empty: the offline responder answers, and says so.",
         default="",
+    )
+    consolidate: Consolidate = variable(
+        "MEMORYHUB_CONSOLIDATE",
+        "When episodes become facts and playbooks by themselves: `turn` (after every turn), `batch` (after as many"
+        " episodes or hours as the tenant's policy says) or `off` (on demand alone).",
+        default=Consolidate.BATCH,
+    )
+    consolidation_model: str = variable(
+        "MEMORYHUB_CONSOLIDATION_MODEL",
+        "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
+        " rules for plain statements.",
+        default="",
+    )
+    price_input: NonNegativeFloat = variable(
+        "MEMORYHUB_PRICE_INPUT",
+        "Price of a million tokens that the consolidating model reads, for the cost of runs. 0: not known.",
+        default=0.0,
+    )
+    price_output: NonNegativeFloat = variable(
+        "MEMORYHUB_PRICE_OUTPUT",
+        "Price of a million tokens that it writes.",
+        default=0.0,
     )
     openai_base_url: str = variable(
         "OPENAI_BASE_URL",

@@ -1,0 +1,52 @@
+"""What a tenant decided about its members' memory, with the defaults for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from memories.constants import (
+    AUTOMATIC_RECALL_ITEMS,
+    AUTOMATIC_RECALL_TOKENS,
+    CONSOLIDATE_AFTER,
+    CONSOLIDATE_EVERY,
+    PINNED_REFRESH_TURNS,
+    SESSION_LIFETIME,
+)
+from memories.models import MemoryPolicy
+from memories.types import RecallMode
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules in force for one tenant; see MemoryPolicy."""
+
+    session_lifetime: timedelta = SESSION_LIFETIME
+    consolidate_every: int = CONSOLIDATE_EVERY
+    consolidate_after: timedelta = CONSOLIDATE_AFTER
+    recall_mode: RecallMode = RecallMode.HYBRID
+    recall_items: int = AUTOMATIC_RECALL_ITEMS
+    recall_tokens: int = AUTOMATIC_RECALL_TOKENS
+    recall_threshold: float | None = None
+    pinned_refresh_turns: int = PINNED_REFRESH_TURNS
+    keep_superseded: bool = False
+
+
+def policy_of(tenant_id: UUID) -> Policy:
+    """The policy of a tenant: its own decisions, else the defaults."""
+    row = MemoryPolicy.objects.filter(tenant_id=tenant_id).first()
+    if row is None:
+        return Policy()
+    own: dict[str, object] = {
+        "session_lifetime": None if row.session_hours is None else timedelta(hours=row.session_hours),
+        "consolidate_every": row.consolidate_every,
+        "consolidate_after": None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours),
+        "recall_mode": RecallMode(row.recall_mode) if row.recall_mode else None,
+        "recall_items": row.recall_items,
+        "recall_tokens": row.recall_tokens,
+        "recall_threshold": row.recall_threshold,
+        "pinned_refresh_turns": row.pinned_refresh_turns,
+    }
+    decided = {name: value for name, value in own.items() if value is not None}
+    return Policy(**decided, keep_superseded=row.keep_superseded)  # type: ignore[arg-type]  # names and types above
