@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +25,7 @@ from pydantic import (
     field_validator,
 )
 
+from memoryhub.modes import Consolidate, Drain, Mode, Recording, Search
 from memoryhub.problems import Problem, of_identities
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -36,43 +36,6 @@ _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
 # One index for each kind of memory (memories.types.Kind); its name stands in the names of indices and aliases.
 KINDS = ("episodic", "semantic", "procedural", "catalog")
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
-
-
-class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
-
-    DEVELOPMENT = "development"
-    PRODUCTION = "production"
-
-
-class Drain(StrEnum):
-    """Who carries the outbox to the search plane: a thread of the web process, Celery, or nobody but the command."""
-
-    THREAD = "thread"
-    CELERY = "celery"
-    OFF = "off"
-
-
-class Recording(StrEnum):
-    """When a recall writes its trace and use counts: behind the answer, or before it returns."""
-
-    BACKGROUND = "background"
-    INLINE = "inline"
-
-
-class Consolidate(StrEnum):
-    """When episodes are consolidated by themselves."""
-
-    TURN = "turn"
-    BATCH = "batch"
-    OFF = "off"
-
-
-class Search(StrEnum):
-    """Which search plane finds candidates."""
-
-    EMBEDDED = "embedded"
-    ELASTICSEARCH = "elasticsearch"
 
 
 def variable(name: str, description: str, *, default: Any) -> Any:

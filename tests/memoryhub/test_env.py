@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memoryhub import env as environment
-from memoryhub.env import MIN_SECRET_KEY_CHARACTERS, POSTGRESQL, SQLITE, Mode
+from memoryhub.env import MIN_SECRET_KEY_CHARACTERS, POSTGRESQL, SQLITE
+from memoryhub.modes import Mode
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
 PRODUCTION = {

@@ -1,0 +1,42 @@
+"""The modes in which an installation can run: the choices of the environment's variables, by name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class Drain(StrEnum):
+    """Who carries the outbox to the search plane: a thread of the web process, Celery, or nobody but the command."""
+
+    THREAD = "thread"
+    CELERY = "celery"
+    OFF = "off"
+
+
+class Recording(StrEnum):
+    """When a recall writes its trace and use counts: behind the answer, or before it returns."""
+
+    BACKGROUND = "background"
+    INLINE = "inline"
+
+
+class Consolidate(StrEnum):
+    """When episodes are consolidated by themselves."""
+
+    TURN = "turn"
+    BATCH = "batch"
+    OFF = "off"
+
+
+class Search(StrEnum):
+    """Which search plane finds candidates."""
+
+    EMBEDDED = "embedded"
+    ELASTICSEARCH = "elasticsearch"
