@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
+from memories.constants import HARSH_PENALTY, MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.expiry import Dates
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
+from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.ownership import owner_columns, owner_lock
-from memories.services.succession import close, current_rows, link, snapshot
+from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
     Contradiction,
@@ -37,7 +39,10 @@ from tenants.principal import Principal
 
 @dataclass(frozen=True, slots=True)
 class FactDraft:
-    """A fact to store, checked. `learned_at` is when it came to be believed, `valid_from` when it became true."""
+    """A fact to store, checked. `learned_at` is when it came to be believed, `valid_from` when it became true.
+
+    `penalty` is what a new row is believed less than `confidence` says; an equal one that is known is not.
+    """
 
     text: str
     key: str
@@ -55,6 +60,12 @@ class FactDraft:
     pinned: bool
     fact_id: UUID | None
     reason: str
+    review_after: datetime | None = None
+    expires_at: datetime | None = None
+    # Its dates count from then if they are not given; None: from when it was learned.
+    dated_from: datetime | None = None
+    promoted_from: UUID | None = None
+    penalty: float = 0.0
 
 
 def remember_fact(
@@ -76,14 +87,17 @@ def remember_fact(
     pinned: bool = False,
     fact_id: UUID | None = None,
     reason: str = "",
+    review_after: datetime | None = None,
+    expires_at: datetime | None = None,
 ) -> WriteOutcome:
     """Store a fact: created, merged into an equal one, or superseding what it makes false.
 
-    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording. An equal wording
-    merges: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
-    supporting id that is not the owner's), Conflict (one that was superseded already), Forbidden; then nothing is
-    stored.
+    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording; after a harsh
+    contradiction it is believed less, by HARSH_PENALTY. An equal wording merges: higher confidence, union of support,
+    verified now. Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's), Conflict (one
+    that was superseded already, or is of another scope or task), Forbidden; then nothing is stored.
     """
+    check_dates(review_after, expires_at, now=timezone.now())
     draft = checked_fact(
         FactDraft(
             text=text,
@@ -102,6 +116,8 @@ def remember_fact(
             pinned=pinned,
             fact_id=fact_id,
             reason=reason,
+            review_after=review_after,
+            expires_at=expires_at,
         )
     )
     with owner_lock(principal, scope):
@@ -123,12 +139,15 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
         if equal is None and (newer := next((row for row in rivals if row.learned_at > draft.learned_at), None)):
             return _join_history(principal, columns, draft, support, newer)
         replaced += rivals
+    require_place(replaced, draft.scope, draft.task)
     began = max(draft.learned_at, equal.learned_at) if equal else draft.learned_at
     close(replaced, at=began, valid_to=draft.valid_from or began, contradiction=draft.contradiction)
     if equal is not None:
         fact, result = _merge(principal, equal, draft, support), WriteResult.MERGED
     else:
-        fact = _create(principal, columns, draft, support)
+        if replaced and draft.contradiction is Contradiction.HARSH:
+            draft = replace(draft, penalty=HARSH_PENALTY)
+        fact = create_fact(principal, columns, draft, support)
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
     link(principal, replaced, fact, reason=draft.reason)
     return WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
@@ -150,7 +169,7 @@ def _join_history(
     if draft.valid_to is None:
         ends = newer.valid_from or newer.learned_at
         ended["valid_to"] = max(ends, draft.valid_from) if draft.valid_from else ends
-    fact = _create(principal, {**columns, **ended}, draft, support)
+    fact = create_fact(principal, {**columns, **ended}, draft, support)
     link(principal, [fact], newer, reason=draft.reason or "older than what is believed now")
     return WriteOutcome(WriteResult.CREATED, Kind.SEMANTIC, fact.pk, reason="A newer statement is believed.")
 
@@ -196,7 +215,13 @@ def insert_facts(principal: Principal, drafts: Sequence[FactDraft]) -> None:
     _insert(principal, columns, drafts, support)
 
 
-def _create(principal: Principal, columns: Mapping[str, object], draft: FactDraft, support: Sequence[Episode]) -> Fact:
+def create_fact(
+    principal: Principal, columns: Mapping[str, object], draft: FactDraft, support: Sequence[Episode]
+) -> Fact:
+    """Store a checked draft past the gates; the caller holds the owner's lock and has seen to what the gates see to.
+
+    `columns` say whose it is (`owner_columns`) and may override the draft.
+    """
     return _insert(principal, [columns], [draft], [support])[0]
 
 
@@ -207,7 +232,8 @@ def _insert(
     support: Sequence[Sequence[Episode]],
 ) -> list[Fact]:
     """The rows with their support, audit and outbox; `columns` say whose each is and may override the draft."""
-    facts = [_row(whose, draft) for whose, draft in zip(columns, drafts, strict=True)]
+    rules = {scope: rules_for(principal, scope) for scope in {draft.scope for draft in drafts}}
+    facts = [_row(whose, draft, rules[draft.scope]) for whose, draft in zip(columns, drafts, strict=True)]
     Fact.objects.bulk_create(facts, batch_size=500)
     links = Fact.supporting_episodes.through
     links.objects.bulk_create(
@@ -221,7 +247,7 @@ def _insert(
     record_events(
         principal,
         [
-            EventDraft("fact.created", Kind.SEMANTIC.value, fact.pk, draft.reason, after=snapshot(fact))
+            EventDraft("fact.created", Kind.SEMANTIC.value, fact.pk, draft.reason, after=_told(fact, draft))
             for fact, draft in zip(facts, drafts, strict=True)
         ],
     )
@@ -229,31 +255,51 @@ def _insert(
     return facts
 
 
-def _row(columns: Mapping[str, object], draft: FactDraft) -> Fact:
+def _told(fact: Fact, draft: FactDraft) -> dict[str, object]:
+    """What an auditor is told of a new fact; why it is believed less, if it is."""
+    return snapshot(fact) | ({"penalty": draft.penalty} if draft.penalty else {})
+
+
+def _row(columns: Mapping[str, object], draft: FactDraft, rules: Rules) -> Fact:
     values: dict[str, object] = {
         "text": draft.text,
         "content_hash": content_hash(draft.text),
         "key": draft.key,
         "category": draft.category,
         "source": draft.source,
-        "confidence": draft.confidence,
+        "confidence": max(0.0, round(draft.confidence - draft.penalty, 6)),
         "valid_from": draft.valid_from,
         "valid_to": draft.valid_to,
         "learned_at": draft.learned_at,
         "pinned": draft.pinned,
+        "promoted_from": draft.promoted_from,
     }
-    return Fact(pk=draft.fact_id or uuid.uuid4(), **values | dict(columns))
+    if draft.dated_from is not None:
+        values["created_at"] = draft.dated_from
+    fact = Fact(pk=draft.fact_id or uuid.uuid4(), **values | dict(columns))
+    given = Dates(draft.review_after, draft.expires_at)
+    set_dates(fact, rules, at=draft.dated_from or draft.learned_at, given=given)
+    return fact
 
 
 def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> Fact:
     """Fold an equal statement into `fact`. `learned_at` stays: it was believed since then."""
     before = snapshot(fact)
+    rules = rules_for(principal, fact.scope)
+    given = to_come(given_dates(fact, rules), now=timezone.now())
+    fact.status = Status.ACTIVE
     fact.confidence = max(fact.confidence, draft.confidence)
     fact.last_verified_at = draft.learned_at
     fact.key = fact.key or draft.key
     fact.category = fact.category or draft.category
     fact.pinned = fact.pinned or draft.pinned
     fact.valid_from = fact.valid_from or draft.valid_from
+    set_dates(
+        fact,
+        rules,
+        at=max(draft.dated_from or draft.learned_at, fact.learned_at),
+        given=Dates(draft.review_after or given.review_after, draft.expires_at or given.expires_at),
+    )
     fact.version += 1
     fact.save()
     if support:
@@ -279,8 +325,12 @@ def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
             raise Conflict("Only facts can be pinned.")
         if fact.pinned == pinned:
             return
+        rules = rules_for(principal, fact.scope)
+        given = given_dates(fact, rules)
         fact.pinned = pinned
-        fact.save(update_fields=["pinned", "updated_at"])
+        # What was pinned has no dates but those that were given; from now on it ages again.
+        set_dates(fact, rules, at=timezone.now(), given=given)
+        fact.save(update_fields=["pinned", "review_after", "expires_at", "updated_at"])
         record_event(
             principal,
             action="fact.pinned" if pinned else "fact.unpinned",

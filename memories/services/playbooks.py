@@ -6,7 +6,7 @@ Invariant: an owner has one current playbook for each wording of title, trigger 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.services.ownership import owner_columns, owner_lock
-from memories.services.succession import close, current_rows, link, snapshot
+from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
@@ -45,6 +45,7 @@ class PlaybookDraft:
     task: str
     playbook_id: UUID | None
     reason: str
+    promoted_from: UUID | None = None
 
     @property
     def content_hash(self) -> str:
@@ -76,7 +77,7 @@ def remember_playbook(
 
     It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Forbidden; nothing is stored then.
     """
-    draft = _checked(
+    draft = checked_playbook(
         PlaybookDraft(
             title=title,
             trigger=trigger,
@@ -107,17 +108,19 @@ def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
     equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
     replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
+    require_place(replaced, draft.scope, draft.task)
     close(replaced, at=draft.learned_at, valid_to=draft.learned_at, contradiction=draft.contradiction)
     if equal is not None:
         playbook, result = _merge(principal, equal, draft), WriteResult.MERGED
     else:
-        playbook = _create(principal, columns, draft)
+        playbook = create_playbook(principal, columns, draft)
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
     link(principal, replaced, playbook, reason=draft.reason)
     return WriteOutcome(result, Kind.PROCEDURAL, playbook.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def _checked(draft: PlaybookDraft) -> PlaybookDraft:
+def checked_playbook(draft: PlaybookDraft) -> PlaybookDraft:
+    """`draft`, or InvalidInput naming what of it cannot be stored."""
     clean_text(draft.title, field="title", limit=MAX_TITLE_CHARACTERS)
     clean_text(draft.trigger, field="trigger", limit=MAX_MEMORY_CHARACTERS, required=False)
     clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS, required=not draft.steps)
@@ -137,22 +140,26 @@ def _checked(draft: PlaybookDraft) -> PlaybookDraft:
     return draft
 
 
-def _create(principal: Principal, columns: dict[str, UUID | str | None], draft: PlaybookDraft) -> Playbook:
-    playbook = Playbook(
-        pk=draft.playbook_id or uuid.uuid4(),
-        title=draft.title,
-        trigger=draft.trigger,
-        steps=list(draft.steps),
-        text=draft.text,
-        content_hash=draft.content_hash,
-        category=draft.category,
-        success_count=draft.success_count,
-        failure_count=draft.failure_count,
-        last_success_at=draft.last_success_at,
-        last_failure_at=draft.last_failure_at,
-        learned_at=draft.learned_at,
-        **columns,
-    )
+def create_playbook(principal: Principal, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
+    """Store a checked draft past the gate; the caller holds the owner's lock and has seen to what the gate sees to.
+
+    `columns` say whose it is (`owner_columns`) and may override the draft.
+    """
+    values: dict[str, object] = {
+        "title": draft.title,
+        "trigger": draft.trigger,
+        "steps": list(draft.steps),
+        "text": draft.text,
+        "content_hash": draft.content_hash,
+        "category": draft.category,
+        "success_count": draft.success_count,
+        "failure_count": draft.failure_count,
+        "last_success_at": draft.last_success_at,
+        "last_failure_at": draft.last_failure_at,
+        "learned_at": draft.learned_at,
+        "promoted_from": draft.promoted_from,
+    }
+    playbook = Playbook(pk=draft.playbook_id or uuid.uuid4(), **values | dict(columns))
     playbook.save(force_insert=True)
     record_event(
         principal,

@@ -13,7 +13,7 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.search.outbox import enqueue_many
-from memories.types import CURRENT, Contradiction, Kind, Status
+from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from tenants.audit import EventDraft, record_events
 from tenants.principal import Principal
 
@@ -31,6 +31,14 @@ def model_of(kind: Kind) -> type[Fact | Playbook]:
     raise Conflict("Only facts and playbooks can be superseded; an episode is what was said and stays as it is.")
 
 
+def own_row(principal: Principal, kind: Kind, memory_id: UUID) -> Supersedable:
+    """The owner's row, whatever its state. Raises NotFound if it is unknown or somebody else's, Conflict for a kind."""
+    row = model_of(kind).objects.of(principal).filter(pk=memory_id).first()
+    if row is None:
+        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
+    return row
+
+
 def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID]) -> list[Supersedable]:
     """The owner's rows `ids`, all of them current.
 
@@ -46,8 +54,18 @@ def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID]) -> list[
     return [rows[pk] for pk in dict.fromkeys(ids)]
 
 
+def require_place(rows: Iterable[Supersedable], scope: Scope, task: str) -> None:
+    """Raise Conflict unless all `rows` are of this scope and task: no write reaches upward or sideways."""
+    if any((row.scope, row.task or "") != (scope, task) for row in rows):
+        raise Conflict("A memory is only replaced within its own scope and task; say there what is true instead.")
+
+
 def close(rows: Iterable[Supersedable], *, at: datetime, valid_to: datetime, contradiction: Contradiction) -> None:
-    """Mark `rows` superseded as of `at`, without a successor yet (uniqueness is freed before the new row is stored)."""
+    """Mark `rows` superseded as of `at`, without a successor yet (uniqueness is freed before the new row is stored).
+
+    Natural: a fact's validity ends at `valid_to`, or where it had ended before. Harsh: it stays as it was claimed, for
+    what never was true has no end; `retracted` says so.
+    """
     for row in rows:
         row.status = Status.SUPERSEDED
         row.superseded_at = max(at, row.learned_at)
@@ -55,8 +73,9 @@ def close(rows: Iterable[Supersedable], *, at: datetime, valid_to: datetime, con
         row.retracted = contradiction is Contradiction.HARSH
         row.version += 1
         fields = ["status", "superseded_at", "contradiction", "retracted", "version", "updated_at"]
-        if isinstance(row, Fact):
-            row.valid_to = max(valid_to, row.valid_from) if row.valid_from else valid_to
+        if isinstance(row, Fact) and contradiction is Contradiction.NATURAL:
+            ends = min(valid_to, row.valid_to) if row.valid_to else valid_to
+            row.valid_to = max(ends, row.valid_from) if row.valid_from else ends
             fields.append("valid_to")
         row.save(update_fields=fields)
 
@@ -87,10 +106,17 @@ def link(
 
 
 def snapshot(row: Supersedable) -> dict[str, object]:
-    """What an auditor wants to see of a row, in plain values."""
-    common: dict[str, object] = {"text": row.text, "status": str(row.status), "learned_at": row.learned_at.isoformat()}
+    """What an auditor wants to see of a row, in plain values.
+
+    Of a shared row only what has no words: its own states keep those, and what somebody promoted to their tenant must
+    not stay in the audit of their memory once they have had it forgotten there.
+    """
+    common: dict[str, object] = {"status": str(row.status), "learned_at": row.learned_at.isoformat()}
     if row.contradiction:
         common["contradiction"] = str(row.contradiction)
+    if row.user_id is None:
+        return common | {"scope": str(row.scope)}
+    common["text"] = row.text
     if isinstance(row, Fact):
         common |= {
             "key": row.key,

@@ -1,4 +1,8 @@
-"""Supersede, correct and retire: a memory that is no longer (or never was) true stays, hidden, with its chain."""
+"""Supersede, correct and retire: a memory that is no longer (or never was) true stays, hidden, with its chain.
+
+Natural: it was true until now. Harsh: it never was, so it is marked `retracted`, and what takes its place is believed
+less by HARSH_PENALTY: who was told wrong once may be told wrong again.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,12 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
+from memories.services.corrections import correct_past, steps_of
 from memories.services.facts import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.succession import close, current_rows, link, same_wording
-from memories.types import Contradiction, Kind, Source, WriteOutcome, WriteResult
+from memories.services.succession import close, current_rows, link, own_row, same_wording
+from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 
@@ -34,8 +39,8 @@ def supersede(
 ) -> WriteOutcome:
     """Replace the facts `old_ids` by one new fact. Natural: they were true until now; harsh: they never were.
 
-    The new fact takes the key and category of the first of them unless `key` is given. Raises InvalidInput, NotFound,
-    Conflict, Forbidden.
+    The new fact takes the scope, task, category and (unless `key` is given) the key of the first of them; all must be
+    of one scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden; then none of them is replaced.
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
@@ -53,6 +58,8 @@ def supersede(
             supporting_episode_ids=supporting_episode_ids,
             supersedes_ids=old_ids,
             contradiction=contradiction,
+            scope=Scope(first.scope),
+            task=first.task or "",
             pinned=any(isinstance(row, Fact) and row.pinned for row in olds),
             reason=reason,
         )
@@ -61,41 +68,60 @@ def supersede(
 def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, reason: str = "") -> WriteOutcome:
     """Say that a memory was wrong and what is right: a harsh supersession that keeps key, category, title and trigger.
 
-    For a playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
+    One that was replaced already is corrected where it stands in the history (`corrections.correct_past`). For a
+    playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
-    if kind is Kind.SEMANTIC:
-        return supersede(
-            principal, old_ids=[memory_id], text=text, contradiction=Contradiction.HARSH, reason=reason or "corrected"
-        )
     with owner_lock(principal):
-        (old,) = current_rows(principal, kind, [memory_id])
-        if not isinstance(old, Playbook):
-            raise InvalidInput("kind", "only facts and playbooks can be corrected.")
-        steps = [line.strip() for line in text.splitlines() if line.strip()]
-        if steps == list(old.steps):
-            raise InvalidInput("text", "these are the same steps; change them or leave them.")
+        old = own_row(principal, kind, memory_id)
+        if old.status == Status.SUPERSEDED:
+            return correct_past(principal, old, text=text, reason=reason or "corrected")
+        if isinstance(old, Fact):
+            return supersede(
+                principal,
+                old_ids=[memory_id],
+                text=text,
+                contradiction=Contradiction.HARSH,
+                reason=reason or "corrected",
+            )
         return remember_playbook(
             principal,
             title=old.title,
             trigger=old.trigger,
-            steps=steps,
+            steps=steps_of(old, text),
             text=old.text,
             category=old.category,
             supersedes_ids=[memory_id],
             contradiction=Contradiction.HARSH,
+            scope=Scope(old.scope),
+            task=old.task or "",
             reason=reason or "corrected",
         )
 
 
-def retire(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> WriteOutcome:
-    """Say that a memory is no longer true and nothing takes its place. It stays in the history, hidden from recall."""
+def retire(
+    principal: Principal,
+    *,
+    kind: Kind,
+    memory_id: UUID,
+    also_ids: Sequence[UUID] = (),
+    contradiction: Contradiction = Contradiction.NATURAL,
+    valid_to: datetime | None = None,
+    reason: str = "",
+) -> WriteOutcome:
+    """Say that memories are no longer true (harsh: never were) and nothing takes their place; all of them, or none.
+
+    They stay in the history, hidden from recall. `valid_to` is when they stopped being true, if not now. Raises
+    InvalidInput, NotFound, Conflict, Forbidden.
+    """
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    if valid_to is not None and timezone.is_naive(valid_to):
+        raise InvalidInput("valid_to", "needs a time zone.")
     with owner_lock(principal):
-        rows = current_rows(principal, kind, [memory_id])
+        rows = current_rows(principal, kind, [memory_id, *also_ids])
         now = timezone.now()
-        close(rows, at=now, valid_to=now, contradiction=Contradiction.NATURAL)
+        close(rows, at=now, valid_to=valid_to or now, contradiction=contradiction)
         link(principal, rows, None, reason=reason or "retired")
-        return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, (memory_id,), reason)
+        return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, tuple(row.pk for row in rows), reason)
 
 
 def _key(row: Fact | Playbook) -> str:

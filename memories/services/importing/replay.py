@@ -288,7 +288,7 @@ def restore_ending(row: Supersedable, record: MemoryRecord) -> None:
     if record.contradiction:
         row.contradiction = record.contradiction
         row.retracted = record.contradiction is Contradiction.HARSH
-    if isinstance(row, Fact) and record.valid_to:
+    if isinstance(row, Fact) and (record.valid_to or row.retracted):
         row.valid_to = record.valid_to
     if record.status is Status.EVICTED:
         row.status = Status.EVICTED
