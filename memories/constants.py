@@ -58,6 +58,8 @@ MAX_TOOL_CALLS_AT_ONCE = 8
 MODEL_RETRIES = 2
 MODEL_RETRY_SECONDS = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
+# An answer in JSON: tokens, four characters to each of the greatest answer.
+MAX_JSON_ANSWER_TOKENS = MAX_ANSWER_CHARACTERS // 4
 # What a model may erase in one turn, however it came to ask for it; and how many pinned facts go into the prompt.
 MAX_FORGETS_IN_A_TURN = 3
 MAX_PINNED_FACTS = 20
@@ -83,6 +85,12 @@ HARSH_PENALTY = 0.1
 MAX_OBSERVATIONS = 5
 MAX_CONSTRAINTS = 8
 SCRATCHPAD_CHARACTERS = 500
+MAX_PLAN_STEPS = 20
+# One entry of a slot (a goal, a step, an observation, a constraint, a note) in characters.
+SLOT_CHARACTERS = 500
+# L1: turns that a search within a session looks through, latest first, and what one task may teach at its end.
+SESSION_SEARCH_TURNS = 1_000
+MAX_LEARNED = 5
 
 # The ends of memories (days): see `hygiene/expiry.py` for the classes.
 SOFT_UNUSED = timedelta(days=30)

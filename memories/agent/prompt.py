@@ -6,13 +6,13 @@ neither close its quotes, open a tag, nor form the special tokens by which chat 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from memories.constants import HISTORY_CHARACTERS, HISTORY_TURNS, PINNED_REFRESH_TURNS
 from memories.llm.base import ChatMessage
+from memories.llm.quoting import quoted
 from memories.types import Kind, Recall, Recalled, Scope, Status
 
 if TYPE_CHECKING:
@@ -165,11 +165,6 @@ def render_pinned(facts: Iterable[Fact]) -> str:
         for fact in facts
     ]
     return quoted({"note": _RECORDS, "memories": items}) if items else ""
-
-
-def quoted(value: object) -> str:
-    """JSON in which `<` is escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _item(item: Recalled, speaker: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from memories.agent.events import MemoriesRecalled, MemoryForgotten, MemoryWritten
-from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, quoted, render_pinned, render_recall
+from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_pinned, render_recall
 from memories.agent.tool_schemas import BadArguments, ForgetArguments, RecallArguments, WriteArguments, checked
 from memories.constants import (
     AUTOMATIC_RECALL_ITEMS,
@@ -22,6 +22,7 @@ from memories.constants import (
     MAX_PINNED_FACTS,
 )
 from memories.errors import MemoriesError, SearchForbidden
+from memories.llm.quoting import quoted
 from memories.models import Fact
 from memories.recall.pipeline import recall
 from memories.selectors.memories import find_memory, list_memories, memories_by_id

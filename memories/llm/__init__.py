@@ -8,17 +8,33 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 if TYPE_CHECKING:
+    from memories.llm.json_answers import JsonAnswers
     from memories.llm.openai_chat import OpenAIChat
 
 
 def endpoint(name: str) -> OpenAIChat:
-    """The model `name` at the endpoint that the settings name."""
+    """The model `name` at the endpoint that the settings name, to talk with."""
     return _openai_chat(name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
+
+
+def json_endpoint(name: str) -> JsonAnswers:
+    """The model `name` at the endpoint that the settings name, for answers in JSON."""
+    return _json_answers(name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
+
+
+# One client for each configuration: it is safe to share between threads and keeps its connections. Importing it takes
+# a second, for nothing when offline.
 
 
 @lru_cache(maxsize=4)
 def _openai_chat(name: str, base_url: str, api_key: str) -> OpenAIChat:
-    """One client for each configuration: it is safe to share between threads and keeps its connections."""
-    from memories.llm.openai_chat import OpenAIChat  # noqa: PLC0415 - a second to import, for nothing when offline
+    from memories.llm.openai_chat import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(name=name, base_url=base_url, api_key=api_key)
+
+
+@lru_cache(maxsize=4)
+def _json_answers(name: str, base_url: str, api_key: str) -> JsonAnswers:
+    from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415
+
+    return JsonAnswers(name=name, base_url=base_url, api_key=api_key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memories.constants import MAX_ANSWER_CHARACTERS
 from memories.llm import sentences
-from memories.llm.base import ModelFault, StopReason, Text, ToolCall, Usage
+from memories.llm.base import Cause, ModelFault, StopReason, Text, ToolCall, Usage
 from memories.llm.streamed_text import StreamedText, storable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Assembly:
         if self.stop is None:
             raise ModelFault(sentences.BROKEN_OFF if self._characters else sentences.UNREADABLE, retryable=True)
         if self._refused:
-            raise ModelFault(sentences.REFUSED, retryable=False)
+            raise ModelFault(sentences.REFUSED, retryable=False, cause=Cause.REFUSAL)
         return self.stop
 
     def tool_calls(self) -> Iterator[ToolCall]:

@@ -18,13 +18,33 @@ ChatMessage = Mapping[str, Any]
 ToolSchema = Mapping[str, Any]
 
 
-class ModelFault(ModelUnavailable):
-    """No usable answer. The message is a sentence for the user, without keys or addresses."""
+class Cause(StrEnum):
+    """What a fault lies in, which says what helps: time, another answer, less to read, another question, or a person.
 
-    def __init__(self, message: str, *, retryable: bool) -> None:
+    ENDPOINT: it is down, slow, busy, or its answer got lost on the way. ANSWER: what came is no use. TOO_MUCH: what was
+    sent is too long, or the endpoint will not take it. REFUSAL: the model or its filter declined. CONFIGURATION: the
+    key, the model's name or the address is wrong.
+    """
+
+    ENDPOINT = "endpoint"
+    ANSWER = "answer"
+    TOO_MUCH = "too_much"
+    REFUSAL = "refusal"
+    CONFIGURATION = "configuration"
+
+
+class ModelFault(ModelUnavailable):
+    """No usable answer. The message is a sentence for the user, without keys or addresses.
+
+    `retry_after`: seconds that the endpoint asks to wait; 0 if it does not say.
+    """
+
+    def __init__(self, message: str, *, retryable: bool, cause: Cause = Cause.ANSWER, retry_after: float = 0.0) -> None:
         super().__init__(message)
         self.message = message
         self.retryable = retryable
+        self.cause = cause
+        self.retry_after = retry_after
 
 
 class StopReason(StrEnum):

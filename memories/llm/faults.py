@@ -12,15 +12,23 @@ import httpx
 import openai
 
 from memories.llm import sentences
-from memories.llm.base import ModelFault
+from memories.llm.base import Cause, ModelFault
 
-_FINAL: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: sentences.CREDENTIALS,
-    HTTPStatus.FORBIDDEN: sentences.CREDENTIALS,
-    HTTPStatus.NOT_FOUND: sentences.UNKNOWN,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: sentences.TOO_MUCH,
+_FINAL: dict[int, tuple[str, Cause]] = {
+    HTTPStatus.UNAUTHORIZED: (sentences.CREDENTIALS, Cause.CONFIGURATION),
+    HTTPStatus.FORBIDDEN: (sentences.CREDENTIALS, Cause.CONFIGURATION),
+    HTTPStatus.NOT_FOUND: (sentences.UNKNOWN, Cause.CONFIGURATION),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (sentences.TOO_MUCH, Cause.TOO_MUCH),
 }
-_BY_CODE = {"context_length_exceeded": sentences.TOO_MUCH, "content_filter": sentences.FILTERED}
+# Codes by which endpoints say more than their status does.
+_BY_CODE: dict[str, tuple[str, Cause]] = {
+    "context_length_exceeded": (sentences.TOO_MUCH, Cause.TOO_MUCH),
+    "string_above_max_length": (sentences.TOO_MUCH, Cause.TOO_MUCH),
+    "content_filter": (sentences.FILTERED, Cause.REFUSAL),
+    "content_policy_violation": (sentences.FILTERED, Cause.REFUSAL),
+    "invalid_prompt": (sentences.FILTERED, Cause.REFUSAL),
+    "json_validate_failed": (sentences.UNREADABLE, Cause.ANSWER),
+}
 _PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.CONFLICT,
@@ -32,9 +40,9 @@ _PASSING = (
 def before_the_answer(error: Exception) -> ModelFault:
     """The fault of a request that brought no answer at all."""
     if isinstance(error, openai.APITimeoutError):
-        return ModelFault("The model did not answer in time. Try again.", retryable=True)
+        return _endpoint("The model did not answer in time. Try again.")
     if isinstance(error, openai.APIConnectionError):
-        return ModelFault("The model cannot be reached at the moment. Try again.", retryable=True)
+        return _endpoint("The model cannot be reached at the moment. Try again.")
     if isinstance(error, openai.APIStatusError):
         return _of_status(error)
     return ModelFault(sentences.UNREADABLE, retryable=True)
@@ -43,9 +51,9 @@ def before_the_answer(error: Exception) -> ModelFault:
 def in_the_middle(error: Exception) -> ModelFault:
     """The fault of an answer that had begun."""
     if isinstance(error, httpx.TimeoutException):
-        return ModelFault(sentences.STALLED, retryable=True)
+        return _endpoint(sentences.STALLED)
     if isinstance(error, httpx.HTTPError | httpx.StreamError | openai.APIError):
-        return ModelFault(sentences.BROKEN_OFF, retryable=True)
+        return _endpoint(sentences.BROKEN_OFF)
     return ModelFault(sentences.UNREADABLE, retryable=True)
 
 
@@ -67,20 +75,18 @@ def retry_after(error: Exception) -> float:
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
-def dislikes_usage(error: Exception) -> bool:
-    """Whether the endpoint refused the request for asking how many tokens it took, which not all know."""
-    return (
-        isinstance(error, openai.APIStatusError) and error.status_code in (400, 422) and "stream_options" in str(error)
-    )
+def _endpoint(message: str, retry_after: float = 0.0) -> ModelFault:
+    return ModelFault(message, retryable=True, cause=Cause.ENDPOINT, retry_after=retry_after)
 
 
 def _of_status(error: openai.APIStatusError) -> ModelFault:
     status = error.status_code
+    wait = retry_after(error)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        wait = retry_after(error)
         when = f"in {math.ceil(wait)} seconds" if wait else "in a moment"
-        return ModelFault(f"The model is busy. Try again {when}.", retryable=True)
+        return _endpoint(f"The model is busy. Try again {when}.", wait)
     if may_pass(error):
-        return ModelFault(f"The model endpoint has a fault ({status}). Try again.", retryable=True)
-    refusal = f"The model endpoint refused the request ({status})."
-    return ModelFault(_BY_CODE.get(error.code or "") or _FINAL.get(status) or refusal, retryable=False)
+        return _endpoint(f"The model endpoint has a fault ({status}). Try again.", wait)
+    refusal = (f"The model endpoint refused the request ({status}).", Cause.TOO_MUCH)
+    message, cause = _BY_CODE.get(error.code or "") or _FINAL.get(status) or refusal
+    return ModelFault(message, retryable=False, cause=cause)

@@ -1,161 +1,29 @@
-"""Any endpoint that speaks the OpenAI chat-completions protocol, streaming, by the `openai` package.
+"""A conversation with a model at an endpoint, word by word.
 
-Invariant: whatever the endpoint does, `stream` ends with one Finished or raises one ModelFault whose message holds
-neither the key nor the address. An answer that was cut, or whose tool calls were, is never taken for a whole one.
+Invariant: `stream` never keeps its listener for long without a word; see ChatModel.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
 from typing import Any
 
-import httpx
-import openai
-from openai import OpenAI, Stream
-from openai.types.chat import ChatCompletionChunk
-
-from memories.constants import (
-    MAX_RETRY_AFTER_SECONDS,
-    MODEL_ANSWER_SECONDS,
-    MODEL_RETRIES,
-    MODEL_RETRY_SECONDS,
-    MODEL_SILENCE_SECONDS,
-    MODEL_TIMEOUT_SECONDS,
-)
-from memories.llm import faults
-from memories.llm.assembly import Assembly
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, ToolSchema
+from memories.constants import MODEL_SILENCE_SECONDS
+from memories.llm.base import ChatMessage, Output, ToolSchema
+from memories.llm.completions import Completions
 from memories.llm.listening import heard
 
-logger = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 10.0
-# What a broken stream raises: the client's own errors, those of its transport, and those of reading its JSON.
-_BROKEN = (openai.OpenAIError, httpx.HTTPError, httpx.StreamError, ValueError, TypeError, AttributeError)
-
-
-class OpenAIChat:
-    """One model at one endpoint. Safe to share between threads."""
+class OpenAIChat(Completions):
+    """A ChatModel. Safe to share between threads."""
 
     offline = False
-
-    def __init__(
-        self,
-        *,
-        name: str,
-        base_url: str = "",
-        api_key: str = "",
-        stall_seconds: float = MODEL_TIMEOUT_SECONDS,
-        answer_seconds: float = MODEL_ANSWER_SECONDS,
-        retry_seconds: float = MODEL_RETRY_SECONDS,
-    ) -> None:
-        self.name = name
-        self._answer_seconds = answer_seconds
-        self._retry_seconds = retry_seconds
-        self._asks_for_usage = True
-        self._client = OpenAI(
-            base_url=base_url or None,
-            api_key=api_key or "none",  # endpoints on one's own machine want no key, the client wants one
-            timeout=httpx.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
-            max_retries=0,  # the client would wait up to two minutes on a server's word; `_open` retries instead
-            http_client=openai.DefaultHttpxClient(event_hooks={"response": [self._set_deadline]}),
-        )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
     ) -> Generator[Output]:
         """Answer `messages`; see ChatModel."""
-        outputs = self._outputs(messages, tools, may_call_tools=may_call_tools)
-        return heard(outputs, silence_seconds=MODEL_SILENCE_SECONDS)
-
-    def _outputs(
-        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-    ) -> Generator[Output]:
-        started = time.monotonic()
-        assembly = Assembly()
-        with closing(self._open(messages, tools, may_call_tools=may_call_tools)) as chunks:
-            try:
-                for chunk in chunks:
-                    yield from assembly.texts(chunk)
-            except _BROKEN as error:
-                # The answer is whole once the model said why it stopped; what breaks after that takes nothing away.
-                if assembly.stop is None:
-                    self._log_fault(error)
-                    raise faults.in_the_middle(error) from None
-        stop = assembly.stopped()
-        if stop is not StopReason.LENGTH:
-            yield from assembly.tool_calls()
-        usage = assembly.usage
-        logger.info(
-            "model %s: %s after %.1f s, %s tokens in, %s out",
-            self.name,
-            stop.value,
-            time.monotonic() - started,
-            usage.prompt_tokens,
-            usage.completion_tokens,
-        )
-        yield Finished(stop, usage)
-
-    def _open(
-        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-    ) -> Stream[ChatCompletionChunk]:
-        """Send the request; try again, a bounded number of times, what may pass."""
-        retries = 0
-        while True:
-            try:
-                return self._send(messages, tools, may_call_tools=may_call_tools)
-            except _BROKEN as error:
-                self._log_fault(error)
-                if self._asks_for_usage and faults.dislikes_usage(error):
-                    self._asks_for_usage = False
-                    continue
-                fault = faults.before_the_answer(error)
-                pause = max(self._retry_seconds * 2**retries, faults.retry_after(error))
-                if retries == MODEL_RETRIES or pause > MAX_RETRY_AFTER_SECONDS or not faults.may_pass(error):
-                    raise fault from None
-            retries += 1
-            time.sleep(pause)
-
-    def _send(
-        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-    ) -> Stream[ChatCompletionChunk]:
-        request: dict[str, Any] = {"model": self.name, "messages": list(messages), "stream": True}
+        request: dict[str, Any] = {"messages": list(messages)}
         if tools:
             request |= {"tools": list(tools), "tool_choice": "auto" if may_call_tools else "none"}
-        if self._asks_for_usage:
-            request["stream_options"] = {"include_usage": True}
-        chunks: Stream[ChatCompletionChunk] = self._client.chat.completions.create(**request)
-        return chunks
-
-    def _set_deadline(self, response: httpx.Response) -> None:
-        if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = _Deadline(response.stream, self._answer_seconds)
-
-    def _log_fault(self, error: Exception) -> None:
-        """Log the kind of fault alone: messages of the client may quote keys, and bodies may quote the conversation."""
-        status = getattr(error, "status_code", None)
-        logger.warning("model %s: %s%s", self.name, type(error).__name__, f" {status}" if status else "")
-
-
-class _Deadline(httpx.SyncByteStream):
-    """A response body that ends in time: one that drips or only says that it is alive would else never stall."""
-
-    def __init__(self, body: httpx.SyncByteStream, seconds: float) -> None:
-        self._body = body
-        self._ends = time.monotonic() + seconds
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._body:
-            if time.monotonic() > self._ends:
-                raise httpx.ReadTimeout("The answer takes too long.")
-            yield piece
-
-    def close(self) -> None:
-        self._body.close()
+        return heard(self.outputs(request), silence_seconds=MODEL_SILENCE_SECONDS)

@@ -20,6 +20,9 @@ ONLY_TOOLS = "The model kept calling tools and gave no answer. Try again."
 CREDENTIALS = "The model endpoint refused the credentials. An administrator has to check OPENAI_API_KEY."
 UNKNOWN = "The endpoint does not know the model. An administrator has to check MEMORYHUB_MODEL and OPENAI_BASE_URL."
 TOO_MUCH = "This conversation is too long for the model. Start a new one; what was said is remembered."
+NOT_JSON = "The model's answer is not the JSON that was asked for."
+OTHER_JSON = "The model's answer is JSON, but not of the shape that was asked for."
+CUT_SHORT = "The model's answer reached its greatest length before its end."
 
 _NOUNS = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.EPISODIC: "event", Kind.CATALOG: "entry"}
 
