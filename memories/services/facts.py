@@ -7,7 +7,7 @@ there, superseded, with a link and an audit event.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -15,13 +15,13 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.constants import HARSH_PENALTY, MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, InvalidInput
 from memories.hygiene.expiry import Dates
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
-from memories.services.ownership import owner_columns, owner_lock
+from memories.services.ownership import own_episodes, owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
@@ -129,7 +129,7 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     columns = owner_columns(principal, draft.scope, draft.task)
     if draft.fact_id and Fact.objects.filter(**columns, pk=draft.fact_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.fact_id, reason="It is stored already.")
-    support = _support(principal, draft.supporting_episode_ids)
+    support = own_episodes(principal, draft.supporting_episode_ids)
     same_owner = Fact.objects.filter(**columns).current()
     equal = same_owner.filter(content_hash=content_hash(draft.text)).first()
     replaced = [row for row in current_rows(principal, Kind.SEMANTIC, draft.supersedes_ids) if row != equal]
@@ -192,15 +192,6 @@ def checked_fact(draft: FactDraft) -> FactDraft:
     return draft
 
 
-def _support(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
-    if not ids:
-        return []
-    episodes = list(Episode.objects.of(principal).filter(pk__in=ids))
-    if len(episodes) != len(ids):
-        raise NotFound("supporting episode")
-    return episodes
-
-
 def insert_facts(principal: Principal, drafts: Sequence[FactDraft]) -> None:
     """Store checked drafts in bulk, past the gates; the caller holds the owner's lock.
 
@@ -208,7 +199,7 @@ def insert_facts(principal: Principal, drafts: Sequence[FactDraft]) -> None:
     twice. The database refuses all of them if that is wrong. Raises NotFound (a supporting id that is not the owner's).
     """
     known = {
-        row.pk: row for row in _support(principal, {pk for draft in drafts for pk in draft.supporting_episode_ids})
+        row.pk: row for row in own_episodes(principal, {pk for draft in drafts for pk in draft.supporting_episode_ids})
     }
     support = [[known[pk] for pk in draft.supporting_episode_ids] for draft in drafts]
     columns = [owner_columns(principal, draft.scope, draft.task) for draft in drafts]

@@ -6,13 +6,14 @@ an owner form one chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import transaction
 
-from memories.errors import InvalidInput
+from memories.errors import InvalidInput, NotFound
+from memories.models import Episode
 from memories.types import Scope
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant
@@ -35,14 +36,30 @@ def owner_lock(principal: Principal, scope: Scope = Scope.USER) -> Iterator[None
 
 
 def require_scope(principal: Principal, scope: Scope) -> None:
-    """Raise Forbidden unless the principal may write in `scope`: members in their own, admins in their tenant's."""
+    """Raise Forbidden unless the principal may write in `scope`.
+
+    Members write in their own memory; administrators, in person or by a token of theirs, what their tenant shares;
+    platform staff what all share. An agent never writes above its user, whoever that is. The system may write all.
+    """
     if scope in (Scope.USER, Scope.TASK):
         return
     if principal.actor_kind is ActorKind.SYSTEM:
         return
-    if scope is Scope.TENANT and principal.role is Role.ADMIN and principal.actor_kind is not ActorKind.AGENT:
+    if scope is Scope.GLOBAL:
+        if principal.platform and principal.actor_kind is ActorKind.STAFF:
+            return
+        raise Forbidden("Only platform staff may write memories of scope global.")
+    if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
         return
-    raise Forbidden(f"Only an administrator may write memories of scope {scope.value}.")
+    raise Forbidden("Only an administrator may write memories of scope tenant.")
+
+
+def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
+    """The owner's episodes `ids`, all of them. Raises NotFound."""
+    episodes = list(Episode.objects.of(principal).filter(pk__in=ids)) if ids else []
+    if len(episodes) != len(set(ids)):
+        raise NotFound("supporting episode")
+    return episodes
 
 
 def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:

@@ -18,7 +18,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
-from memories.services.ownership import owner_columns, owner_lock
+from memories.services.ownership import own_episodes, owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import record_event
@@ -45,6 +45,7 @@ class PlaybookDraft:
     task: str
     playbook_id: UUID | None
     reason: str
+    supporting_episode_ids: tuple[UUID, ...] = ()
     promoted_from: UUID | None = None
 
     @property
@@ -61,6 +62,7 @@ def remember_playbook(
     steps: Sequence[str] = (),
     text: str = "",
     category: str = "",
+    supporting_episode_ids: Sequence[UUID] = (),
     supersedes_ids: Sequence[UUID] = (),
     contradiction: Contradiction = Contradiction.NATURAL,
     success_count: int = 0,
@@ -95,6 +97,7 @@ def remember_playbook(
             task=task,
             playbook_id=playbook_id,
             reason=reason,
+            supporting_episode_ids=tuple(dict.fromkeys(supporting_episode_ids)),
         )
     )
     with owner_lock(principal, scope):
@@ -106,6 +109,7 @@ def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
     columns = owner_columns(principal, draft.scope, draft.task)
     if draft.playbook_id and Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
+    support = own_episodes(principal, draft.supporting_episode_ids)
     equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
     replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
     require_place(replaced, draft.scope, draft.task)
@@ -115,6 +119,8 @@ def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
     else:
         playbook = create_playbook(principal, columns, draft)
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
+    if support:
+        playbook.supporting_episodes.add(*support)
     link(principal, replaced, playbook, reason=draft.reason)
     return WriteOutcome(result, Kind.PROCEDURAL, playbook.pk, tuple(row.pk for row in replaced), draft.reason)
 

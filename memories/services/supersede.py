@@ -106,20 +106,21 @@ def retire(
     also_ids: Sequence[UUID] = (),
     contradiction: Contradiction = Contradiction.NATURAL,
     valid_to: datetime | None = None,
+    at: datetime | None = None,
     reason: str = "",
 ) -> WriteOutcome:
     """Say that memories are no longer true (harsh: never were) and nothing takes their place; all of them, or none.
 
-    They stay in the history, hidden from recall. `valid_to` is when they stopped being true, if not now. Raises
-    InvalidInput, NotFound, Conflict, Forbidden.
+    They stay in the history, hidden from recall. `at` is when that was said, `valid_to` when they stopped being true,
+    if not now. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     if valid_to is not None and timezone.is_naive(valid_to):
         raise InvalidInput("valid_to", "needs a time zone.")
     with owner_lock(principal):
         rows = current_rows(principal, kind, [memory_id, *also_ids])
-        now = timezone.now()
-        close(rows, at=now, valid_to=valid_to or now, contradiction=contradiction)
+        said_at = at or timezone.now()
+        close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
         link(principal, rows, None, reason=reason or "retired")
         return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, tuple(row.pk for row in rows), reason)
 
