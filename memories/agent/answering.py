@@ -21,6 +21,7 @@ from memories.agent.events import (
     Doing,
     Event,
     MemoriesRecalled,
+    MemoriesRetired,
     MemoryWritten,
     Notice,
     NoticeKind,
@@ -199,6 +200,8 @@ class Answering:
                 if outcome.result in (WriteResult.CREATED, WriteResult.SUPERSEDED):
                     self._wrote.add(outcome.memory_id)
                 self._replaced |= set(outcome.superseded_ids)
+            case MemoriesRetired():
+                self._replaced |= {memory_id for memory_id, _ in answer.event.ended}
         if answer.event is not None:
             yield answer.event
 

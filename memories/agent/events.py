@@ -81,6 +81,15 @@ class MemoryWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoriesRetired:
+    """The agent ended memories with nothing in their place: the (id, text); `harsh` says that they never were true."""
+
+    kind: Kind
+    ended: tuple[tuple[UUID, str], ...]
+    harsh: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryForgotten:
     """The agent erased memories for good: the one it was asked to (`text`, shown once more), and what went with it."""
 
@@ -117,6 +126,7 @@ Event = (
     | MemoriesRecalled
     | TextDelta
     | MemoryWritten
+    | MemoriesRetired
     | MemoryForgotten
     | TurnFinished
     | TurnFailed

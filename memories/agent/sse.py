@@ -10,6 +10,7 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     text_delta        text
     memory_written    result: "created" | "merged" | "superseded" | "blocked" | "queued_for_review",
                       kind, id, key, text, reason, superseded: [{id, text}]
+    memories_retired  kind, harsh (bool: they never were true), ended: [{id, text}]
     memory_forgotten  kind, id, text, erased: [{kind, id}]
     turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints)
     turn_failed       message, retryable (bool)
@@ -32,6 +33,7 @@ from typing import Any
 from memories.agent.events import (
     Event,
     MemoriesRecalled,
+    MemoriesRetired,
     MemoryForgotten,
     MemoryWritten,
     Notice,
@@ -52,6 +54,7 @@ _TYPES: dict[type[Event], str] = {
     MemoriesRecalled: "memories_recalled",
     TextDelta: "text_delta",
     MemoryWritten: "memory_written",
+    MemoriesRetired: "memories_retired",
     MemoryForgotten: "memory_forgotten",
     TurnFinished: "turn_finished",
     TurnFailed: "turn_failed",
@@ -104,6 +107,12 @@ def _members(event: Event) -> dict[str, Any]:
             members = {"text": event.text}
         case MemoryWritten():
             members = _written(event)
+        case MemoriesRetired():
+            members = {
+                "kind": event.kind.value,
+                "harsh": event.harsh,
+                "ended": [{"id": str(memory_id), "text": text} for memory_id, text in event.ended],
+            }
         case MemoryForgotten():
             members = {
                 "kind": event.kind.value,

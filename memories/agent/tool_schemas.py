@@ -27,6 +27,7 @@ MAX_TOOL_RECALL_LIMIT = 20
 RECALL = "recall_memory"
 WRITE = "write_memory"
 FORGET = "forget_memory"
+RETIRE = "retire_memory"
 
 
 class BadArguments(ValueError):
@@ -108,17 +109,34 @@ class WriteArguments(_Arguments):
         return self
 
 
+class RetireArguments(_Arguments):
+    """Say that recalled facts or how-tos are no longer true, or never were, when nothing takes their place.
+
+    They stay in the history. What a new fact replaces is named in its supersedes_ids instead.
+    """
+
+    memory_ids: Annotated[
+        list[UUID],
+        Field(min_length=1, max_length=10, description="Ids of recalled memories of one kind. All end, or none."),
+    ]
+    contradiction: Annotated[
+        Literal["natural", "harsh"],
+        Field(description="Whether they were true until now (natural), or never were (harsh)."),
+    ] = "natural"
+
+
 class ForgetArguments(_Arguments):
     """Erase one memory for good, with the messages a fact was learned from. Only at the user's explicit request."""
 
     memory_id: Annotated[UUID, Field(description="The id of a recalled memory.")]
 
 
-Arguments = RecallArguments | WriteArguments | ForgetArguments
+Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments
 
-_TOOLS: Mapping[str, type[RecallArguments | WriteArguments | ForgetArguments]] = {
+_TOOLS: Mapping[str, type[RecallArguments | WriteArguments | RetireArguments | ForgetArguments]] = {
     RECALL: RecallArguments,
     WRITE: WriteArguments,
+    RETIRE: RetireArguments,
     FORGET: ForgetArguments,
 }
 

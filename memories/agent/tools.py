@@ -11,9 +11,16 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 from uuid import UUID
 
-from memories.agent.events import MemoriesRecalled, MemoryForgotten, MemoryWritten
+from memories.agent.events import MemoriesRecalled, MemoriesRetired, MemoryForgotten, MemoryWritten
 from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_pinned, render_recall
-from memories.agent.tool_schemas import BadArguments, ForgetArguments, RecallArguments, WriteArguments, checked
+from memories.agent.tool_schemas import (
+    BadArguments,
+    ForgetArguments,
+    RecallArguments,
+    RetireArguments,
+    WriteArguments,
+    checked,
+)
 from memories.constants import (
     AUTOMATIC_RECALL_ITEMS,
     AUTOMATIC_RECALL_TOKENS,
@@ -29,6 +36,8 @@ from memories.selectors.memories import find_memory, list_memories, memories_by_
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
+from memories.services.retraction import retract
+from memories.services.supersede import retire
 from memories.types import ALL_KINDS, Contradiction, ForgetOutcome, Kind, Recall, Source, WriteOutcome, WriteResult
 from tenants.errors import TenantsError
 from tenants.principal import Principal
@@ -45,7 +54,7 @@ class Answer:
     """
 
     content: str
-    event: MemoriesRecalled | MemoryWritten | MemoryForgotten | None = None
+    event: MemoriesRecalled | MemoriesRetired | MemoryWritten | MemoryForgotten | None = None
     recall: Recall | None = None
     written: WriteOutcome | None = None
     forgotten: ForgetOutcome | None = None
@@ -91,6 +100,8 @@ class Toolbox:
                     return self._recall(wanted)
                 case WriteArguments() as wanted:
                     return self._write(wanted)
+                case RetireArguments() as wanted:
+                    return self._retire(wanted)
                 case ForgetArguments() as wanted:
                     return self._forget(wanted)
                 case unreachable:
@@ -165,6 +176,26 @@ class Toolbox:
             contradiction=Contradiction(wanted.contradiction),
             reason="said in chat",
         )
+
+    def _retire(self, wanted: RetireArguments) -> Answer:
+        first, *others = wanted.memory_ids
+        row = find_memory(self._principal, first)
+        if wanted.contradiction == "harsh":
+            outcome = retract(self._principal, kind=row.kind, memory_ids=wanted.memory_ids, reason="denied in chat")
+        else:
+            outcome = retire(
+                self._principal, kind=row.kind, memory_id=first, also_ids=others, reason="ended, as said in chat"
+            )
+        told = self._texts(row.kind, outcome.superseded_ids)
+        ended = tuple((old, told.get(old, "")) for old in outcome.superseded_ids)
+        content = quoted(
+            {
+                "result": "never_true" if wanted.contradiction == "harsh" else "no_longer_true",
+                "ended": [{"id": str(old), "text": words} for old, words in ended],
+            }
+        )
+        event = MemoriesRetired(row.kind, ended, harsh=wanted.contradiction == "harsh")
+        return Answer(content, event, written=outcome)
 
     def _forget(self, wanted: ForgetArguments) -> Answer:
         if self._forgets == MAX_FORGETS_IN_A_TURN:

@@ -10,6 +10,7 @@ from uuid import UUID
 from memories.agent.events import (
     Event,
     MemoriesRecalled,
+    MemoriesRetired,
     MemoryForgotten,
     MemoryWritten,
     Notice,
@@ -25,7 +26,7 @@ from memories.types import Recall
 
 def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
     """The members of an Answer. Raises TurnNotAnswered, naming the stored turn, if there is no whole answer."""
-    answer: dict[str, Any] = {"recalled": [], "written": [], "forgotten": [], "notices": []}
+    answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forgotten": [], "notices": []}
     pieces: list[str] = []
     for event in events:
         match event:
@@ -37,6 +38,8 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
                 answer["recalled"] += recalled(event.recall)
             case MemoryWritten():
                 answer["written"].append(to_json(event))
+            case MemoriesRetired():
+                answer["retired"].append(to_json(event))
             case MemoryForgotten():
                 answer["forgotten"] += to_json(event)["erased"]
             case Notice():

@@ -29,6 +29,7 @@ _DID: Mapping[str, str] = {
     "merged": "came upon it again",
     "superseded": "replaced it",
     "retired": "retired it",
+    "retracted": "found it to be wrong",
     "pinned": "pinned it",
     "unpinned": "unpinned it",
     "forgotten": "forgot it",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from memories.agent.offline.records import Done, Memory, distinct
+from memories.agent.offline.wording import date, listed, quote, tells_of_others
 from memories.consolidation.grammar.text import phrases
 from memories.consolidation.grammar.vocabulary import PEOPLE, QUESTION
 from memories.consolidation.grammar.words import content_words, shared_words
@@ -17,7 +18,6 @@ from memories.llm.sentences import erased
 from memories.types import Kind
 
 QUOTED_MEMORIES = 3
-_LONGEST_QUOTE = 400
 _DAYS: Mapping[str, int] = {
     "yesterday": -1,
     "last night": -1,
@@ -37,9 +37,8 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 
-# "Where do I live?" asks of the one who asks; "Her sister lives in Leeds" tells of somebody else.
+# "Where do I live?" asks of the one who asks.
 _OF_ME = re.compile(r"\b(?:do|did|am|was|have|can|should) i\b|\bmy\b", re.IGNORECASE)
-_OF_OTHERS = re.compile(rf"(?:(?:her|his|their|my|our) )?(?:{'|'.join(sorted(PEOPLE))})\b", re.IGNORECASE)
 
 # A memory answers if it holds more than this share of the question's words; others are called the closest there is.
 TELLING_SHARE = 0.5
@@ -52,7 +51,7 @@ def answer(question: str, memories: Sequence[Memory]) -> str:
     """What memory says to `question`, most relevant first; current facts lead, unless it asks for the past."""
     past = asks_for_the_past(question)
     asked = (content_words(_PAST.sub(" ", question)) if past else frozenset()) or content_words(question)
-    candidates = [memory for memory in memories if not _only_asks(memory)]
+    candidates = [memory for memory in memories if not _only_asks(memory) and not _was_never_so(memory, memories)]
     of_me = bool(_OF_ME.search(question)) and not _names_people(question)
     ranked = _ranked(asked, candidates, past=past, of_me=of_me)
     telling = [memory for memory in ranked if _share(asked, memory) > TELLING_SHARE]
@@ -79,6 +78,15 @@ def _only_asks(memory: Memory) -> bool:
     return memory.kind == "episodic" and memory.speaker == "user" and bool(QUESTION.search(memory.text.strip()))
 
 
+def _was_never_so(memory: Memory, memories: Sequence[Memory]) -> bool:
+    """Whether it was never true, or is the user's own words for what was not: it answers nothing."""
+    if memory.kind != "episodic":
+        return memory.never_true
+    said = content_words(memory.text)
+    wrong = (content_words(each.text) for each in memories if each.never_true)
+    return memory.speaker == "user" and any(words <= said for words in wrong if words)
+
+
 def asks_for_the_past(question: str) -> bool:
     """Whether a question is about what was, rather than what is."""
     return bool(_PAST.search(question))
@@ -96,7 +104,7 @@ def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool, of
 
     def rank(place: int, memory: Memory) -> tuple[float, bool, bool, float, int]:
         fitting = memory.settled and memory.current is not past
-        of_others = of_me and memory.settled and bool(_OF_OTHERS.match(memory.text))
+        of_others = of_me and memory.settled and tells_of_others(memory.text)
         ended = memory.until.timestamp() if past and memory.until else 0.0
         return (-_share(asked, memory), not fitting, of_others, -ended, place)
 
@@ -138,19 +146,6 @@ def _counted(memory: Memory) -> str:
     return f"\nCounted from that day, “{match[0]}” is {date(day)}."
 
 
-def quote(text: str) -> str:
-    """The words of a memory in quotation marks, cut at a word if they are very long."""
-    line = " ".join(text.split())
-    if len(line) > _LONGEST_QUOTE:
-        line = f"{line[:_LONGEST_QUOTE].rsplit(' ', 1)[0]} …"
-    return f"“{line}”"
-
-
-def date(moment: datetime | None) -> str:
-    """A day in words."""
-    return f"{moment.day} {moment:%B %Y}" if moment else ""
-
-
 def report(done: Sequence[Done]) -> str:
     """What was written and erased, and what was not."""
     return "\n".join(_forgot(each) if each.tool == "forget_memory" else _wrote(each) for each in done)
@@ -174,7 +169,7 @@ def _wrote(done: Done) -> str:
     if not replaced:
         return f"I will remember {what}."
     verb = "stays" if len(replaced) == 1 else "stay"
-    return f"I will remember {what}. It replaces {' and '.join(replaced)}, which {verb} in your history."
+    return f"I will remember {what}. It replaces {listed(replaced)}, which {verb} in your history."
 
 
 def _forgot(done: Done) -> str:
@@ -190,5 +185,5 @@ def _named(memory: Memory) -> str:
 
 def choose(memories: Sequence[Memory]) -> str:
     """Ask which one is meant."""
-    listed = "\n".join(f"- {_named(memory)}" for memory in memories[:QUOTED_MEMORIES])
-    return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{listed}"
+    which = "\n".join(f"- {_named(memory)}" for memory in memories[:QUOTED_MEMORIES])
+    return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{which}"

@@ -17,7 +17,10 @@ from memories.llm.base import ChatMessage
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory as a tool result told it. `since` is when it was said (episodes) or learned."""
+    """A memory as a tool result told it. `since` is when it was said (episodes) or learned, `until` when that ended.
+
+    `true_from` and `true_until` are when it was so in the world, where that is known to differ.
+    """
 
     id: str
     kind: str
@@ -32,11 +35,20 @@ class Memory:
     status: str
     shared: bool
     words: frozenset[str]
+    never_true: bool = False
+    replaced_by: str = ""
+    true_from: datetime | None = None
+    true_until: datetime | None = None
 
     @property
     def current(self) -> bool:
         """Whether it is still believed."""
         return self.status not in ("superseded", "evicted")
+
+    @property
+    def ended(self) -> datetime | None:
+        """When it stopped being so, as far as memory knows."""
+        return None if self.current else self.true_until or self.until
 
     @property
     def settled(self) -> bool:
@@ -55,10 +67,12 @@ class Done:
 
 @dataclass(slots=True)
 class Turn:
-    """The user's latest message and what happened since."""
+    """The user's latest message and what happened since; `said` and `answered` are the exchange just before it."""
 
     text: str = ""
     done: list[Done] = field(default_factory=list)
+    said: str = ""
+    answered: str = ""
 
     def calls(self, *tools: str) -> list[Done]:
         """The calls of these tools."""
@@ -85,7 +99,8 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
     latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
     if latest < 0:
         return Turn()
-    turn = Turn(str(messages[latest]["content"]))
+    said, answered = _exchange(messages[:latest])
+    turn = Turn(str(messages[latest]["content"]), said=said, answered=answered)
     called: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for message in messages[latest + 1 :]:
         for call in message.get("tool_calls") or ():
@@ -93,6 +108,12 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
         if message["role"] == "tool" and message["tool_call_id"] in called:
             turn.done.append(Done(*called[message["tool_call_id"]], json.loads(message["content"])))
     return turn
+
+
+def _exchange(messages: Sequence[ChatMessage]) -> tuple[str, str]:
+    """What was last said and answered before."""
+    last = {message["role"]: str(message["content"]) for message in messages if message["content"]}
+    return last.get("user", ""), last.get("assistant", "")
 
 
 def distinct(memories: Iterable[Memory]) -> list[Memory]:
@@ -119,6 +140,10 @@ def _memory(item: Mapping[str, Any]) -> Memory:
         until=_time(item.get("until")),
         status=item.get("status", "active"),
         shared=item.get("shared", False),
+        never_true=item.get("never_true", False),
+        replaced_by=item.get("replaced_by", ""),
+        true_from=_time(item.get("true_from")),
+        true_until=_time(item.get("true_until")),
         words=content_words(" ".join((*told, *steps))),
     )
 

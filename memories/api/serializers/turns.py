@@ -42,6 +42,14 @@ class MemoryWrittenSerializer(serializers.Serializer[Any]):
     superseded = ReplacedSerializer(many=True)
 
 
+class MemoriesRetiredSerializer(serializers.Serializer[Any]):
+    """Memories that the agent ended with nothing in their place; `harsh`: they never were true."""
+
+    kind = Choice(Kind)
+    harsh = serializers.BooleanField()
+    ended = ReplacedSerializer(many=True)
+
+
 class NoticeSerializer(serializers.Serializer[Any]):
     """Something to know about how this answer was made."""
 
@@ -62,5 +70,6 @@ class AnswerSerializer(serializers.Serializer[Any]):
     took_ms = serializers.FloatField()
     recalled = RecalledSerializer(many=True)
     written = MemoryWrittenSerializer(many=True)
+    retired = MemoriesRetiredSerializer(many=True)
     forgotten = Erased(many=True)
     notices = NoticeSerializer(many=True)

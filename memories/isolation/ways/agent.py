@@ -37,6 +37,7 @@ def tools(attempt: Attempt) -> None:
     target = attempt.target(victim)
     calls: list[tuple[str, dict[str, object]]] = [
         ("forget_memory", {"memory_id": "{id}"}),
+        ("retire_memory", {"memory_ids": ["{id}"], "contradiction": chance.choice(["natural", "harsh"])}),
         ("write_memory", {"kind": "semantic", "text": "Mine", "supersedes_ids": ["{id}"]}),
         ("recall_memory", {"query": target.words, "limit": 20, "include_superseded": True}),
     ]

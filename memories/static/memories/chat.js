@@ -116,6 +116,7 @@ const DRAW = {
   notice: (event, answer) => say(answer, event.text),
   memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
   memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
+  memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
   memory_forgotten: (_event, answer) => say(answer, "forgetting"),
   text_delta(event, answer) {
     const follow = atEnd();

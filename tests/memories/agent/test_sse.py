@@ -14,6 +14,7 @@ from memories.agent.events import (
     Doing,
     Event,
     MemoriesRecalled,
+    MemoriesRetired,
     MemoryForgotten,
     MemoryWritten,
     Notice,
@@ -54,6 +55,11 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
             "reason": "said in chat",
             "superseded": [{"id": str(B), "text": "Lives in Bergen"}],
         },
+    ),
+    (
+        MemoriesRetired(Kind.SEMANTIC, ((B, "Lives in Bath"),), harsh=True),
+        "memories_retired",
+        {"kind": "semantic", "harsh": True, "ended": [{"id": str(B), "text": "Lives in Bath"}]},
     ),
     (
         MemoryForgotten(Kind.SEMANTIC, A, "Likes tea", ((Kind.SEMANTIC, A), (Kind.EPISODIC, B))),

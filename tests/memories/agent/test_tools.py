@@ -38,7 +38,8 @@ def content(answer: Answer) -> dict[str, Any]:
 
 
 def test_the_schemas_are_what_the_protocol_wants() -> None:
-    assert [schema["function"]["name"] for schema in SCHEMAS] == ["recall_memory", "write_memory", "forget_memory"]
+    names = [schema["function"]["name"] for schema in SCHEMAS]
+    assert names[:4] == ["recall_memory", "write_memory", "retire_memory", "forget_memory"]
     write = SCHEMAS[1]["function"]["parameters"]
     assert write["additionalProperties"] is False
     assert write["properties"]["title"]["type"] == "string"
@@ -63,6 +64,7 @@ def test_the_schemas_are_what_the_protocol_wants() -> None:
         ("recall_memory", {"query": "x", "as_of": "2026-01-01T00:00:00"}, "as_of: "),
         ("recall_memory", {"query": ""}, "query: "),
         ("forget_memory", {}, "memory_id: "),
+        ("retire_memory", {"memory_ids": []}, "memory_ids: "),
         ("sudo", {}, "There is no such tool"),
     ],
 )
@@ -110,6 +112,16 @@ def test_a_harsh_contradiction_retracts(toolbox: Toolbox, principal: Principal) 
     )
     assert content(answer)["replaced"] == [{"id": str(old), "text": "Lives in Bristol"}]
     assert Fact.objects.get(pk=old).retracted
+
+
+@pytest.mark.parametrize(("how", "retracted"), [("natural", False), ("harsh", True)])
+def test_what_ends_with_nothing_in_its_place_stays_in_the_history(
+    toolbox: Toolbox, principal: Principal, how: str, retracted: bool
+) -> None:
+    ids = [remember_fact(principal, text=text).memory_id for text in ("Lives in Bristol", "Lives in Bath")]
+    answer = toolbox.run("retire_memory", {"memory_ids": [str(pk) for pk in ids], "contradiction": how})
+    assert [each["text"] for each in content(answer)["ended"]] == ["Lives in Bristol", "Lives in Bath"]
+    assert {(row.status, row.retracted) for row in Fact.objects.all()} == {(Status.SUPERSEDED, retracted)}
 
 
 def test_what_was_replaced_already_is_a_conflict_in_words(toolbox: Toolbox, principal: Principal) -> None:
@@ -160,6 +172,8 @@ def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
     book = {"kind": "procedural", "title": "New", **fact}
     asked: list[tuple[str, dict[str, Any]]] = [
         ("forget_memory", {"memory_id": str(memory_id)}),
+        ("retire_memory", {"memory_ids": [str(memory_id)]}),
+        ("retire_memory", {"memory_ids": [str(memory_id)], "contradiction": "harsh"}),
         ("write_memory", fact),
         ("write_memory", book),
     ]
