@@ -47,7 +47,8 @@ class Principal:
     """Who is acting (`actor_kind`, `actor_id`), for whom (`tenant_id`, `user_id`), with which rights.
 
     `membership_id` is the row that serialises this owner's writes; `speaker` is the owner's display name, the default
-    speaker of their episodes; `request_id` ties audit events to a request.
+    speaker of their episodes; `request_id` ties audit events to a request. `platform`: a superuser of the platform
+    acts, who alone may write what all tenants share; only `platform_principal` sets it.
     """
 
     tenant_id: UUID
@@ -59,6 +60,7 @@ class Principal:
     rights: frozenset[Right] = ALL_RIGHTS
     speaker: str = ""
     request_id: str = ""
+    platform: bool = False
 
     def require(self, right: Right) -> None:
         """Raise Forbidden unless this principal has `right`."""
@@ -67,4 +69,4 @@ class Principal:
 
     def as_agent(self) -> Principal:
         """The same owner and rights, with the owner's agent as the actor (for audit)."""
-        return replace(self, actor_kind=ActorKind.AGENT)
+        return replace(self, actor_kind=ActorKind.AGENT, platform=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
-from tenants.errors import NoMembership
-from tenants.models import Membership
+from tenants.errors import Forbidden, NoMembership
+from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right, Role
 
 
@@ -41,3 +42,15 @@ def principal_of(
 def system_principal(membership: Membership) -> Principal:
     """The system acting for a member: commands and tasks."""
     return principal_of(membership, actor_kind=ActorKind.SYSTEM)
+
+
+def platform_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
+    """Platform staff acting in this member's place: for what is shared with all tenants.
+
+    Raises NoMembership as `principal_of` does, Forbidden unless `staff` is an active superuser. Nothing that a token,
+    an agent or a session of a member leads to comes here.
+    """
+    if not (staff.is_active and staff.is_superuser):
+        raise Forbidden("Only platform staff may do this.")
+    principal = principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
+    return replace(principal, platform=True)

@@ -1,0 +1,310 @@
+"""Undo: what was replaced or retired by mistake comes back as a new row; the past stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Fact, OutboxEntry, Playbook
+from memories.recall.pipeline import recall
+from memories.selectors.chains import verify_chains
+from memories.selectors.memories import chain_of, history_of
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import correct, retire, supersede
+from memories.services.undo import undo
+from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
+from tenants.audit_verification import verify_all
+from tenants.errors import Forbidden
+from tenants.principal import Principal, Right
+
+pytestmark = pytest.mark.django_db
+
+MARCH = datetime(2025, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_whole(db: None) -> Iterator[None]:
+    """Whatever a test did, chains and audit verify afterwards."""
+    yield
+    assert verify_chains().faults == ()
+    assert all(report.ok for report in verify_all())
+
+
+def say(principal: Principal, text: str, key: str = "") -> UUID:
+    return remember_fact(principal, text=text, key=key).memory_id
+
+
+def take_back(principal: Principal, memory_id: UUID, kind: Kind = Kind.SEMANTIC) -> UUID:
+    return undo(principal, kind=kind, memory_id=memory_id).memory_id
+
+
+def current(principal: Principal) -> list[str]:
+    return sorted(Fact.objects.of(principal).current().values_list("text", flat=True))
+
+
+def test_undoing_a_successor_brings_back_what_it_replaced(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    outcome = undo(principal, kind=Kind.SEMANTIC, memory_id=leeds, reason="misheard")
+    back, mistaken = Fact.objects.get(pk=outcome.memory_id), Fact.objects.get(pk=leeds)
+    assert (outcome.result, outcome.superseded_ids) == (WriteResult.SUPERSEDED, (leeds,))
+    assert (back.text, back.key, back.restores, back.status) == ("Lives in Bristol", "home_city", bristol, "active")
+    assert (mistaken.retracted, mistaken.contradiction, mistaken.superseded_by_id) == (True, "harsh", back.pk)
+    assert Fact.objects.get(pk=bristol).superseded_by_id == leeds
+
+
+def test_what_comes_back_is_as_it_was(principal: Principal) -> None:
+    episode = remember_episode(principal, session_id=start_session(principal).pk, text="Tea, please").memory_id
+    old = remember_fact(
+        principal,
+        text="Drinks tea",
+        key="drink",
+        category="habits",
+        source=Source.AGENT_INFERRED,
+        confidence=0.55,
+        valid_from=MARCH,
+        pinned=True,
+        supporting_episode_ids=[episode],
+    ).memory_id
+    back = Fact.objects.get(pk=take_back(principal, say(principal, "Drinks coffee", "drink")))
+    same = ("text", "key", "category", "source", "confidence", "valid_from", "pinned", "content_hash", "scope", "task")
+    before = Fact.objects.get(pk=old)
+    assert {name: getattr(back, name) for name in same} == {name: getattr(before, name) for name in same}
+    assert [each.pk for each in back.supporting_episodes.all()] == [episode]
+    assert back.valid_to is None
+
+
+def test_the_past_is_not_edited(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    before = Fact.objects.filter(pk=bristol).values().get()
+    take_back(principal, leeds)
+    assert Fact.objects.filter(pk=bristol).values().get() == before
+
+
+def test_as_of_still_answers_with_what_was_believed(principal: Principal) -> None:
+    say(principal, "Lives in Bristol", "home_city")
+    leeds = say(principal, "Lives in Leeds", "home_city")
+    then = Fact.objects.get(pk=leeds).learned_at
+    take_back(principal, leeds)
+    assert [item.text for item in recall(principal, "where do I live?", as_of=then).items] == ["Lives in Leeds"]
+    assert [item.text for item in recall(principal, "where do I live?").items] == ["Lives in Bristol"]
+
+
+def test_all_that_was_merged_comes_back(principal: Principal) -> None:
+    olds = [say(principal, text) for text in ("Works at Acme", "Commutes by train")]
+    merged = supersede(principal, old_ids=olds, text="Works from home").memory_id
+    take_back(principal, merged)
+    assert current(principal) == ["Commutes by train", "Works at Acme"]
+    assert {row.restores for row in Fact.objects.current()} == set(olds)
+
+
+def test_of_a_merge_one_can_be_brought_back_alone_and_the_other_later(principal: Principal) -> None:
+    first, second = say(principal, "Works at Acme"), say(principal, "Commutes by train")
+    supersede(principal, old_ids=[first, second], text="Works from home")
+    take_back(principal, second)
+    assert current(principal) == ["Commutes by train"]
+    assert undo(principal, kind=Kind.SEMANTIC, memory_id=first).result is WriteResult.CREATED
+    assert current(principal) == ["Commutes by train", "Works at Acme"]
+
+
+def test_an_undo_can_be_undone_again_and_again(principal: Principal) -> None:
+    say(principal, "Lives in Bristol", "home_city")
+    latest = say(principal, "Lives in Leeds", "home_city")
+    for believed in ("Lives in Bristol", "Lives in Leeds") * 3:
+        latest = take_back(principal, latest)
+        assert current(principal) == [believed]
+    assert len(chain_of(principal, Kind.SEMANTIC, latest)) == 8
+
+
+def test_undoing_the_undo_of_a_merge_closes_all_that_it_brought_back(principal: Principal) -> None:
+    olds = [say(principal, text) for text in ("Works at Acme", "Commutes by train")]
+    take_back(principal, supersede(principal, old_ids=olds, text="Works from home").memory_id)
+    for back in Fact.objects.current():
+        again = take_back(principal, back.pk)
+        assert current(principal) == ["Works from home"]
+        take_back(principal, again)
+        break
+    assert current(principal) == ["Commutes by train", "Works at Acme"]
+
+
+def test_what_was_restored_alone_is_undone_alone(principal: Principal) -> None:
+    first, second = say(principal, "Works at Acme"), say(principal, "Commutes by train")
+    supersede(principal, old_ids=[first, second], text="Works from home")
+    take_back(principal, first)
+    take_back(principal, take_back(principal, second))
+    assert current(principal) == ["Works at Acme"]
+
+
+@pytest.mark.parametrize("contradiction", list(Contradiction))
+def test_a_retirement_is_undone_and_that_again(principal: Principal, contradiction: Contradiction) -> None:
+    fact = remember_fact(principal, text="Has a Leaf on lease", valid_from=MARCH).memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=fact, contradiction=contradiction)
+    back = take_back(principal, fact)
+    assert current(principal) == ["Has a Leaf on lease"]
+    assert Fact.objects.get(pk=back).valid_from == MARCH
+    take_back(principal, back)
+    assert current(principal) == []
+
+
+def test_a_correction_is_undone(principal: Principal) -> None:
+    cats = say(principal, "Has two cats")
+    right = correct(principal, kind=Kind.SEMANTIC, memory_id=cats, text="Has three cats").memory_id
+    back = take_back(principal, right)
+    assert current(principal) == ["Has two cats"]
+    assert Fact.objects.get(pk=back).confidence == 1.0
+
+
+def test_a_playbook_comes_back_with_its_outcomes(principal: Principal) -> None:
+    old = remember_playbook(
+        principal, title="Reset the hub", trigger="E31", steps=["Pull"], success_count=3, last_success_at=MARCH
+    ).memory_id
+    new = correct(principal, kind=Kind.PROCEDURAL, memory_id=old, text="Pull\nWait").memory_id
+    back = Playbook.objects.get(pk=take_back(principal, new, Kind.PROCEDURAL))
+    assert (back.restores, back.steps, back.trigger) == (old, ["Pull"], "E31")
+    assert (back.success_count, back.last_success_at) == (3, MARCH)
+
+
+def test_a_memory_of_a_task_comes_back_in_its_task(principal: Principal) -> None:
+    old = remember_fact(principal, text="The tap drips", scope=Scope.TASK, task="kitchen").memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=old)
+    back = Fact.objects.get(pk=take_back(principal, old))
+    assert (back.scope, back.task) == (Scope.TASK, "kitchen")
+
+
+def test_what_was_found_to_be_older_is_not_brought_back(principal: Principal) -> None:
+    say(principal, "Lives in Bristol", "home_city")
+    leeds = say(principal, "Lives in Leeds", "home_city")
+    remember_fact(principal, text="Lives in Bath", key="home_city", learned_at=MARCH)
+    take_back(principal, leeds)
+    assert current(principal) == ["Lives in Bristol"]
+
+
+def test_what_was_corrected_meanwhile_comes_back_corrected(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    correct(principal, kind=Kind.SEMANTIC, memory_id=bristol, text="Lives in Bath")
+    take_back(principal, leeds)
+    assert current(principal) == ["Lives in Bath"]
+
+
+def test_what_an_equal_fact_had_absorbed_comes_back(principal: Principal) -> None:
+    dog = say(principal, "Has a dog")
+    say(principal, "Has a cat", "pet")
+    assert say(principal, "Has a dog", "pet") == dog
+    take_back(principal, dog)
+    assert current(principal) == ["Has a cat"]
+
+
+def refused(principal: Principal, memory_id: UUID, words: str) -> None:
+    before = list(Fact.objects.order_by("pk").values()), OutboxEntry.objects.count()
+    with pytest.raises(Conflict, match=words):
+        take_back(principal, memory_id)
+    assert (list(Fact.objects.order_by("pk").values()), OutboxEntry.objects.count()) == before
+
+
+def test_a_fact_that_replaced_nothing_has_nothing_to_undo(principal: Principal) -> None:
+    refused(principal, say(principal, "Likes tea"), "nothing to undo")
+
+
+def test_what_was_undone_is_not_undone_twice(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    take_back(principal, leeds)
+    refused(principal, leeds, "undone already")
+    refused(principal, bristol, "brought back already")
+
+
+def test_the_latest_step_is_undone_first(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    say(principal, "Lives in York", "home_city")
+    refused(principal, bristol, "undo that first")
+    take_back(principal, leeds)
+    assert current(principal) == ["Lives in Leeds"]
+
+
+def test_what_was_corrected_is_not_undone_behind_its_back(principal: Principal) -> None:
+    old = say(principal, "Works at Acme")
+    wrong = supersede(principal, old_ids=[old], text="Works at Globex").memory_id
+    correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Works at Initech")
+    refused(principal, old, "undo that first")
+
+
+def test_what_never_was_gives_way_to_what_it_replaced(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    retire(principal, kind=Kind.SEMANTIC, memory_id=leeds, contradiction=Contradiction.HARSH)
+    take_back(principal, bristol)
+    assert current(principal) == ["Lives in Bristol"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [("Lives in Leeds", "home_city", "the same key"), ("lives in BRISTOL", "", "The same is believed already")],
+)
+def test_what_is_believed_by_now_is_not_pushed_aside(principal: Principal, text: str, key: str, words: str) -> None:
+    bristol = say(principal, "Lives in Bristol", "home_city")
+    retire(principal, kind=Kind.SEMANTIC, memory_id=bristol)
+    say(principal, text, key)
+    refused(principal, bristol, words)
+    assert "Leeds" not in words
+
+
+def test_the_audit_tells_of_an_undo(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    back = undo(principal.as_agent(), kind=Kind.SEMANTIC, memory_id=leeds, reason="misheard").memory_id
+    events = list(history_of(principal, [bristol, leeds, back]))[3:]
+    told = [(event.action, event.target_id, event.actor_kind, event.payload.data["reason"]) for event in events]
+    assert told == [
+        ("fact.created", back, "agent", "misheard"),
+        ("fact.restored", back, "agent", "misheard"),
+        ("fact.superseded", leeds, "agent", "misheard"),
+    ]
+    assert events[1].payload.data["after"] == {"restores": str(bristol)}
+
+
+def test_what_was_forgotten_is_not_brought_back(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=bristol)
+    refused(principal, leeds, "nothing to undo")
+
+
+def test_forgetting_takes_along_what_an_undo_brought_back(principal: Principal) -> None:
+    bristol, leeds = say(principal, "Lives in Bristol", "home_city"), say(principal, "Lives in Leeds", "home_city")
+    take_back(principal, leeds)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=bristol)
+    assert not Fact.objects.filter(text="Lives in Bristol").exists()
+
+
+def test_an_episode_has_nothing_to_undo(principal: Principal) -> None:
+    episode = remember_episode(principal, session_id=start_session(principal).pk, text="hello").memory_id
+    with pytest.raises(Conflict):
+        take_back(principal, episode, Kind.EPISODIC)
+
+
+def test_a_reason_is_bounded(principal: Principal) -> None:
+    with pytest.raises(InvalidInput, match="reason"):
+        undo(principal, kind=Kind.SEMANTIC, memory_id=uuid4(), reason="x" * 201)
+
+
+@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member", "admin_principal"])
+def test_undo_isolates_others(principal: Principal, stranger: str, request: pytest.FixtureRequest) -> None:
+    other = request.getfixturevalue(stranger)
+    say(other, "Lives in Bristol", "home_city")
+    theirs = say(other, "Lives in Leeds", "home_city")
+    said = []
+    for unknown in (theirs, uuid4()):
+        with pytest.raises(NotFound) as refusal:
+            take_back(principal, unknown)
+        said.append(str(refusal.value))
+    assert said == ["No such fact."] * 2
+    assert Fact.objects.get(pk=theirs).status == Status.ACTIVE
+
+
+def test_undo_needs_the_right_to_write(principal: Principal) -> None:
+    with pytest.raises(Forbidden):
+        undo(replace(principal, rights=frozenset([Right.READ])), kind=Kind.SEMANTIC, memory_id=uuid4())
