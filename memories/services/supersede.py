@@ -102,8 +102,8 @@ def retire(
     principal: Principal,
     *,
     kind: Kind,
-    memory_id: UUID | None = None,
-    memory_ids: Sequence[UUID] = (),
+    memory_id: UUID,
+    also_ids: Sequence[UUID] = (),
     contradiction: Contradiction = Contradiction.NATURAL,
     valid_to: datetime | None = None,
     at: datetime | None = None,
@@ -118,15 +118,12 @@ def retire(
     for field, moment in (("valid_to", valid_to), ("at", at)):
         if moment is not None and timezone.is_naive(moment):
             raise InvalidInput(field, "needs a time zone.")
-    ids = [*([memory_id] if memory_id else []), *memory_ids]
-    if not ids:
-        raise InvalidInput("memory_ids", "name at least one memory to retire.")
     with owner_lock(principal):
-        rows = current_rows(principal, kind, ids)
+        rows = current_rows(principal, kind, [memory_id, *also_ids])
         said_at = at or timezone.now()
         close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
         link(principal, rows, None, reason=reason or "retired")
-        return WriteOutcome(WriteResult.SUPERSEDED, kind, ids[0], tuple(row.pk for row in rows), reason)
+        return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, tuple(row.pk for row in rows), reason)
 
 
 def _key(row: Fact | Playbook) -> str:
