@@ -133,7 +133,7 @@ def bulk_alone(count: int) -> float:
     manager, indexer = service_client(Identity.MANAGER), service_client(Identity.INDEXER)
     index = layout.new_index(manager, Kind.EPISODIC)
     rows = Episode.objects.order_by("id")[:count]
-    prepared = list(actions(changes(documents(rows)), {Kind.EPISODIC: [index]}))
+    prepared = list(actions(changes(documents(rows)).arrivals, {Kind.EPISODIC: [index]}))
     begin = perf_counter()
     send(indexer, prepared)
     seconds = perf_counter() - begin

@@ -133,7 +133,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long."""
+    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long.
+
+    `archived`: it was superseded long ago, and only searches that include superseded memories look for it.
+    """
 
     id: UUID
     kind: Kind
@@ -144,6 +147,7 @@ class SearchDocument:
     status: Status
     text: str
     vector: bytes
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,8 @@ class CandidateRequest:
 
     `terms` are content words (lower case, unstemmed, distinct); `vector` gives a float32 numpy array, L2-normalised,
     `EMBEDDING_DIMENSIONS` long (it may wait for the encoder: ask late), or is None to skip the dense leg.
-    `per_leg` bounds each leg of each kind. Superseded memories come back only if `include_superseded`.
+    `per_leg` bounds each leg of each kind. Superseded memories, archived ones among them, come back only if
+    `include_superseded`.
     """
 
     kinds: tuple[Kind, ...]
@@ -178,11 +183,13 @@ class Candidates:
     """What a search plane found for one principal, and nothing that another owner's documents could move.
 
     `hits` come in no particular order. `incomplete` names the owners (the principal, their tenant, or global) whose
-    part of the plane is missing: their memories have to come from the database.
+    part of the plane is missing: their memories have to come from the database. `without_archive`: the archive was
+    asked and could not be searched, so what may be in it has to come from there as well.
     """
 
     hits: tuple[Candidate, ...]
     incomplete: tuple[Owner, ...] = ()
+    without_archive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

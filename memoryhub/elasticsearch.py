@@ -16,7 +16,7 @@ from elastic_transport.client_utils import DEFAULT
 from elasticsearch import Elasticsearch
 from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
-from memoryhub.env import KINDS
+from memoryhub.env import SHELVES
 
 # A search that takes longer is worth less than an answer without it; the others are commands and background work.
 SEARCH_SECONDS = 2.0
@@ -60,32 +60,32 @@ def in_use() -> bool:
     return bool(settings.MEMORYHUB_SEARCH == "elasticsearch")
 
 
-def reading_alias(kind: str) -> str:
-    """The name by which members search memories of this kind; behind it is one index."""
-    return f"{settings.ELASTICSEARCH_PREFIX}-{kind}"
+def reading_alias(shelf: str) -> str:
+    """The name by which members search the memories of a kind, or the archive; behind it is one index."""
+    return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}"
 
 
 def reading_aliases() -> tuple[str, ...]:
     """All names that a member's key opens."""
-    return tuple(reading_alias(kind) for kind in KINDS)
+    return tuple(reading_alias(shelf) for shelf in SHELVES)
 
 
-def writing_alias(kind: str) -> str:
-    """The name that stands for every index which changes of this kind must reach: two while a rebuild is under way."""
-    return f"{settings.ELASTICSEARCH_PREFIX}-{kind}-writing"
+def writing_alias(shelf: str) -> str:
+    """The name that stands for every index which such changes must reach: two while a rebuild is under way."""
+    return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}-writing"
 
 
 def index_patterns() -> tuple[str, ...]:
     """What all indices and aliases of this installation match, and those of no other.
 
-    One for each kind: `memoryhub-*` alone would open `memoryhub-two-semantic`, which is another installation's.
+    One for each shelf: `memoryhub-*` alone would open `memoryhub-two-semantic`, which is another installation's.
     """
-    return tuple(pattern for kind in KINDS for pattern in (reading_alias(kind), f"{reading_alias(kind)}-*"))
+    return tuple(pattern for alias in reading_aliases() for pattern in (alias, f"{alias}-*"))
 
 
 def writing_pattern() -> str:
     """All writing aliases, as a pattern: one that is missing is no error."""
-    return ",".join(f"{writing_alias(kind)}*" for kind in KINDS)
+    return ",".join(f"{writing_alias(shelf)}*" for shelf in SHELVES)
 
 
 def index_pattern() -> str:

@@ -33,8 +33,10 @@ MIN_SECRET_KEY_CHARACTERS = 50
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
 _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
-# One index for each kind of memory (memories.types.Kind); its name stands in the names of indices and aliases.
-KINDS = ("episodic", "semantic", "procedural", "catalog")
+# The indices of a cluster: one for each kind of memory (memories.types.Kind), and the archive. Their names stand in the
+# names of indices and aliases.
+ARCHIVE = "archive"
+SHELVES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 
 
@@ -113,6 +115,11 @@ class Env(BaseModel):
         "ELASTICSEARCH_PREFIX",
         "First part of the name of every index, alias, role and key; one for each installation on a cluster.",
         default="memoryhub",
+    )
+    elasticsearch_archive_policy: str = variable(
+        "ELASTICSEARCH_ARCHIVE_POLICY",
+        "Name of a lifecycle policy of the cluster for the index of archived memories. Empty: none.",
+        default="",
     )
     elasticsearch_indexer: SecretStr = variable(
         "ELASTICSEARCH_INDEXER",
@@ -243,8 +250,8 @@ class Env(BaseModel):
     def _index_name(cls, prefix: str) -> str:
         if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
             raise ValueError("give lower case letters, digits and single hyphens, such as memoryhub")
-        if not set(KINDS).isdisjoint(prefix.split("-")[1:]):
-            raise ValueError(f"leave {', '.join(KINDS)} out: another installation's patterns would match")
+        if not set(SHELVES).isdisjoint(prefix.split("-")[1:]):
+            raise ValueError(f"leave {', '.join(SHELVES)} out: another installation's patterns would match")
         return prefix
 
     @field_validator("elasticsearch_minter")

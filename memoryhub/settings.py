@@ -50,6 +50,7 @@ OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 ELASTICSEARCH_URLS = ENV.elasticsearch_urls
 ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")
 ELASTICSEARCH_PREFIX = ENV.elasticsearch_prefix
+ELASTICSEARCH_ARCHIVE_POLICY = ENV.elasticsearch_archive_policy
 ELASTICSEARCH_CREDENTIALS = {
     identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
 }

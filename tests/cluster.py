@@ -15,7 +15,7 @@ from django.test import override_settings
 from elasticsearch import Elasticsearch
 
 from memories.search.elasticsearch import layout
-from memories.types import Kind
+from memories.search.elasticsearch.shelves import SHELVES
 from memoryhub.elasticsearch import Identity, index_pattern, reading_alias, service_client, writing_alias
 from tenants.search_keys import identities
 from tenants.search_keys.roles import SERVICES, role_name
@@ -61,6 +61,7 @@ class Cluster:
             "ELASTICSEARCH_URLS": (self.address.url,),
             "ELASTICSEARCH_CA_CERTS": "",
             "ELASTICSEARCH_PREFIX": self.prefix,
+            "ELASTICSEARCH_ARCHIVE_POLICY": "",
             "ELASTICSEARCH_CREDENTIALS": {**credentials, Identity.SETUP.value: self.address.credential},
         }
 
@@ -80,10 +81,10 @@ def set_up(cluster: Cluster) -> None:
 
 
 def renew_indices() -> None:
-    """An empty index for each kind, and no other."""
+    """An empty index for each shelf, and no other."""
     manager = service_client(Identity.MANAGER)
-    for kind in Kind:
-        layout.drop(manager, layout.point(manager, kind, layout.new_index(manager, kind)))
+    for shelf in SHELVES:
+        layout.drop(manager, layout.point(manager, shelf, layout.new_index(manager, shelf)))
 
 
 def written() -> dict[str, int]:
@@ -112,8 +113,8 @@ def _aliases() -> dict[str, set[str]]:
 
 
 def _both_aliases(index: str) -> set[str]:
-    kind = index.removeprefix(index_pattern().removesuffix("*")).split("-")[0]
-    return {reading_alias(kind), writing_alias(kind)}
+    shelf = index.removeprefix(index_pattern().removesuffix("*")).split("-")[0]
+    return {reading_alias(shelf), writing_alias(shelf)}
 
 
 def _remove_documents() -> None:

@@ -78,6 +78,8 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
         for owner in missing:
             with suppress(SearchUnavailable):
                 request_rebuild(owner)
+        if answer.without_archive:
+            missing = readable_by(principal)
     if not tail_is_whole:
         missing = readable_by(principal)
     for owner in missing:

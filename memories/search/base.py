@@ -7,6 +7,7 @@ Invariants, which the contract suite holds for every plane:
 - A plane answers a principal from three parts (their own, their tenant's shared memories, the global ones) and from no
   other; nothing in another part moves an order or a score.
 - A part that is missing says so; it never passes for an empty one.
+- An archived memory is in the archive of its part alone, which only searches for superseded ones look into.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class StoredState:
     id: UUID
     version: int
     status: Status
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

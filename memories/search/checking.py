@@ -5,7 +5,8 @@ Invariant: the database is right. What still waits in the outbox is no differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from memories.errors import SearchUnavailable
 from memories.models import MEMORY_MODELS
+from memories.models.supersedable import Supersedable
 from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
 from memories.search.outbox import pending, rebuild_owner
@@ -28,6 +30,8 @@ class Problem(StrEnum):
     NOT_IN_DATABASE = "not in the database"
     OTHER_VERSION = "another version"
     OTHER_STATUS = "another status"
+    OTHER_PLACE = "in the archive or out of it"
+    TWICE = "held twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +82,18 @@ def check(owner: Owner) -> CheckReport:
     waiting = set(pending(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
     try:
-        stored = {state.id: state for state in search_plane().stored(owner)}
+        stored: dict[UUID, list[StoredState]] = defaultdict(list)
+        for state in search_plane().stored(owner):
+            stored[state.id].append(state)
     except PartMissing:
         missing = (Difference(owner, Problem.PART_MISSING),) if expected.keys() - waiting else ()
         return CheckReport(1, len(expected), len(waiting), missing)
     except SearchUnavailable:
         return CheckReport(1, len(expected), len(waiting), (Difference(owner, Problem.UNREADABLE),))
     different = tuple(
-        Difference(owner, problem, (expected.get(id_) or stored[id_]).kind, id_)
+        Difference(owner, problem, (expected.get(id_) or stored[id_][0]).kind, id_)
         for id_ in sorted((expected.keys() | stored.keys()) - waiting)
-        if (problem := _problem(expected.get(id_), stored.get(id_))) is not None
+        if (problem := _problem(expected.get(id_), stored.get(id_, []))) is not None
     )
     return CheckReport(1, len(expected), len(waiting), different)
 
@@ -100,17 +106,21 @@ def rebuild(owner: Owner) -> int:
 def _expected(owner: Owner) -> Iterator[StoredState]:
     for kind, model in MEMORY_MODELS.items():
         rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
-        for id_, version, status in rows.order_by().values_list("pk", "version", "status"):
-            yield StoredState(kind, id_, version, Status(status))
+        archivable = ("archived_at",) if issubclass(model, Supersedable) else ()
+        for id_, version, status, *archived in rows.order_by().values_list("pk", "version", "status", *archivable):
+            yield StoredState(kind, id_, version, Status(status), any(archived))
 
 
-def _problem(expected: StoredState | None, stored: StoredState | None) -> Problem | None:
-    if stored is None:
+def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> Problem | None:
+    if not stored:
         return Problem.NOT_INDEXED
     if expected is None:
         return Problem.NOT_IN_DATABASE
-    if expected.version != stored.version:
+    if len(stored) > 1:
+        return Problem.TWICE
+    (only,) = stored
+    if expected.version != only.version:
         return Problem.OTHER_VERSION
-    if expected.status is not stored.status:
+    if expected.status is not only.status:
         return Problem.OTHER_STATUS
-    return None
+    return Problem.OTHER_PLACE if expected.archived is not only.archived else None

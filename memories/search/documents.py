@@ -15,6 +15,7 @@ from django.db import transaction
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
 from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
+from memories.models.supersedable import Supersedable
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
 
 # Rows that are read, encoded and stored at a time: about a second's work for one thread.
@@ -96,4 +97,5 @@ def _document(row: MemoryRow) -> SearchDocument:
         status=Status(row.status),
         text=row.searchable_text,
         vector=bytes(row.embedding),
+        archived=isinstance(row, Supersedable) and row.archived_at is not None,
     )

@@ -55,7 +55,8 @@ def warm() -> int:
     plane = ElasticsearchPlane(lambda _principal: key)
     nobody = Principal(_NOBODY, _NOBODY, _NOBODY, Role.MEMBER, ActorKind.SYSTEM, None)
     anything = np.full(EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS**-0.5, np.float32)
-    request = CandidateRequest(ALL_KINDS, ("warm", "words"), lambda: anything, CANDIDATES_PER_LEG)
+    words = ("warm", "words")
+    request = CandidateRequest(ALL_KINDS, words, lambda: anything, CANDIDATES_PER_LEG, include_superseded=True)
     give_up = time.monotonic() + LONGEST_SECONDS
     made = 0
     try:

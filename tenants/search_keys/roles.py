@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from memoryhub.elasticsearch import Identity, index_patterns, reading_aliases
 from tenants.search_keys.descriptor import SEARCH_ACTIONS
 from tenants.search_keys.naming import installation
@@ -59,7 +61,8 @@ def rights_of(identity: Identity) -> Rights:
             # A key can do what its maker can and its descriptors say; so its maker can search, and is never asked to.
             return _rights(["manage_own_api_key"], reading_aliases(), SEARCH_ACTIONS)
         case Identity.MANAGER:
-            return _rights(["manage_index_templates", "monitor"], everything, ["manage"])
+            reading = ["read_ilm"] if settings.ELASTICSEARCH_ARCHIVE_POLICY else []
+            return _rights(["manage_index_templates", "monitor", *reading], everything, ["manage"])
         case Identity.CHECKER:
             return _rights([], everything, SEARCH_ACTIONS)
         case _:

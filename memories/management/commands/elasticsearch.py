@@ -12,8 +12,7 @@ from django.db import DatabaseError
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
-from memories.search.elasticsearch import layout
-from memories.types import Kind
+from memories.search.elasticsearch import layout, policy
 from memoryhub.elasticsearch import Identity
 from tenants.search_keys.identities import (
     ClusterUnready,
@@ -62,7 +61,7 @@ class Command(BaseCommand):
     def _check(self, *, as_json: bool) -> None:
         reports = check()
         known = any(report.identity is Identity.MANAGER and report.user for report in reports)
-        trouble = [text for text in (_licence() if known else "", prove_search()) if text]
+        trouble = [text for text in (_licence() if known else "", _policy() if known else "", prove_search()) if text]
         ok = not trouble and all(report.ok for report in reports)
         if as_json:
             identities = [
@@ -78,8 +77,10 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _laid_out(manager: Elasticsearch) -> tuple[list[str], list[Kind]]:
+def _laid_out(manager: Elasticsearch) -> tuple[list[str], list[str]]:
     try:
+        if trouble := policy.trouble(manager):
+            raise CommandError(trouble)
         layout.install(manager)
         return layout.create_missing(manager), layout.unfilled(manager)
     except DatabaseError as error:
@@ -96,6 +97,13 @@ def _licence() -> str:
     except ClusterUnready as error:
         return str(error)
     return ""
+
+
+def _policy() -> str:
+    try:
+        return policy.trouble(service_client_or_unready(Identity.MANAGER))
+    except TransportError as error:
+        return no_answer(error)
 
 
 def _said(problems: tuple[str, ...] | list[str]) -> str:

@@ -22,6 +22,7 @@ from memories.embedding import dequantize, encoder_name
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.rarity import brevity
+from memories.search.elasticsearch.shelves import ARCHIVE
 from memories.types import Kind, Owner, Scope, SearchDocument
 from memoryhub.elasticsearch import reading_alias
 
@@ -150,11 +151,29 @@ class CatalogDocument(MemoryDocument):
         model = CatalogEntry
 
 
-DOCUMENTS: dict[Kind, type[MemoryDocument]] = {
+@registry.register_document
+class ArchivedDocument(MemoryDocument):
+    """A fact or a playbook that was superseded long ago, with its kind, for here both stand on one shelf."""
+
+    kind = fields.KeywordField()
+
+    class Index:
+        name = reading_alias(ARCHIVE)
+
+    class Django:
+        model = Fact  # the package wants one; nothing is done with it
+
+    def prepare_kind(self, instance: SearchDocument) -> str:
+        """What it is."""
+        return instance.kind.value
+
+
+DOCUMENTS: dict[str, type[MemoryDocument]] = {
     Kind.EPISODIC: EpisodeDocument,
     Kind.SEMANTIC: FactDocument,
     Kind.PROCEDURAL: PlaybookDocument,
     Kind.CATALOG: CatalogDocument,
+    ARCHIVE: ArchivedDocument,
 }
 
 
@@ -170,26 +189,26 @@ def tombstone() -> dict[str, Any]:
     return {"gone_at": timezone.now().isoformat()}
 
 
-def mapping_of(kind: Kind) -> dict[str, Any]:
-    """The mapping of an index of this kind; it names the encoder whose vectors the index holds."""
-    declared: dict[str, Any] = DOCUMENTS[kind]._doc_type.mapping.to_dict()
+def mapping_of(shelf: str) -> dict[str, Any]:
+    """The mapping of the index of a shelf; it names the encoder whose vectors the index holds."""
+    declared: dict[str, Any] = DOCUMENTS[shelf]._doc_type.mapping.to_dict()
     return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
 
 def actions(
-    items: Iterable[tuple[Kind, SearchDocument | Tombstone]], targets: Mapping[Kind, Sequence[str]]
+    items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
-    """What a bulk request has to do to bring `items` to every index in `targets`."""
-    for kind, item in items:
-        prepared = _preparer(kind)._prepare_action(item, "index")
-        for index in targets[kind]:
+    """What a bulk request has to do to bring `items`, each with its shelf, to every index of that in `targets`."""
+    for shelf, item in items:
+        prepared = _preparer(shelf)._prepare_action(item, "index")
+        for index in targets[shelf]:
             yield {**prepared, "_index": index}
 
 
 @functools.cache
-def _preparer(kind: Kind) -> MemoryDocument:
-    """A document of this kind that only prepares others: making one looks up all of its fields."""
-    return DOCUMENTS[kind]()
+def _preparer(shelf: str) -> MemoryDocument:
+    """A document of this shelf that only prepares others: making one looks up all of its fields."""
+    return DOCUMENTS[shelf]()
 
 
 def _text(id_: UUID | None) -> str | None:

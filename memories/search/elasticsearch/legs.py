@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from memories.search.elasticsearch.rarity import rarity
+from memories.search.elasticsearch.shelves import ARCHIVABLE, ARCHIVE
 from memories.types import CURRENT, CandidateRequest, Kind, Scope, Status
 from memoryhub.elasticsearch import reading_alias
 from tenants.principal import Principal
@@ -32,9 +33,10 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One search: of which kind, by what, and the two lines that ask it."""
+    """One search: of which kind, on which shelf, by what, and the two lines that ask it."""
 
     kind: Kind
+    shelf: str
     by: By
     header: dict[str, Any]
     body: dict[str, Any]
@@ -45,18 +47,28 @@ def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
     words = _words(request.terms)
     vector = request.vector() if request.vector is not None else None
     made: list[Leg] = []
-    for kind in request.kinds:
+    for kind, shelf in _searched(request):
         # What one shard of several cannot answer must not pass for an answer.
-        header = {"index": reading_alias(kind), "request_cache": False, "allow_partial_search_results": False}
+        header = {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
         for whose in _owners(principal, kind):
             filters = [*whose, *_states(request)]
+            if shelf == ARCHIVE:
+                filters.append({"term": {"kind": kind.value}})
             if words:
                 body = _by_words(words, filters, request.per_leg)
-                made.append(Leg(kind, By.WORDS, header, body))
+                made.append(Leg(kind, shelf, By.WORDS, header, body))
             if vector is not None:
                 body = _by_meaning(vector, filters, request.per_leg)
-                made.append(Leg(kind, By.MEANING, header, body))
+                made.append(Leg(kind, shelf, By.MEANING, header, body))
     return made
+
+
+def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
+    """The shelves to look on for each kind: the archive holds nothing but superseded memories."""
+    for kind in request.kinds:
+        yield kind, kind.value
+        if request.include_superseded and kind in ARCHIVABLE:
+            yield kind, ARCHIVE
 
 
 def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -21,10 +22,11 @@ from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
-from memories.search.elasticsearch.calls import NO_ANSWER, Calls, of_status, translated
+from memories.search.elasticsearch.calls import FORBIDDEN, MISSING, NO_ANSWER, Calls, of_status, translated
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
-from memories.search.elasticsearch.writing import changes, send, write
+from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
+from memories.search.elasticsearch.writing import changes, removals, send, write
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument
 from memoryhub.elasticsearch import Identity, is_configured, key_client, service_client, writing_pattern
 from tenants.errors import NoSearchKey
@@ -44,6 +46,15 @@ _OK = 200
 _ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The answers to all legs; those on the archive are empty where the cluster did not let it be searched."""
+
+    answers: list[dict[str, Any]]
+    without_archive: bool = False
+    archive_refused: bool = False
+
+
 class ElasticsearchPlane:
     """A plane over the cluster that the settings name. Everything may be called from any thread."""
 
@@ -61,7 +72,7 @@ class ElasticsearchPlane:
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:  # noqa: ARG002 - an id is enough here
         """See SearchPlane."""
-        write(self._indexer, [(tombstone.kind, tombstone) for tombstone in tombstones])
+        write(self._indexer, removals(tombstones))
 
     def settle(self) -> None:
         """See SearchPlane: by a refresh, for a write alone is found only some time later."""
@@ -78,8 +89,8 @@ class ElasticsearchPlane:
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
         with self._expunging:
             if is_configured(Identity.CHECKER):
-                for kind in Kind:
-                    self._purge(kind, before)
+                for shelf in SHELVES:
+                    self._purge(shelf, before)
             indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
             # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
             translated(partial(indices.flush, index=writing_pattern(), force=True))
@@ -93,15 +104,18 @@ class ElasticsearchPlane:
         if not asked:
             return Candidates(())
         try:
-            answers = self._ask(key, asked)
+            answered = self._ask(key, asked)
         except SearchForbidden:
             # The key may just have been replaced, and the old one ended while this request held it.
             newer = self._key(principal)
             if newer.key_id == key.key_id:
                 record_refusal(principal, reason="refused by the cluster")
                 raise
-            answers = self._ask(newer, asked)
-        return Candidates(_merged(asked, answers))
+            answered = self._ask(newer, asked)
+        if answered.archive_refused:
+            # A key from before there was an archive opens the rest: `keys verify --repair` replaces it.
+            record_refusal(principal, reason="refused the archive by the cluster")
+        return Candidates(_merged(asked, answered.answers), without_archive=answered.without_archive)
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
         """See SearchPlane. What the indices hold in a version above the database's stays: see `rebuild_all`."""
@@ -123,12 +137,14 @@ class ElasticsearchPlane:
         """
         manager = translated(partial(service_client, Identity.MANAGER))
         translated(lambda: layout.install(manager))
-        made = {kind: translated(partial(layout.new_index, manager, kind)) for kind in Kind}
+        made = {shelf: translated(partial(layout.new_index, manager, shelf)) for shelf in SHELVES}
         try:
             count = sum(self._fill(made, documents(owner)) for owner in owners)
             self.settle()
             before = [
-                name for kind, index in made.items() for name in translated(partial(layout.point, manager, kind, index))
+                name
+                for shelf, index in made.items()
+                for name in translated(partial(layout.point, manager, shelf, index))
             ]
         except BaseException:
             with suppress(SearchUnavailable):  # then the next rebuild removes them
@@ -157,11 +173,11 @@ class ElasticsearchPlane:
             return Health(self.name, ok=False, detail="The search cluster does not answer.")
         client = self._indexer.options(request_timeout=HEALTH_SECONDS)
         try:
-            found = translated(lambda: layout.targets(client, tuple(Kind)))
+            found = translated(lambda: layout.targets(client, SHELVES))
             encoders = translated(lambda: layout.encoders(client))
         except MemoriesError as error:
             return Health(self.name, ok=False, detail=str(error))
-        if missing := [kind.value for kind, indices in found.items() if not indices]:
+        if missing := [shelf for shelf, indices in found.items() if not indices]:
             return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {REBUILD}")
         if encoders != {encoder_name()}:
             return Health(self.name, ok=False, detail=f"The indices hold vectors of another encoder. {REBUILD}")
@@ -186,18 +202,20 @@ class ElasticsearchPlane:
             record_refusal(principal, reason=error.state)
             raise SearchForbidden(str(error)) from error
 
-    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> list[dict[str, Any]]:
-        searches = [line for leg in asked for line in (leg.header, leg.body)]
-        return self._calls.make(lambda: _answers(key_client(key.encoded), searches))
+    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answered:
+        return self._calls.make(lambda: _answered(key_client(key.encoded), asked))
 
-    def _fill(self, made: dict[Kind, str], documents: Iterable[SearchDocument]) -> int:
+    def _fill(self, made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
         wanted = changes(documents)
-        targets = {kind: [index] for kind, index in made.items()}
-        return translated(lambda: send(self._indexer, actions(wanted, targets), may_leave_out=MOST_LEFT_OUT))
+        targets = {shelf: [index] for shelf, index in made.items()}
+        arriving, leaving = actions(wanted.arrivals, targets), actions(wanted.departures, targets)
+        count = translated(lambda: send(self._indexer, arriving, may_leave_out=MOST_LEFT_OUT))
+        translated(lambda: send(self._indexer, leaving))
+        return count
 
-    def _purge(self, kind: Kind, before: str) -> None:
-        while old := reading.removed_before(self._checker, kind, before):
-            indices = translated(lambda: layout.targets(self._indexer, [kind]))[kind]
+    def _purge(self, shelf: str, before: str) -> None:
+        while old := reading.removed_before(self._checker, shelf, before):
+            indices = translated(lambda: layout.targets(self._indexer, [shelf]))[shelf]
             doomed = [
                 {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
                 for id_, version in old
@@ -207,16 +225,24 @@ class ElasticsearchPlane:
             self.settle()
 
 
-def _answers(client: Elasticsearch, searches: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to all searches; one that failed fails them all, for half a recall must not look like a whole one."""
+def _answered(client: Elasticsearch, asked: Sequence[Leg]) -> _Answered:
+    """The answers to all legs; one that failed fails them all, for half a recall must not look like a whole one.
+
+    But for the archive: that it is not there yet, or closed to a key from before, is told to the caller.
+    """
+    searches = [line for leg in asked for line in (leg.header, leg.body)]
     said = client.msearch(searches=searches, filter_path=_ANSWER).body
     answers: list[dict[str, Any]] = said.get("responses", []) if isinstance(said, dict) else []
-    if 2 * len(answers) != len(searches):
+    if len(answers) != len(asked):
         raise SearchUnavailable(NO_ANSWER)  # whoever said that, a proxy perhaps, it was not the cluster
-    for answer in answers:
-        if answer["status"] != _OK:
-            raise of_status(int(answer["status"]))
-    return answers
+    without: set[int] = set()
+    for leg, answer in zip(asked, answers, strict=True):
+        status = int(answer["status"])
+        if leg.shelf == ARCHIVE and status in (FORBIDDEN, MISSING):
+            without.add(status)
+        elif status != _OK:
+            raise of_status(status)
+    return _Answered(answers, bool(without), FORBIDDEN in without)
 
 
 def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:

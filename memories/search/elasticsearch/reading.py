@@ -12,30 +12,32 @@ from elasticsearch import Elasticsearch
 from memories.search.base import StoredState
 from memories.search.elasticsearch.calls import translated
 from memories.search.elasticsearch.documents import visibility_of
+from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
 from memories.types import Kind, Owner, Status
 from memoryhub.elasticsearch import reading_alias
 
 PAGE = 2_000
 
 
-def stored(client: Elasticsearch, owner: Owner, kinds: Sequence[Kind] = tuple(Kind)) -> Iterator[StoredState]:
-    """What the indices hold of an owner, kind by kind, by id. Raises SearchUnavailable."""
-    for kind in kinds:
-        for hit in _all(client, kind, _of(owner)):
+def stored(client: Elasticsearch, owner: Owner, shelves: Sequence[str] = SHELVES) -> Iterator[StoredState]:
+    """What the indices hold of an owner, shelf by shelf, by id. Raises SearchUnavailable."""
+    for shelf in shelves:
+        for hit in _all(client, shelf, _of(owner)):
             (status,) = hit["fields"]["status"]
-            yield StoredState(kind, UUID(hit["_id"]), int(hit["_version"]), Status(status))
+            kind = hit["fields"]["kind"][0] if shelf == ARCHIVE else shelf
+            yield StoredState(Kind(kind), UUID(hit["_id"]), int(hit["_version"]), Status(status), shelf == ARCHIVE)
 
 
 def owners(client: Elasticsearch) -> Iterator[Owner]:
     """Everybody whose memories the indices hold; may repeat one."""
-    for kind in Kind:
-        yield from _owners_of(client, kind)
+    for shelf in SHELVES:
+        yield from _owners_of(client, shelf)
 
 
-def removed_before(client: Elasticsearch, kind: Kind, moment: str) -> list[tuple[str, int]]:
+def removed_before(client: Elasticsearch, shelf: str, moment: str) -> list[tuple[str, int]]:
     """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
     query = {"range": {"gone_at": {"lt": moment}}}
-    answer = translated(lambda: _page(client, kind, [query], "gone_at", None))
+    answer = translated(lambda: _page(client, shelf, [query], "gone_at", None))
     return [(hit["_id"], int(hit["_version"])) for hit in answer["hits"]["hits"]]
 
 
@@ -48,10 +50,10 @@ def _of(owner: Owner) -> list[dict[str, Any]]:
     return filters
 
 
-def _all(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _all(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     after: list[Any] | None = None
     while True:
-        answer = translated(partial(_page, client, kind, filters, "id", after))
+        answer = translated(partial(_page, client, shelf, filters, "id", after))
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         yield from hits
         if len(hits) < PAGE:
@@ -59,29 +61,29 @@ def _all(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]]) -> It
         after = hits[-1]["sort"]
 
 
-def _page(client: Elasticsearch, kind: Kind, filters: list[dict[str, Any]], by: str, after: list[Any] | None) -> Any:
+def _page(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]], by: str, after: list[Any] | None) -> Any:
     return client.search(
-        index=reading_alias(kind),
+        index=reading_alias(shelf),
         query={"bool": {"filter": filters}},
         sort=[{by: "asc"}],
         search_after=after,
         size=PAGE,
         source=False,
         version=True,
-        docvalue_fields=[{"field": "status"}],
+        docvalue_fields=[{"field": "status"}, {"field": "kind"}],
         track_total_hits=False,
         allow_partial_search_results=False,
     )
 
 
-def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
+def _owners_of(client: Elasticsearch, shelf: str) -> Iterator[Owner]:
     after: dict[str, Any] | None = None
     sources: list[dict[str, Any]] = [
         {name: {"terms": {"field": name, "missing_bucket": True}}} for name in ("visibility", "tenant", "user")
     ]
     while True:
         composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
-        answer = translated(partial(_grouped, client, kind, composite))
+        answer = translated(partial(_grouped, client, shelf, composite))
         grouped = answer["aggregations"]["owners"]
         for bucket in grouped["buckets"]:
             key = bucket["key"]
@@ -92,9 +94,9 @@ def _owners_of(client: Elasticsearch, kind: Kind) -> Iterator[Owner]:
             return
 
 
-def _grouped(client: Elasticsearch, kind: Kind, composite: dict[str, Any]) -> Any:
+def _grouped(client: Elasticsearch, shelf: str, composite: dict[str, Any]) -> Any:
     return client.search(
-        index=reading_alias(kind),
+        index=reading_alias(shelf),
         size=0,
         aggregations={"owners": {"composite": composite}},
         track_total_hits=False,

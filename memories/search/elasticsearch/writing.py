@@ -7,7 +7,9 @@ refused by the cluster and counts as done; an error names what kind it was, neve
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from elasticsearch import Elasticsearch
@@ -18,7 +20,8 @@ from memories.search.base import Tombstone
 from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.layout import targets
-from memories.types import Kind, SearchDocument, Status
+from memories.search.elasticsearch.shelves import leaving, shelf_of, shelves_of
+from memories.types import SearchDocument, Status
 
 log = logging.getLogger(__name__)
 
@@ -26,30 +29,50 @@ CHUNK = 500
 CHUNK_BYTES = 20 * 2**20
 _REFUSED = 400
 
-Change = tuple[Kind, SearchDocument | Tombstone]
-
 
 class DocumentRefused(Exception):
     """The cluster does not take this document, now or later: a fault of ours."""
 
 
-def changes(documents: Iterable[SearchDocument]) -> list[Change]:
-    """Documents as changes; an evicted one is removed."""
-    return [
-        (item.kind, Tombstone(item.kind, item.id, item.version) if item.status is Status.EVICTED else item)
-        for item in documents
-    ]
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be written to which shelf: what arrives there, and then what leaves."""
+
+    arrivals: list[tuple[str, SearchDocument]] = field(default_factory=list)
+    departures: list[tuple[str, Tombstone]] = field(default_factory=list)
 
 
-def write(client: Elasticsearch, wanted: Sequence[Change]) -> None:
-    """Bring changes to every index that they must reach. Raises SearchUnavailable, DocumentRefused."""
-    kinds = sorted({kind for kind, _ in wanted})
-    if not kinds:
+def changes(documents: Iterable[SearchDocument]) -> Changes:
+    """Documents as changes: each arrives where it belongs and leaves where it may have been; an evicted one leaves."""
+    wanted = Changes()
+    for item in documents:
+        if item.status is Status.EVICTED:
+            wanted.departures.extend(removals([Tombstone(item.kind, item.id, item.version)]).departures)
+        else:
+            wanted.arrivals.append((shelf_of(item), item))
+            wanted.departures.extend(leaving(item))
+    return wanted
+
+
+def removals(tombstones: Iterable[Tombstone]) -> Changes:
+    """Removals as changes: from wherever the memory may be."""
+    return Changes(departures=[(shelf, item) for item in tombstones for shelf in shelves_of(item.kind)])
+
+
+def write(client: Elasticsearch, wanted: Changes) -> None:
+    """Bring changes to every index that they must reach. Raises SearchUnavailable, DocumentRefused.
+
+    What moves leaves its old shelf only after it has arrived on the new one.
+    """
+    shelves = sorted({shelf for shelf, _ in (*wanted.arrivals, *wanted.departures)})
+    if not shelves:
         return
-    indices = translated(lambda: targets(client, kinds))
-    if not all(indices[kind] for kind in kinds):
+    indices = translated(lambda: targets(client, shelves))
+    if not all(indices[shelf] for shelf in shelves):
         raise SearchUnavailable(NO_INDEX)
-    translated(lambda: send(client, actions(wanted, indices)))
+    for step in (wanted.arrivals, wanted.departures):
+        if step:
+            translated(partial(send, client, actions(step, indices)))
 
 
 def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]], *, may_leave_out: int = 0) -> int:

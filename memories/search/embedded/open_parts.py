@@ -7,11 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from memories.search.embedded.part import Part, PartClosed
-from memories.search.embedded.snapshot import Snapshot
+from memories.search.embedded.part import Part, PartClosed, Searched
 
 MAX_OPEN_PARTS = 128
 
@@ -25,11 +21,11 @@ class OpenParts:
         self._lock = threading.Lock()
         self._parts: OrderedDict[Path, Part] = OrderedDict()
 
-    def search(self, path: Path, terms: Sequence[str]) -> tuple[Snapshot, list[NDArray[np.intp]]]:
+    def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
         """Search the part at `path`; see Part.search. Raises FileNotFoundError, sqlite3.Error."""
         while True:
             try:
-                return self._part(path).search(terms)
+                return self._part(path).search(terms, with_archive=with_archive)
             except PartClosed:
                 continue  # another thread needed the room between the two calls
 

@@ -1,4 +1,6 @@
-"""One part of the plane, open for reading: a connection to its file and the snapshot of its vectors.
+"""One part of the plane, open for reading: a connection to its file and the snapshots of its vectors.
+
+Those of archived memories are read when somebody asks for them.
 
 Invariant: what is read belongs to the file that lies at the path now. A file that was deleted or replaced under the
 open connection is noticed before each search, and counts as missing.
@@ -16,11 +18,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.search.embedded.schema import connect, is_usable
+from memories.search.embedded.schema import MAIN, SHELVES, Shelf, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot, read
 
 # More words than this in one query say nothing more, and cost a scan each.
 MAX_TERMS = 48
+
+
+Searched = tuple[Snapshot, list[NDArray[np.intp]]]
+"""A shelf as it is now, and the rows that hold each of the terms."""
 
 
 class PartClosed(Exception):
@@ -35,7 +41,7 @@ class Part:
         self.path = path
         self._encoder = encoder
         self._lock = threading.Lock()
-        self._snapshot: Snapshot | None = None
+        self._snapshots: dict[Shelf, Snapshot] = {}
         self._closed = False
         self._identity = _identity(path)
         self._connection = connect(path)
@@ -51,7 +57,7 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Memory that the part holds, about."""
-        return self._snapshot.nbytes if self._snapshot else 0
+        return sum(snapshot.nbytes for snapshot in self._snapshots.copy().values())
 
     def is_current(self) -> bool:
         """Whether the open file is still the one at the path."""
@@ -60,8 +66,8 @@ class Part:
         except FileNotFoundError:
             return False
 
-    def search(self, terms: Sequence[str]) -> tuple[Snapshot, list[NDArray[np.intp]]]:
-        """The part as it is now, and the rows that hold each of `terms`.
+    def search(self, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
+        """The part as it is now, shelf by shelf, and the rows that hold each of `terms`.
 
         Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
         """
@@ -70,9 +76,7 @@ class Part:
                 raise PartClosed
             self._connection.execute("BEGIN")
             try:
-                self._snapshot = read(self._connection, self._snapshot)
-                wanted = matchable(terms) if self._snapshot.rows else []
-                return self._snapshot, [self._rows_with(term) for term in wanted]
+                return [self._searched(shelf, terms) for shelf in (SHELVES if with_archive else (MAIN,))]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
                     raise FileNotFoundError(self.path) from error
@@ -87,8 +91,14 @@ class Part:
             self._closed = True
             self._connection.close()
 
-    def _rows_with(self, term: str) -> NDArray[np.intp]:
-        found = self._connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (quoted(term),)).fetchall()
+    def _searched(self, shelf: Shelf, terms: Sequence[str]) -> Searched:
+        snapshot = self._snapshots[shelf] = read(self._connection, shelf, self._snapshots.get(shelf))
+        wanted = matchable(terms) if snapshot.rows else []
+        return snapshot, [self._rows_with(shelf, term) for term in wanted]
+
+    def _rows_with(self, shelf: Shelf, term: str) -> NDArray[np.intp]:
+        query = f"SELECT rowid FROM {shelf.words} WHERE {shelf.words} MATCH ?"  # noqa: S608 - see Shelf
+        found = self._connection.execute(query, (quoted(term),)).fetchall()
         return np.fromiter((place for (place,) in found), np.intp, len(found)) - 1
 
 

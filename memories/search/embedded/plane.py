@@ -22,7 +22,7 @@ from memories.search.base import Health, PartMissing, StoredState, Tombstone, re
 from memories.search.embedded import writing
 from memories.search.embedded.open_parts import OpenParts
 from memories.search.embedded.paths import owners_in, path_of
-from memories.search.embedded.schema import GONE, KIND_CODES, KINDS, connect, is_usable
+from memories.search.embedded.schema import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot
 from memories.types import Candidate, CandidateRequest, Candidates, Owner, SearchDocument, Status
 from tenants.principal import Principal
@@ -88,11 +88,9 @@ class EmbeddedPlane:
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         """See SearchPlane."""
         with self._reading(owner) as connection:
-            rows = connection.execute(
-                "SELECT kind, id, version, status FROM documents WHERE state != ?", (GONE,)
-            ).fetchall()
-        for kind, id_, version, status in rows:
-            yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status))
+            rows = [(shelf is ARCHIVE, row) for shelf in SHELVES for row in writing.rows_of(connection, shelf)]
+        for archived, (kind, id_, version, status) in rows:
+            yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status), archived)
 
     def owners(self) -> Iterator[Owner]:
         """See SearchPlane."""
@@ -119,19 +117,22 @@ class EmbeddedPlane:
             except PartMissing as missing:
                 incomplete.append(missing.owner)
                 continue
-            hits += found.hits
+            hits += found
         return Candidates(tuple(hits), tuple(incomplete))
 
-    def _search(self, owner: Owner, request: CandidateRequest) -> Candidates:
+    def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
         path = path_of(self.root, owner)
         with self._errors(owner, path):
-            snapshot, rows_by_term = self._open.search(path, request.terms)
-        if not snapshot.rows:
-            return Candidates(())
-        visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
-        lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
-        cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
-        return _best(snapshot, request, visible, lexical, cosines)
+            shelves = self._open.search(path, request.terms, with_archive=request.include_superseded)
+        hits: list[Candidate] = []
+        for snapshot, rows_by_term in shelves:
+            if not snapshot.rows:
+                continue
+            visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
+            lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
+            cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
+            hits += _best(snapshot, request, visible, lexical, cosines)
+        return hits
 
     @contextmanager
     def _writing(self, owner: Owner) -> Iterator[sqlite3.Connection]:
@@ -198,7 +199,7 @@ def _best(
     visible: NDArray[np.bool_],
     lexical: Floats,
     cosines: Floats | None,
-) -> Candidates:
+) -> list[Candidate]:
     """The best rows of each kind in each leg, with both scores where both are known."""
     chosen: list[NDArray[np.intp]] = []
     for kind in request.kinds:
@@ -207,7 +208,7 @@ def _best(
         if cosines is not None:
             chosen.append(_top(np.flatnonzero(of_kind), cosines, request.per_leg))
     rows = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
-    hits = tuple(
+    return [
         Candidate(
             snapshot.ids[row],
             KINDS[snapshot.kind[row]],
@@ -215,8 +216,7 @@ def _best(
             float(cosines[row]) if cosines is not None else None,
         )
         for row in rows.tolist()
-    )
-    return Candidates(hits)
+    ]
 
 
 def _top(rows: NDArray[np.intp], scores: Floats, count: int) -> NDArray[np.intp]:

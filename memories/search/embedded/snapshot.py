@@ -1,4 +1,4 @@
-"""The vectors of one part in memory, and what decides whether a row may be found.
+"""The vectors of one shelf of a part in memory, and what decides whether a row may be found.
 
 Invariant: row `place - 1` of every array is the row `place` of the file, as of `change`. A snapshot is refreshed by
 the rows that changed since; the arrays that decide visibility are replaced, never edited, so a search in flight keeps
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many
-from memories.search.embedded.schema import CURRENT, GONE, KIND_CODES
+from memories.search.embedded.schema import CURRENT, GONE, KIND_CODES, Shelf
 from memories.types import Kind
 
 # The code of a name that no row has.
@@ -33,7 +33,7 @@ Number = TypeVar("Number", np.uint8, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One part as of `change` of `generation`, by row.
+    """One shelf as of `change` of `generation`, by row.
 
     `vectors` may have spare rows; `tasks` numbers the names of tasks; `length` counts the words of a text.
     """
@@ -75,7 +75,7 @@ class Snapshot:
         """The BM25 of every row, from the rows that hold each term: k1 1.2, b 0.3, a term counts once in a text.
 
         Texts of a sentence or two hardly repeat a word, and counting would cost three times as much. The statistics are
-        of this part alone.
+        of this shelf alone.
         """
         scores = np.zeros(self.rows, np.float32)
         if not rows_by_term:
@@ -88,8 +88,8 @@ class Snapshot:
         return scores
 
 
-def read(connection: sqlite3.Connection, previous: Snapshot | None) -> Snapshot:
-    """The part as it is now: `previous` with what changed since, or all of it. Inside a read transaction."""
+def read(connection: sqlite3.Connection, shelf: Shelf, previous: Snapshot | None) -> Snapshot:
+    """The shelf as it is now: `previous` with what changed since, or all of it. Inside a read transaction."""
     generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
         if previous.change == change:
@@ -98,7 +98,9 @@ def read(connection: sqlite3.Connection, previous: Snapshot | None) -> Snapshot:
     else:
         since, base = -1, _empty(generation)
     rows = connection.execute(
-        "SELECT place, id, kind, state, task, length, vector FROM documents WHERE change > ? ORDER BY place", (since,)
+        f"SELECT place, id, kind, state, task, length, vector FROM {shelf.documents}"  # noqa: S608 - see Shelf
+        " WHERE change > ? ORDER BY place",
+        (since,),
     ).fetchall()
     return _with_rows(base, change, rows)
 

@@ -1,6 +1,7 @@
 """Writes to one part: versioned upserts, tombstones, and filling a part anew. Each runs in the caller's transaction.
 
-Invariant: the version of a row only grows, but for `fill`, where the database decides. A removed row keeps its version.
+Invariant: the version of a row only grows, but for `fill`, where the database decides. A removed row keeps its version,
+and so does one that moved to the other shelf.
 """
 
 from __future__ import annotations
@@ -9,9 +10,22 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 from memories.search.base import Tombstone
-from memories.search.embedded.schema import CURRENT, GONE, KIND_CODES, SUPERSEDED, is_usable, start_over
+from memories.search.embedded.schema import (
+    ARCHIVE,
+    CURRENT,
+    GONE,
+    KIND_CODES,
+    KINDS,
+    MAIN,
+    SHELVES,
+    SUPERSEDED,
+    Shelf,
+    is_usable,
+    start_over,
+)
 from memories.types import SearchDocument, Status
 
 _WORD = re.compile(r"\w+")
@@ -35,15 +49,19 @@ def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) 
     change = _next_change(connection)
     removed: list[Tombstone] = []
     for document in documents:
+        tombstone = Tombstone(document.kind, document.id, document.version)
         if document.status is Status.EVICTED:
-            removed.append(Tombstone(document.kind, document.id, document.version))
+            removed.append(tombstone)
             continue
-        row = connection.execute("SELECT place, version FROM documents WHERE id = ?", (document.id.bytes,)).fetchone()
-        if row is None:
-            _insert(connection, document, change)
-        elif row[1] < document.version:
-            connection.execute("DELETE FROM words WHERE rowid = ?", (row[0],))
-            _insert(connection, document, change, place=row[0])
+        held = _held(connection, document.id)
+        if any(version >= document.version for _, version in held.values()):
+            continue
+        shelf = shelf_of(document)
+        for where, (place, _) in held.items():
+            _drop_words(connection, where, place)
+            if where is not shelf:
+                _bury(connection, where, tombstone, change, place)
+        _insert(connection, shelf, document, change, held[shelf][0] if shelf in held else None)
     if removed:
         delete(connection, removed)
 
@@ -53,39 +71,68 @@ def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> N
     change = _next_change(connection)
     touched = False
     for tombstone in tombstones:
-        row = connection.execute("SELECT place, version FROM documents WHERE id = ?", (tombstone.id.bytes,)).fetchone()
-        if row is not None and row[1] >= tombstone.version:
+        held = _held(connection, tombstone.id)
+        if any(version >= tombstone.version for _, version in held.values()):
             continue
-        if row is not None:
-            connection.execute("DELETE FROM words WHERE rowid = ?", (row[0],))
-            touched = True
-        _bury(connection, tombstone, change, place=row[0] if row else None)
+        touched |= bool(held)
+        for where, (place, _) in held.items():
+            _drop_words(connection, where, place)
+            _bury(connection, where, tombstone, change, place)
+        if not held:
+            _bury(connection, MAIN, tombstone, change, None)
     if touched:
-        # A full-text table keeps the words of a deleted row in its segments until they are merged.
-        connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+        # A full-text table keeps the words of a deleted row in its segments until they are merged: those of a memory
+        # that moved into the archive are still in the other one's.
+        for shelf in SHELVES:
+            connection.execute(f"INSERT INTO {shelf.words}({shelf.words}) VALUES ('optimize')")  # noqa: S608 - see Shelf
 
 
 def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
     """Make the part hold exactly `documents`; return how many. What it held besides becomes a tombstone."""
-    before: dict[bytes, tuple[int, int]] = {}
-    if is_usable(connection, encoder):
-        rows = connection.execute("SELECT id, kind, version FROM documents")
-        before = {id_: (kind, version) for id_, kind, version in rows}
+    before = _versions(connection) if is_usable(connection, encoder) else {}
     start_over(connection, encoder)
     change = _next_change(connection)
     count = 0
     for document in documents:
         if document.status is Status.EVICTED:
             continue
-        before.pop(document.id.bytes, None)
-        _insert(connection, document, change)
+        before.pop(document.id, None)
+        _insert(connection, shelf_of(document), document, change)
         count += 1
-    connection.executemany(
-        "INSERT INTO documents (id, kind, version, status, state, task, length, change)"
-        " VALUES (?, ?, ?, '', ?, '', 0, ?)",
-        [(id_, kind, version, GONE, change) for id_, (kind, version) in before.items()],
-    )
+    for id_, (kind, version) in before.items():
+        _bury(connection, MAIN, Tombstone(KINDS[kind], id_, version), change, None)
     return count
+
+
+def rows_of(connection: sqlite3.Connection, shelf: Shelf) -> list[tuple[int, bytes, int, str]]:
+    """Kind, id, version and status of all that stands on a shelf."""
+    query = f"SELECT kind, id, version, status FROM {shelf.documents} WHERE state != ?"  # noqa: S608 - see Shelf
+    return connection.execute(query, (GONE,)).fetchall()
+
+
+def shelf_of(document: SearchDocument) -> Shelf:
+    """Where a document belongs."""
+    return ARCHIVE if document.archived else MAIN
+
+
+def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Shelf, tuple[int, int]]:
+    """Place and version of a memory, or of its tombstone, on each shelf that knows it."""
+    held: dict[Shelf, tuple[int, int]] = {}
+    for shelf in SHELVES:
+        query = f"SELECT place, version FROM {shelf.documents} WHERE id = ?"  # noqa: S608 - see Shelf
+        if (row := connection.execute(query, (id_.bytes,)).fetchone()) is not None:
+            held[shelf] = row
+    return held
+
+
+def _versions(connection: sqlite3.Connection) -> dict[UUID, tuple[int, int]]:
+    """Kind and latest version of all that the part knows."""
+    known: dict[UUID, tuple[int, int]] = {}
+    for shelf in SHELVES:
+        query = f"SELECT id, kind, version FROM {shelf.documents}"  # noqa: S608 - see Shelf
+        for id_, kind, version in connection.execute(query):
+            known[UUID(bytes=id_)] = max((kind, version), known.get(UUID(bytes=id_), (kind, version)))
+    return known
 
 
 def _next_change(connection: sqlite3.Connection) -> int:
@@ -93,9 +140,12 @@ def _next_change(connection: sqlite3.Connection) -> int:
     return int(change)
 
 
-def _insert(connection: sqlite3.Connection, document: SearchDocument, change: int, place: int | None = None) -> None:
+def _insert(
+    connection: sqlite3.Connection, shelf: Shelf, document: SearchDocument, change: int, place: int | None = None
+) -> None:
     cursor = connection.execute(
-        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, vector, length, change)"
+        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        " (place, id, kind, version, status, state, task, vector, length, change)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             place,
@@ -110,12 +160,17 @@ def _insert(connection: sqlite3.Connection, document: SearchDocument, change: in
             change,
         ),
     )
-    connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (cursor.lastrowid, document.text))
+    words = f"INSERT INTO {shelf.words}(rowid, text) VALUES (?, ?)"  # noqa: S608 - see Shelf
+    connection.execute(words, (cursor.lastrowid, document.text))
 
 
-def _bury(connection: sqlite3.Connection, tombstone: Tombstone, change: int, place: int | None) -> None:
+def _drop_words(connection: sqlite3.Connection, shelf: Shelf, place: int) -> None:
+    connection.execute(f"DELETE FROM {shelf.words} WHERE rowid = ?", (place,))  # noqa: S608 - see Shelf
+
+
+def _bury(connection: sqlite3.Connection, shelf: Shelf, tombstone: Tombstone, change: int, place: int | None) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO documents (place, id, kind, version, status, state, task, length, change)"
-        " VALUES (?, ?, ?, ?, '', ?, '', 0, ?)",
+        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        " (place, id, kind, version, status, state, task, length, change) VALUES (?, ?, ?, ?, '', ?, '', 0, ?)",
         (place, tombstone.id.bytes, KIND_CODES[tombstone.kind], tombstone.version, GONE, change),
     )

@@ -41,6 +41,11 @@ class PlaneContract(ABC):
         plane.upsert([stored])
         return stored
 
+    def archived(self, plane: SearchPlane, owner: Owner, text: str = BRISTOL, **changes: object) -> SearchDocument:
+        """A document of `owner` in the archive."""
+        usual: dict[str, object] = {"status": Status.SUPERSEDED, "version": 3, "archived": True}
+        return self.searchable(plane, owner, text, **usual | changes)
+
     # Finding
 
     def test_a_document_is_found_by_its_words(self, plane: SearchPlane, ada: Principal) -> None:
@@ -158,6 +163,135 @@ class PlaneContract(ABC):
         assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {always.id}
         assert ids(plane.candidates(ada, question(BRISTOL, task="moving")).hits) == {always.id, in_task.id}
         assert ids(plane.candidates(ada, question(BRISTOL, task="other")).hits) == {always.id}
+
+    # The archive
+
+    @pytest.mark.parametrize("kind", [Kind.SEMANTIC, Kind.PROCEDURAL])
+    def test_an_archived_document_is_found_only_among_superseded_ones(
+        self, plane: SearchPlane, ada: Principal, kind: Kind
+    ) -> None:
+        old = self.archived(plane, own(ada), kind=kind)
+        assert not plane.candidates(ada, question(BRISTOL)).hits
+        answer = plane.candidates(ada, question(BRISTOL, include_superseded=True))
+        (hit,) = answer.hits
+        assert (hit.id, hit.kind, answer.without_archive) == (old.id, kind, False)
+        assert hit.lexical is not None and hit.lexical > 0
+        assert hit.dense == pytest.approx(1.0, abs=0.01)
+        assert list(plane.stored(own(ada))) == [StoredState(kind, old.id, 3, Status.SUPERSEDED, archived=True)]
+
+    def test_only_the_kinds_that_were_asked_for_come_back_from_the_archive(
+        self, plane: SearchPlane, ada: Principal
+    ) -> None:
+        self.archived(plane, own(ada), kind=Kind.PROCEDURAL)
+        fact = self.archived(plane, own(ada))
+        asked = question(BRISTOL, kinds=(Kind.EPISODIC, Kind.SEMANTIC), include_superseded=True)
+        assert ids(plane.candidates(ada, asked).hits) == {fact.id}
+
+    def test_a_document_moves_into_the_archive_and_is_found_once(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), status=Status.SUPERSEDED, version=2)
+        plane.upsert([replace(fact, version=3, archived=True)])
+        assert [hit.id for hit in plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits] == [fact.id]
+        assert [state.archived for state in plane.stored(own(ada))] == [True]
+
+    def test_a_document_that_leaves_the_archive_is_found_as_before(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.archived(plane, own(ada))
+        plane.upsert([replace(old, version=4, status=Status.ACTIVE, archived=False)])
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {old.id}
+        assert [hit.id for hit in plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits] == [old.id]
+        assert list(plane.stored(own(ada))) == [StoredState(Kind.SEMANTIC, old.id, 4, Status.ACTIVE)]
+
+    def test_it_may_go_in_and_out_as_often_as_it_likes(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), status=Status.SUPERSEDED)
+        for version in range(2, 8):
+            fact = replace(fact, version=version, archived=not fact.archived)
+            plane.upsert([fact])
+            assert [(s.version, s.archived) for s in plane.stored(own(ada))] == [(version, fact.archived)]
+
+    @pytest.mark.parametrize("archived", [False, True], ids=["from before it was archived", "from the archive"])
+    def test_a_late_or_repeated_delivery_never_moves_a_document_back(
+        self, plane: SearchPlane, ada: Principal, archived: bool
+    ) -> None:
+        """The latest state is the other one; all that went before is delivered once more."""
+        history = [document(own(ada), BRISTOL, status=Status.SUPERSEDED)]
+        for version in range(2, 6 if archived else 5):
+            history.append(replace(history[-1], version=version, archived=not history[-1].archived))
+        latest = history[-1]
+        assert latest.archived is not archived
+        plane.upsert([latest])
+        for late in reversed(history):
+            plane.upsert([late])
+        (state,) = plane.stored(own(ada))
+        assert (state.version, state.archived) == (latest.version, latest.archived)
+
+    def test_a_deletion_reaches_the_archive_and_lasts(self, plane: SearchPlane, ada: Principal) -> None:
+        before = self.searchable(plane, own(ada), status=Status.SUPERSEDED, version=2)
+        old = replace(before, version=3, archived=True)
+        plane.upsert([old])
+        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, old.id, 4)])
+        plane.upsert([before, old, replace(old, version=4), replace(before, version=4)])
+        assert not plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits
+        assert not list(plane.stored(own(ada)))
+
+    def test_a_document_that_is_evicted_leaves_the_archive(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.archived(plane, own(ada))
+        plane.upsert([replace(old, version=4, status=Status.EVICTED)])
+        assert not plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits
+        plane.upsert([replace(old, version=5)])
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits) == {old.id}
+
+    def test_a_rebuild_fills_the_archive_and_empties_it(self, plane: SearchPlane, ada: Principal) -> None:
+        gone = self.archived(plane, own(ada))
+        old = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=True)
+        now = document(own(ada), BRISTOL)
+        assert plane.rebuild(own(ada), [old, now]) == 2
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {now.id}
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits) == {old.id, now.id}
+        plane.rebuild(own(ada), [now])
+        plane.upsert([gone, old])
+        assert {state.id for state in plane.stored(own(ada))} == {now.id}
+
+    def test_a_rebuild_of_everything_fills_the_archive(self, plane: SearchPlane, ada: Principal) -> None:
+        old = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=True)
+        assert plane.rebuild_all([own(ada), shared(ada), GLOBAL], lambda owner: [old] if owner == own(ada) else []) == 1
+        assert not plane.candidates(ada, question(BRISTOL)).hits
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits) == {old.id}
+        plane.upsert([replace(old, version=2, archived=False)])
+        assert [(state.version, state.archived) for state in plane.stored(own(ada))] == [(3, True)]
+
+    def test_an_erased_owner_leaves_nothing_in_the_archive(self, plane: SearchPlane, ada: Principal) -> None:
+        self.archived(plane, own(ada))
+        ours = self.archived(plane, shared(ada))
+        plane.erase_owner(own(ada))
+        assert own(ada) not in plane.owners() and shared(ada) in plane.owners()
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits) == {ours.id}
+
+    def test_the_archive_shows_a_member_what_they_may_see_and_nobody_elses(
+        self, plane: SearchPlane, ada: Principal
+    ) -> None:
+        mine, ours, everybodys = (self.archived(plane, owner) for owner in (own(ada), shared(ada), GLOBAL))
+        asked = question(BRISTOL, include_superseded=True)
+        colleague, stranger = somebody(ada.tenant_id), somebody()
+        for other in (own(colleague), own(stranger), shared(stranger)):
+            plane.rebuild(other, [])
+        assert ids(plane.candidates(ada, asked).hits) == {mine.id, ours.id, everybodys.id}
+        assert ids(plane.candidates(colleague, asked).hits) == {ours.id, everybodys.id}
+        assert ids(plane.candidates(stranger, asked).hits) == {everybodys.id}
+
+    def test_what_belongs_to_a_task_is_found_in_that_task_alone_in_the_archive_as_well(
+        self, plane: SearchPlane, ada: Principal
+    ) -> None:
+        old = self.archived(plane, own(ada), task="moving")
+        assert not plane.candidates(ada, question(BRISTOL, include_superseded=True)).hits
+        assert ids(plane.candidates(ada, question(BRISTOL, include_superseded=True, task="moving")).hits) == {old.id}
+
+    def test_nothing_that_others_archive_moves_a_score(self, plane: SearchPlane, ada: Principal) -> None:
+        self.archived(plane, own(ada))
+        asked = question("harbour in Bristol", include_superseded=True)
+        before = plane.candidates(ada, asked).hits
+        stranger = somebody(ada.tenant_id)
+        old = {"status": Status.SUPERSEDED, "version": 3, "archived": True}
+        plane.rebuild(own(stranger), [document(own(stranger), BRISTOL, **old) for _ in range(20)])
+        assert plane.candidates(ada, asked).hits == before
 
     # Isolation
 
