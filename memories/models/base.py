@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
@@ -47,6 +48,10 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
     def current(self) -> Self:
         """Rows that a recall may return: neither superseded nor evicted."""
         return self.filter(status__in=CURRENT)
+
+    def unexpired(self, now: datetime) -> Self:
+        """Rows whose hard end has not come by `now`; for models that have one."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
 
 
 class MemoryRow(models.Model):

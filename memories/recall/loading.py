@@ -82,7 +82,10 @@ def _near(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[A
 
 def _facts(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
     dates = (_text("valid_from"), _text("learned_at"), _text("last_used_at"))
-    return _alone(principal, request, ids, Kind.SEMANTIC).values_list("token_ids", *_COMMON, *dates, "use_count")
+    # What is pinned matters for as long as it is pinned.
+    review = Case(When(pinned=False, then=_text("review_after")))
+    rows = _alone(principal, request, ids, Kind.SEMANTIC)
+    return rows.values_list("token_ids", *_COMMON, *dates, "use_count", review)
 
 
 def _playbooks(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
@@ -99,7 +102,7 @@ def _alone(principal: Principal, request: Request, ids: list[UUID], kind: Kind) 
 
 
 def _fact(stored: Sequence[Any]) -> Row:
-    pieces, id_, vector, status, valid_from, learned_at, last_used_at, use_count = stored
+    pieces, id_, vector, status, valid_from, learned_at, last_used_at, use_count, review_after = stored
     return Row(
         Kind.SEMANTIC,
         hex_of(id_),
@@ -109,6 +112,7 @@ def _fact(stored: Sequence[Any]) -> Row:
         since=moment_of(valid_from),
         aged_from=moment_of(last_used_at or learned_at),
         use_count=use_count,
+        review_after=moment_of(review_after),
     )
 
 

@@ -63,6 +63,7 @@ def recall(
     Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
+    now = now or timezone.now()
     request = checked(
         query,
         types=types,
@@ -73,9 +74,9 @@ def recall(
         session_id=session_id,
         exclude_episode_ids=exclude_episode_ids,
         token_budget=token_budget,
+        now=now,
     )
     stages = Stages()
-    now = now or timezone.now()
     parsed = parse(request.query, known_speakers(principal))
     encoding = _encoding.submit(_vector_of, parsed.meaning)
     stages.passed("query")

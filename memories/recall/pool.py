@@ -29,7 +29,7 @@ class Row(NamedTuple):
     """A candidate as loaded for scoring, without its text. `id` is the hex of a UUID.
 
     Times are "YYYY-MM-DD HH:MM:SS", in UTC: `since` dates it for the question ("in May"), `aged_from` for the decay.
-    `speaker` is of episodes, uses of facts, outcomes of playbooks.
+    `speaker` is of episodes, uses of facts, outcomes of playbooks. After `review_after` a fact counts as stale.
     """
 
     kind: Kind
@@ -44,6 +44,7 @@ class Row(NamedTuple):
     successes: int = 0
     failures: int = 0
     last_success_at: Moment = None
+    review_after: Moment = None
 
 
 # An episode as loaded, a plain tuple, for there are thousands: session, sequence, pieces; then id, vector, status,

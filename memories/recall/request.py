@@ -31,6 +31,12 @@ class Request:
     session_id: UUID | None
     exclude: frozenset[UUID]
     token_budget: int | None
+    now: datetime
+
+    @property
+    def alive_after(self) -> datetime:
+        """What expires by then is gone: it is not there now, or it was not any more at `as_of`."""
+        return self.now if self.as_of is None else max(self.now, self.as_of)
 
 
 def checked(
@@ -44,6 +50,7 @@ def checked(
     session_id: UUID | None,
     exclude_episode_ids: Sequence[UUID],
     token_budget: int | None,
+    now: datetime,
 ) -> Request:
     """The request, or InvalidInput naming the argument."""
     clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
@@ -64,6 +71,7 @@ def checked(
         session_id=session_id,
         exclude=frozenset(exclude_episode_ids),
         token_budget=token_budget,
+        now=now,
     )
 
 

@@ -131,7 +131,15 @@ def _circumstances(pool: Pool, now: datetime) -> adjust.Circumstances:
         failures=np.array([row.failures for row in pool.rows], np.float32),
         success_age_days=_age_days([row.last_success_at for row in pool.rows], now, unknown=np.inf),
         catalog=np.array([row.kind is Kind.CATALOG for row in pool.rows], np.bool_),
-        stale=np.array([row.stale for row in pool.rows], np.bool_),
+        stale=_stale(pool, now),
+    )
+
+
+def _stale(pool: Pool, now: datetime) -> NDArray[np.bool_]:
+    """Which are stale: by their state, or because nobody confirmed them in time."""
+    present = f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return np.array(
+        [row.stale or (row.review_after is not None and row.review_after <= present) for row in pool.rows], np.bool_
     )
 
 

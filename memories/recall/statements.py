@@ -29,6 +29,7 @@ _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKin
 _A_TIME: DateTimeField[Any, Any] = DateTimeField()
 _TASK = "\x01"
 _MOMENT = datetime(1, 1, 1, tzinfo=UTC)
+_NOW = datetime(2, 1, 1, tzinfo=UTC)
 _IDS = tuple(UUID(int=(1 << 32) + number) for number in range(_LENGTHS[-1]))
 _EXCLUDED = tuple(UUID(int=(1 << 64) + number) for number in range(_LENGTHS[-1]))
 
@@ -82,7 +83,8 @@ def _rows(statement: _Statement, params: list[Any]) -> list[tuple[Any, ...]]:
 def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[_Statement, list[Any]]:
     excluded = list(request.exclude)
     statement = _compiled(build, _shape(request), _length(ids), _length(excluded))
-    values = _prepared(principal, request.task, request.as_of or _MOMENT, [*_filled(list(ids)), *_filled(excluded)])
+    moments = (request.as_of or _MOMENT, request.alive_after)
+    values = _prepared(principal, request.task, moments, [*_filled(list(ids)), *_filled(excluded)])
     return statement, [constant if place is None else values[place] for place, constant in statement.places]
 
 
@@ -91,7 +93,7 @@ def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> _Stateme
     query = build(_NOBODY, replace(shape, exclude=frozenset(_EXCLUDED[:excluded])), list(_IDS[:ids]))
     compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
     sql, params = compiler.as_sql()
-    stand_ins = _prepared(_NOBODY, _TASK, _MOMENT, [*_IDS[:ids], *_EXCLUDED[:excluded]])
+    stand_ins = _prepared(_NOBODY, _TASK, (_MOMENT, _NOW), [*_IDS[:ids], *_EXCLUDED[:excluded]])
     place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
     places = tuple((place_of.get(param), param) for param in params)
     return _Statement(query.model, sql, places, tuple(_columns(compiler)))
@@ -107,7 +109,7 @@ def _columns(compiler: SQLCompiler) -> Iterator[tuple[str, Expression, tuple[Con
             yield column.target.attname, column, tuple(convert)
 
 
-def _prepared(principal: Principal, task: str, moment: datetime, ids: Iterable[UUID]) -> list[Any]:
+def _prepared(principal: Principal, task: str, moments: Iterable[datetime], ids: Iterable[UUID]) -> list[Any]:
     """Values as the database takes them, those of stand-ins and of a call in the same order."""
     database = connections[DEFAULT_DB_ALIAS]
     whose = (principal.tenant_id, principal.user_id)
@@ -115,7 +117,7 @@ def _prepared(principal: Principal, task: str, moment: datetime, ids: Iterable[U
         named: list[Any] = [*whose, *ids]
     else:
         named = [id_.hex for id_ in (*whose, *ids)]
-    return [task, _A_TIME.get_db_prep_value(moment, database), *named]
+    return [task, *(_A_TIME.get_db_prep_value(moment, database) for moment in moments), *named]
 
 
 def _shape(request: Request) -> Request:
@@ -129,6 +131,7 @@ def _shape(request: Request) -> Request:
         session_id=None,
         exclude=frozenset(),
         token_budget=None,
+        now=_NOW,
     )
 
 

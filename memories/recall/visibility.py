@@ -1,7 +1,8 @@
 """Which rows a recall may return: the principal's own and shared ones, in a state that the request allows.
 
-Invariant: every row that recall scores or returns passed through here, in the database, whatever the search plane said.
-This is the second isolation check, and why a recall is never stale.
+What has expired is gone, whether it was collected yet or not, and whichever moment is asked about: an answer must not
+depend on when the collection ran. Invariant: every row that recall scores or returns passed through here, in the
+database, whatever the search plane said. This is the second isolation check, and why a recall is never stale.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tenants.principal import Principal
 def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQuerySet[Any]:
     """The rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
+    if kind is Kind.SEMANTIC:
+        rows = rows.unexpired(request.alive_after)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
         return rows.exclude(status=Status.EVICTED).filter(_believed(kind, request))

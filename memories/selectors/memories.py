@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
@@ -91,6 +92,9 @@ def list_memories(
     if not shared and kind is not Kind.CATALOG:
         rows = rows.of(principal)
     rows = rows.current() if status is None else rows.filter(status__in=list(status))
+    if kind is Kind.SEMANTIC:
+        # What has expired is gone, collected or not; among those that were evicted it can be found and restored.
+        rows = rows.unexpired(timezone.now()) | rows.filter(status=Status.EVICTED)
     for word in query.split():
         rows = rows.filter(_any_column(kind, word))
     rows = _narrowed(rows, kind, category=category, key=key, session_id=session_id)

@@ -14,7 +14,8 @@ from memories.constants import (
     PINNED_REFRESH_TURNS,
     SESSION_LIFETIME,
 )
-from memories.models import MemoryPolicy
+from memories.hygiene.expiry import Lifetime
+from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import RecallMode
 
 
@@ -50,3 +51,9 @@ def policy_of(tenant_id: UUID) -> Policy:
     }
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, keep_superseded=row.keep_superseded)  # type: ignore[arg-type]  # names and types above
+
+
+def expiry_rules_of(tenant_id: UUID | None) -> dict[str, Lifetime]:
+    """How long facts live in a tenant, by the name of a class or a category, where it decided so."""
+    rows = ExpiryRule.objects.filter(tenant_id=tenant_id) if tenant_id else ExpiryRule.objects.none()
+    return {row.category.casefold(): Lifetime(row.soft_days, row.hard_days, row.review_days) for row in rows}

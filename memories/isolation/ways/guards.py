@@ -6,6 +6,8 @@ counted as guards that hold or are broken, not as leaks.
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from memories.isolation.attempt import NOBODY, Attempt, Target, way
 from memories.isolation.baseline import moved as has_moved
 from memories.isolation.marks import Told
@@ -86,4 +88,5 @@ def _request(attempt: Attempt, victim: Resident) -> Request:
         session_id=None,
         exclude_episode_ids=(),
         token_budget=None,
+        now=timezone.now(),
     )

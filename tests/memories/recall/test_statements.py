@@ -30,6 +30,7 @@ PLAIN = Request(
     session_id=None,
     exclude=frozenset(),
     token_budget=None,
+    now=datetime(2026, 1, 1, tzinfo=UTC),
 )
 
 

@@ -1,0 +1,124 @@
+"""How long facts live, by what they are about. Pure.
+
+Three classes: a preference may have changed (soft: after a while it is ranked down until it is confirmed), what was
+learned in a task is of no use after it (hard: then it is gone), and all else is true until somebody says otherwise (it
+is listed for review, nothing more). A tenant's rules, by the name of a class or by a category, replace these.
+Invariant: a date that was given is never moved; the others count from the last confirmation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from memories.types import Scope, Source
+
+
+class FactClass(StrEnum):
+    """What decides how long a fact lives, where no rule names its category."""
+
+    PREFERENCE = "preference"
+    TASK_LEARNING = "task_learning"
+    ENTITY = "entity"
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Days since the last confirmation; None: never. Soft: ranked down. Hard: gone. Review: listed for its owner."""
+
+    soft_days: int | None = None
+    hard_days: int | None = None
+    review_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What of a fact decides its class."""
+
+    category: str
+    key: str
+    source: str
+    scope: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """After `review_after` a fact is to be confirmed and ranks like a stale one; at `expires_at` it is gone."""
+
+    review_after: datetime | None = None
+    expires_at: datetime | None = None
+
+
+# The design's defaults (days).
+DEFAULTS: Mapping[str, Lifetime] = {
+    FactClass.PREFERENCE: Lifetime(soft_days=90),
+    FactClass.TASK_LEARNING: Lifetime(hard_days=30),
+    FactClass.ENTITY: Lifetime(review_days=365),
+}
+
+_PREFERENCE_CATEGORIES = frozenset(
+    "preference preferences taste tastes food drink drinks favourite favourites favorite favorites".split()
+)
+_PREFERENCE_KEYS = ("favourite_", "favorite_", "preferred_", "preference")
+_PREFERENCE_WORDS = ("prefers ", "would rather ")
+_TASK_CATEGORIES = frozenset(("task", "tasks", "to do", "to_do", "todo"))
+
+
+def class_of(about: About) -> FactClass:
+    """The class of a fact. What belongs to a task is a learning of it, whatever it is about."""
+    category = about.category.casefold()
+    if about.scope == Scope.TASK or about.source == Source.TASK_OUTCOME or category in _TASK_CATEGORIES:
+        return FactClass.TASK_LEARNING
+    if (
+        category in _PREFERENCE_CATEGORIES
+        or about.key.casefold().startswith(_PREFERENCE_KEYS)
+        or about.text.lstrip().casefold().startswith(_PREFERENCE_WORDS)
+    ):
+        return FactClass.PREFERENCE
+    return FactClass.ENTITY
+
+
+def lifetime_of(about: About, rules: Mapping[str, Lifetime]) -> Lifetime:
+    """How long such a fact lives: by the tenant's rule for its category, else for its class, else by default."""
+    kind = class_of(about)
+    return rules.get(about.category.casefold()) or rules.get(kind) or DEFAULTS[kind]
+
+
+def stamp(
+    about: About,
+    rules: Mapping[str, Lifetime],
+    *,
+    confirmed_at: datetime,
+    pinned: bool = False,
+    valid_to: datetime | None = None,
+    given: Dates = Dates(),
+) -> Dates:
+    """The dates of a fact confirmed at `confirmed_at`; `given` ones stand.
+
+    What is pinned matters for as long as it is pinned: it has given dates alone. What its owner said to end at
+    `valid_to` is believed in full until then, and is history afterwards: what ended before it was told does not age.
+    """
+    if pinned:
+        return given
+    if valid_to is not None:
+        return Dates(given.review_after or (valid_to if valid_to > confirmed_at else None), given.expires_at)
+    lifetime = lifetime_of(about, rules)
+    return Dates(
+        given.review_after or _after(confirmed_at, lifetime.soft_days),
+        given.expires_at or _after(confirmed_at, lifetime.hard_days),
+    )
+
+
+def wants_review(
+    about: About, rules: Mapping[str, Lifetime], *, confirmed_at: datetime, review_after: datetime | None, now: datetime
+) -> bool:
+    """Whether its owner should be asked if it still holds."""
+    listed_at = review_after or _after(confirmed_at, lifetime_of(about, rules).review_days)
+    return listed_at is not None and listed_at <= now
+
+
+def _after(moment: datetime, days: int | None) -> datetime | None:
+    return None if days is None else moment + timedelta(days=days)
