@@ -73,6 +73,8 @@ MAX_LINKS = 100
 CONSOLIDATE_EVERY = 20
 CONSOLIDATE_AFTER = timedelta(hours=24)
 CONSOLIDATION_BATCH = 20
+# A batch whose question would be longer (characters, about 30,000 tokens) is asked in smaller parts.
+CONSOLIDATION_QUESTION_CHARACTERS = 120_000
 # A proposal below this confidence is not stored; one this alike to a known fact, with the same details, is known.
 CONFIDENCE_FLOOR = 0.5
 KNOWN_COSINE = 0.90
