@@ -178,11 +178,12 @@ class Toolbox:
         )
 
     def _retire(self, wanted: RetireArguments) -> Answer:
-        row = find_memory(self._principal, wanted.memory_ids[0])
+        first, *others = wanted.memory_ids
+        row = find_memory(self._principal, first)
         if wanted.contradiction == "harsh":
             outcome = retract(self._principal, kind=row.kind, memory_ids=wanted.memory_ids, reason="denied in chat")
         else:
-            outcome = retire(self._principal, kind=row.kind, memory_ids=wanted.memory_ids, reason="ended in chat")
+            outcome = retire(self._principal, kind=row.kind, memory_id=first, also_ids=others, reason="ended in chat")
         told = self._texts(row.kind, outcome.superseded_ids)
         ended = tuple((old, told.get(old, "")) for old in outcome.superseded_ids)
         content = quoted(

@@ -35,8 +35,15 @@ def retract(principal: Principal, *, kind: Kind, memory_ids: Sequence[UUID], rea
         current = [row.pk for row in rows if row.status in CURRENT]
         _retract_past(principal, [row for row in rows if row.status not in CURRENT], reason=reason)
         if current:
-            harsh = Contradiction.HARSH
-            retire(principal, kind=kind, memory_ids=current, contradiction=harsh, reason=reason or "never true")
+            first, *others = current
+            retire(
+                principal,
+                kind=kind,
+                memory_id=first,
+                also_ids=others,
+                contradiction=Contradiction.HARSH,
+                reason=reason or "never true",
+            )
         return WriteOutcome(WriteResult.SUPERSEDED, kind, ids[0], ids, reason)
 
 
