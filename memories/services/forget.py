@@ -18,6 +18,7 @@ from memories.hygiene.text import clean_text
 from memories.models import Episode, RecallTrace
 from memories.models.base import MemoryRow
 from memories.search.outbox import enqueue_delete, enqueue_many
+from memories.services.erasing.notes import erase_notes
 from memories.services.erasing.reach import reach, supported_by_nothing_else
 from memories.services.erasing.runs import empty_runs
 from memories.services.erasing.transcript import redact_transcript
@@ -88,7 +89,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock."""
     ids = [row.pk for row in rows]
     transaction.on_commit(scrub_log)
-    redacted = redact_transcript(principal, rows)
+    redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
     empty_runs(principal, rows)
     for row in rows:
         if isinstance(row, Supersedable):

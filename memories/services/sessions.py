@@ -7,10 +7,11 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS, SESSION_LIFETIME
+from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Session
+from memories.selectors.policies import policy_of
 from memories.services.ownership import owner_lock
 from tenants.audit import record_event
 from tenants.principal import Principal
@@ -41,7 +42,7 @@ def create_session(
         title=title,
         created_at=started,
         last_turn_at=started,
-        expires_at=started + SESSION_LIFETIME,
+        expires_at=started + policy_of(principal.tenant_id).session_lifetime,
     )
     if session_id:
         session.pk = session_id

@@ -18,12 +18,14 @@ from uuid import UUID
 from django.db.models import Max
 from django.utils import timezone
 
-from memories.constants import MAX_MESSAGE_CHARACTERS, SESSION_LIFETIME
+from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
+from memories.selectors.policies import policy_of
 from memories.services.ownership import owner_lock
 from memories.services.remember import create_episode
+from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
 from memories.types import ForgetOutcome, Kind, Recall, WriteOutcome, WriteResult
 from tenants.principal import Principal, Right
@@ -68,6 +70,7 @@ def begin_turn(
             return _turn(stored, created=False)
         if session_id:
             session = locked_session(principal, session_id)
+            renew(principal, session, at=at or timezone.now())
         else:
             session = create_session(principal, title=title_from(text), created_at=at)
         message = _append(
@@ -241,8 +244,8 @@ def _append(
     )
     message.save(force_insert=True)
     session.last_turn_at = now
-    session.expires_at = now + SESSION_LIFETIME
-    session.save(update_fields=["last_turn_at", "expires_at"])
+    session.expires_at = now + policy_of(principal.tenant_id).session_lifetime
+    session.save(update_fields=["last_turn_at", "expires_at", "expired_at", "ended_at"])
     return message
 
 
@@ -279,8 +282,9 @@ def _mentions(
     if recall:
         rows += [(Relation.RECALLED, item.kind, item.id, item.reasons) for item in recall.items]
     for outcome in written:
-        relation = Relation.CONFIRMED if outcome.result is WriteResult.MERGED else Relation.WROTE
-        rows.append((relation, outcome.kind, outcome.memory_id, ()))
+        if outcome.memory_id not in outcome.superseded_ids:  # what ended with nothing in its place was not written
+            relation = Relation.CONFIRMED if outcome.result is WriteResult.MERGED else Relation.WROTE
+            rows.append((relation, outcome.kind, outcome.memory_id, ()))
         rows += [(Relation.REPLACED, outcome.kind, old, ()) for old in outcome.superseded_ids]
     if forgotten:
         rows += [(Relation.FORGOT, kind, memory_id, ()) for kind, memory_id in forgotten.erased]

@@ -41,7 +41,7 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
     RecallTrace.objects.of(principal).filter(messages__in=turn).update(query="")
     if message.turn == 1:
         Session.objects.of(principal).filter(pk=message.session_id).update(title="")
-    return _empty(turn)
+    return empty(turn)
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
@@ -64,7 +64,7 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
     for message in messages.filter(Q(role=MessageRole.ASSISTANT) | Q(pk=unanswered and unanswered.pk)):
         calls = any(call.get("id") in wrote for call in message.tool_calls)
         if calls or message == unanswered or _repeats(message, wording, said):
-            changed += _empty(Message.objects.of(principal).filter(pk=message.pk))
+            changed += empty(Message.objects.of(principal).filter(pk=message.pk))
     for trace in RecallTrace.objects.of(principal).filter(messages__in=whole).exclude(query="").distinct():
         if wording.repeated_in(trace.query, but=said):
             RecallTrace.objects.of(principal).filter(pk=trace.pk).update(query="")
@@ -77,7 +77,7 @@ def _repeats(message: Message, wording: Wording, said: frozenset[str]) -> bool:
     return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
 
 
-def _empty(messages: QuerySet[Message]) -> int:
+def empty(messages: QuerySet[Message]) -> int:
     """Empty the texts of `messages` and say so in their state; tool calls keep their names, not their arguments."""
     changed = 0
     for message in messages:

@@ -1,0 +1,120 @@
+"""Reading the working memory of a session (L0), and searching what the session holds (L1): turns, tools, entries.
+
+Invariant: one session of the principal's own and nothing else; unknown and foreign ids are NotFound. What expired is
+gone from here at that moment, whenever a sweep comes to erase it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memories.consolidation.grammar.words import content_words
+from memories.constants import SESSION_SEARCH_TURNS
+from memories.models import EntryKind, Session, SessionEntry
+from memories.selectors.sessions import TurnView, get_session, transcript
+from memories.slots import Slots, from_json
+from memories.types import Importance
+from tenants.principal import Principal
+
+
+class Part(StrEnum):
+    """What of a turn was found; entries are found as their own kind."""
+
+    SAID = "said"
+    ANSWERED = "answered"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that the session holds. `turn` is 0 for what was noted outside of a turn."""
+
+    part: Part | EntryKind
+    turn: int
+    text: str
+    at: datetime
+    importance: Importance = Importance.NORMAL
+    memory_id: UUID | None = None
+
+
+def working_memory(principal: Principal, session_id: UUID, *, now: datetime | None = None) -> Slots:
+    """The slots of a session. Raises NotFound."""
+    session = get_session(principal, session_id)
+    return Slots() if _over(session, now or timezone.now()) else from_json(session.working_memory)
+
+
+def session_entries(principal: Principal, session_id: UUID) -> QuerySet[SessionEntry]:
+    """The entries of a session, latest first. Raises NotFound."""
+    session = get_session(principal, session_id)
+    entries = SessionEntry.objects.of(principal).filter(session=session).order_by("-place", "pk")
+    return entries.none() if _over(session, timezone.now()) else entries
+
+
+def search_session(
+    principal: Principal, session_id: UUID, query: str, *, limit: int, before: int | None = None
+) -> tuple[Found, ...]:
+    """What in the session holds words of `query`, best first; without a word to look for the latest entries.
+
+    A word counts the more the fewer things hold it; ties go to what came last. `before` leaves out what was said and
+    done from that turn on, not what was noted there. Raises NotFound.
+    """
+    entries = [
+        Found(
+            EntryKind(entry.kind), entry.turn, entry.text, entry.created_at, Importance(entry.importance),
+            entry.memory_id,
+        )
+        for entry in session_entries(principal, session_id)
+    ]  # fmt: skip
+    asked = content_words(query)
+    if not asked:
+        return tuple(entries[:limit])
+    turns = transcript(principal, session_id, last=SESSION_SEARCH_TURNS, before=before)
+    return _best(asked, [*entries, *_latest_first(turns)], limit)
+
+
+def _over(session: Session, now: datetime) -> bool:
+    return session.expired_at is not None or (session.expires_at is not None and session.expires_at <= now)
+
+
+def _best(asked: frozenset[str], held: Sequence[Found], limit: int) -> tuple[Found, ...]:
+    words = [content_words(each.text) & asked for each in held]
+    having = Counter(word for some in words for word in some)
+    weight = {word: math.log1p(len(held) / count) for word, count in having.items()}
+    scored = [(sum(weight[word] for word in some), each) for some, each in zip(words, held, strict=True) if some]
+    ranked = sorted(scored, key=lambda scored: (-scored[0], -scored[1].at.timestamp()))
+    return tuple(each for _, each in ranked[:limit])
+
+
+def _latest_first(turns: Sequence[TurnView]) -> Iterator[Found]:
+    for view in reversed(turns):
+        yield from (found for found in _parts(view) if found.text)
+
+
+def _parts(view: TurnView) -> Iterator[Found]:
+    yield Found(Part.SAID, view.turn, view.text, view.said_at)
+    for step in view.steps:
+        for call in step.tool_calls:
+            yield Found(Part.TOOL_CALL, view.turn, _call(call), view.said_at)
+        yield Found(Part.TOOL_RESULT, view.turn, step.text if not step.tool_calls else "", view.said_at)
+        for mention in step.mentions:
+            if mention.memory is not None:
+                text = mention.memory.searchable_text
+                yield Found(Part.TOOL_RESULT, view.turn, text, view.said_at, memory_id=mention.memory_id)
+    yield Found(Part.ANSWERED, view.turn, view.answer, view.said_at)
+
+
+def _call(call: dict[str, Any]) -> str:
+    """A call as words: its tool and what it was given."""
+    arguments = ", ".join(f"{name}: {value}" for name, value in (call.get("arguments") or {}).items())
+    return f"{call.get('name', '')}({arguments})" if arguments else ""

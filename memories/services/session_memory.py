@@ -1,0 +1,181 @@
+"""The end of a task or a session (L1): what mattered is proposed as lasting memory; what expires is erased.
+
+Invariant: a proposal takes the normal write path and is made once (`proposed_at`); a session expires as a whole, in
+one transaction, whatever stops the process. The transcript stays: it is the member's own record, and the auditor's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.constants import MAX_LEARNED
+from memories.errors import InvalidInput, MemoriesError
+from memories.models import EntryKind, Episode, Session, SessionEntry
+from memories.selectors.policies import policy_of
+from memories.services.facts import remember_fact
+from memories.services.ownership import owner_lock
+from memories.services.session_entries import checked_words, writing
+from memories.slots import Plan, Slots, from_json
+from memories.types import Importance, Source, WriteOutcome, WriteResult
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+log = logging.getLogger(__name__)
+
+CATEGORY = "task"
+# Decisions that a summary names, latest first to stay; and the episodes that it leans on.
+_DECISIONS = 10
+_SUPPORT = 20
+_LASTING = (EntryKind.OBSERVATION, EntryKind.DECISION, EntryKind.CONSTRAINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the end of a task or session proposed, and what the normal write path made of it."""
+
+    session_id: UUID
+    ended_at: datetime
+    goal: str
+    proposed: tuple[WriteOutcome, ...]
+
+
+def end_session(
+    principal: Principal, *, session_id: UUID, outcome: str = "", learned: Sequence[str] = (), turn: int = 0
+) -> Ended:
+    """End the task of a session, or the session: propose what mattered, and empty the working memory.
+
+    `outcome` says how it went, `learned` what is worth knowing next time; both are optional, and a plain summary is
+    made without them. The entries stay until the session expires, and it may go on. Again it proposes nothing twice.
+    Raises InvalidInput, NotFound, Forbidden.
+    """
+    outcome = checked_words(outcome, field="outcome", required=False)
+    if len(learned) > MAX_LEARNED:
+        raise InvalidInput("learned", f"are too many: at most {MAX_LEARNED} are allowed.")
+    lessons = [checked_words(text, field="learned") for text in learned]
+    with writing(principal, session_id, turn=turn, action="session.ended") as work:
+        goal = work.slots.goal.text if work.slots.goal else ""
+        if outcome:
+            work.enter(EntryKind.PROGRESS, outcome)
+        for text in lessons:
+            work.enter(EntryKind.OBSERVATION, text, Importance.IMPORTANT)
+        proposed = _propose(principal, work.session, outcome=outcome, at=work.at)
+        work.slots = Slots()
+        work.session.ended_at = work.at
+    return Ended(session_id, work.at, goal, proposed)
+
+
+def expire_session(principal: Principal, *, session_id: UUID, now: datetime | None = None) -> bool:
+    """Expire a session if its time is over: propose what mattered, erase working memory and entries; say whether."""
+    now = now or timezone.now()
+    with owner_lock(principal):
+        session = Session.objects.of(principal).filter(pk=session_id).first()
+        if session is None or not _due(session, now):
+            return False
+        _expire(principal, session, now)
+        return True
+
+
+def renew(principal: Principal, session: Session, *, at: datetime) -> bool:
+    """Let a session live on from `at`, and say whether it begins anew; the caller holds the owner's lock and saves it.
+
+    One that expired has lost its working parts; where no sweep came yet, they go now.
+    """
+    overdue = _due(session, at)
+    if overdue:
+        _expire(principal, session, at)
+    began_anew = overdue or session.expired_at is not None
+    session.expires_at = at + policy_of(principal.tenant_id).session_lifetime
+    session.expired_at = session.ended_at = None
+    return began_anew
+
+
+def _due(session: Session, now: datetime) -> bool:
+    """Sessions without an end, such as imported ones, never are."""
+    return session.expires_at is not None and session.expires_at <= now and session.expired_at is None
+
+
+def _expire(principal: Principal, session: Session, now: datetime) -> None:
+    _propose(principal, session, outcome="", at=now)
+    session.entries.all().delete()
+    session.working_memory = {}
+    session.expired_at = now
+    session.save(update_fields=["working_memory", "expired_at"])
+    record_event(principal, action="session.expired", target_kind="session", target_id=session.pk)
+
+
+def _propose(principal: Principal, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:
+    """Propose what was marked as important, and a summary of the task; the caller holds the owner's lock."""
+    waiting = list(SessionEntry.objects.of(principal).filter(session=session, proposed_at=None).order_by("place"))
+    written: list[WriteOutcome] = []
+    for entry in waiting:
+        if entry.kind in _LASTING and entry.importance != Importance.NORMAL:
+            written += _remember(principal, session, entry.text, [entry], at=at)
+    goals = [entry for entry in waiting if entry.kind == EntryKind.GOAL]
+    if goals:
+        decided = [each for each in waiting if each.kind == EntryKind.DECISION and each.place > goals[0].place]
+        text = summary(goals[-1].text, outcome, from_json(session.working_memory).plan, [each.text for each in decided])
+        told = [*goals, *(each for each in decided if each.proposed_at is None)]
+        if text:
+            written += _remember(principal, session, text, told, at=at)
+        _mark(told, None, at)
+    return tuple(written)
+
+
+def summary(goal: str, outcome: str, plan: Plan, decisions: Sequence[str]) -> str:
+    """What a task came to, in plain sentences; empty if nothing is known but its goal."""
+    parts = []
+    if outcome:
+        parts.append(f"Outcome: {_sentence(outcome)}")
+    elif plan.done:
+        left = f", left at: {_sentence(plan.current)}" if plan.current else "."
+        parts.append(f"{plan.done} of {len(plan.steps)} steps done{left}")
+    if decisions:
+        parts.append(f"Decided: {_sentence('; '.join(text.rstrip('. ') for text in decisions[-_DECISIONS:]))}")
+    return " ".join([f"Task: {_sentence(goal)}", *parts]) if parts else ""
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _remember(
+    principal: Principal, session: Session, text: str, entries: Collection[SessionEntry], *, at: datetime
+) -> list[WriteOutcome]:
+    """Propose one text that `entries` stand for. One that is refused is not proposed again."""
+    try:
+        outcome = remember_fact(
+            principal,
+            text=text,
+            category=CATEGORY,
+            source=Source.TASK_OUTCOME,
+            supporting_episode_ids=_episodes(principal, session, {entry.turn for entry in entries}),
+            reason="kept at the end of a task",
+        )
+    except MemoriesError as error:
+        log.info("What session %s proposed was refused: %s", session.pk, type(error).__name__)
+        _mark(entries, None, at)
+        return []
+    stored = outcome.result is not WriteResult.BLOCKED
+    _mark(entries, outcome.memory_id if stored else None, at)
+    return [outcome]
+
+
+def _mark(entries: Collection[SessionEntry], memory_id: UUID | None, at: datetime) -> None:
+    """Note that entries were proposed; a memory that they became already stays noted."""
+    for entry in entries:
+        if entry.proposed_at is None:
+            entry.proposed_at, entry.memory_id = at, memory_id
+            entry.save(update_fields=["proposed_at", "memory_id"])
+
+
+def _episodes(principal: Principal, session: Session, turns: Collection[int]) -> list[UUID]:
+    """The episodes of these turns that are still there."""
+    said = Episode.objects.of(principal).filter(message__session=session, message__turn__in=turns)
+    return list(said.order_by("-sequence").values_list("pk", flat=True)[:_SUPPORT])
