@@ -148,7 +148,8 @@ def _counted(memory: Memory) -> str:
 
 def report(done: Sequence[Done]) -> str:
     """What was written and erased, and what was not."""
-    return "\n".join(_forgot(each) if each.tool == "forget_memory" else _wrote(each) for each in done)
+    tell = {"forget_memory": _forgot, "retire_memory": _ended}
+    return "\n".join(tell.get(each.tool, _wrote)(each) for each in done)
 
 
 def _wrote(done: Done) -> str:
@@ -170,6 +171,15 @@ def _wrote(done: Done) -> str:
         return f"I will remember {what}."
     verb = "stays" if len(replaced) == 1 else "stay"
     return f"I will remember {what}. It replaces {listed(replaced)}, which {verb} in your history."
+
+
+def _ended(done: Done) -> str:
+    if "error" in done.result:
+        return f"I could not change that: {done.result['error']}"
+    what = listed([quote(str(each["text"])) for each in done.result["ended"]])
+    if done.result["result"] == "never_true":
+        return f"I took back {what}: it was never true, and I will not tell it as having been."
+    return f"{what} is over. It stays in your history."
 
 
 def _forgot(done: Done) -> str:

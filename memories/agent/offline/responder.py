@@ -8,30 +8,16 @@ Invariant: it writes and erases only by the same tools as any model, and only wh
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
-from typing import Any
 
-from memories.agent.offline import answers
+from memories.agent.offline import answers, questions
+from memories.agent.offline.past import asks_for_history, history
+from memories.agent.offline.plan import CHANGING, EVERYTHING, MOST_PARTS, plan, to_forget
 from memories.agent.offline.records import Memory, Turn, read_turn
-from memories.consolidation.grammar.rules import Reading, Statement, read
-from memories.consolidation.grammar.words import content_words
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.consolidation.grammar.rules import Reading, read
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolSchema
 
-# A memory is meant if it holds this share of the words by which the user names it.
-MEANT_SHARE = 0.6
-
-_EVERYTHING = re.compile(
-    r"(?:everything|all of it|all|it all)(?:\s+about me|\s+you know(?: about me)?)?$", re.IGNORECASE
-)
-_ABOUT = re.compile(
-    r"^(?:about|that|the fact that|what i (?:said|told you) about|everything (?:you know )?about|all about"
-    r"|the memor(?:y|ies) (?:about|of|that))\s+",
-    re.IGNORECASE,
-)
-_LONGEST_QUERY = 300
 _GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^?]{0,30}$", re.IGNORECASE)
 _THANKS = re.compile(r"(?:thanks|thank you|cheers|great|ok|okay|perfect|nice)\b[^?]{0,30}$", re.IGNORECASE)
 _OF_ITSELF = re.compile(r"(?:who|what) are you\b|what can you do\b|how do you work\b|help$", re.IGNORECASE)
@@ -65,7 +51,7 @@ class OfflineResponder:
         """Answer `messages`; see ChatModel."""
         turn = read_turn(messages)
         reading = read(turn.text)
-        calls = _plan(turn, reading) if may_call_tools and tools else []
+        calls = plan(turn, reading) if may_call_tools and tools else []
         if calls:
             yield from calls
             yield Finished(StopReason.TOOL_CALLS)
@@ -75,35 +61,17 @@ class OfflineResponder:
         yield Finished(StopReason.DONE)
 
 
-def _plan(turn: Turn, reading: Reading) -> list[ToolCall]:
-    """The tools to call next; none once everything is done."""
-    if turn.calls("write_memory", "forget_memory"):
-        return []
-    about = _about(reading.forget) if reading.forget is not None else ""
-    if about and not _asked_for(turn, about):
-        return [_call("recall_memory", query=about[:_LONGEST_QUERY])]
-    calls = [_write(statement, turn.memories) for statement in reading.statements]
-    if book := reading.playbook:
-        calls.append(_call("write_memory", kind="procedural", **asdict(book)))
-    meant = _meant(about, turn.memories) if about else []
-    if len(meant) == 1:
-        calls.append(_call("forget_memory", memory_id=meant[0].id))
-    if not calls and answers.asks_for_the_past(reading.question) and not _saw_the_past(turn):
-        return [_call("recall_memory", query=reading.question[:_LONGEST_QUERY], include_superseded=True)]
-    return calls
-
-
 def _say(turn: Turn, reading: Reading) -> str:
     """The answer, once nothing is left to do."""
     parts = []
-    if done := turn.calls("write_memory", "forget_memory"):
+    if done := turn.calls(*CHANGING):
         parts.append(answers.report(done))
     if reading.forget is not None and not turn.calls("forget_memory") and not turn.closed:
-        parts.append(_not_forgotten(reading.forget, turn.memories))
+        parts.append(_not_forgotten(turn, reading.forget))
     if turn.closed:
         parts.append(CLOSED)
     elif reading.question:
-        parts.append(_answer(reading.question, turn.memories))
+        parts += _answers(reading.question, turn.memories)
     if parts:
         return "\n\n".join(parts)
     if _GREETING.match(turn.text.strip()):
@@ -113,58 +81,26 @@ def _say(turn: Turn, reading: Reading) -> str:
     return KEPT
 
 
+def _answers(question: str, memories: Sequence[Memory]) -> list[str]:
+    """What memory says to each part of a question; the parts are named if there are several."""
+    asked = questions.parts(question)
+    if len(asked) == 1:
+        return [_answer(question, memories)]
+    return [f"{part}\n{_answer(part, memories)}" for part in asked[:MOST_PARTS]]
+
+
 def _answer(question: str, memories: Sequence[Memory]) -> str:
     """What memory says, unless the question is about the responder."""
     if _OF_ITSELF.match(question):
         return KEPT
-    return ALL_I_KNOW if _ALL_IT_KNOWS.match(question) else answers.answer(question, memories)
+    if _ALL_IT_KNOWS.match(question):
+        return ALL_I_KNOW
+    told = history(question, memories) if asks_for_history(question) else ""
+    return told or answers.answer(question, memories)
 
 
-def _write(statement: Statement, memories: Sequence[Memory]) -> ToolCall:
-    """A fact to store. One that ends another names it, if the recall shows exactly which."""
-    arguments: dict[str, Any] = {"text": statement.text, "key": statement.key, "category": statement.category}
-    if statement.ends:
-        facts = [memory for memory in memories if memory.kind == "semantic" and memory.current and not memory.shared]
-        ended = _meant(statement.ends, facts)
-        if len(ended) == 1:
-            arguments |= {"key": ended[0].key, "supersedes_ids": [ended[0].id]}
-    return _call("write_memory", **{name: value for name, value in arguments.items() if value})
-
-
-def _not_forgotten(forget: str, memories: Sequence[Memory]) -> str:
-    if _EVERYTHING.match(forget):
+def _not_forgotten(turn: Turn, forget: str) -> str:
+    if EVERYTHING.match(forget):
         return ALL_OF_IT
-    about = _about(forget)
-    meant = _meant(about, memories) if about else [memory for memory in memories if not memory.shared]
-    return answers.choose(meant) if meant else NOTHING_TO_FORGET
-
-
-def _about(forget: str) -> str:
-    """What to forget, without the words around it; empty if that names nothing ("it", "that", "everything")."""
-    about = _ABOUT.sub("", forget)
-    return about if content_words(about) and not _EVERYTHING.match(forget) else ""
-
-
-def _meant(about: str, memories: Sequence[Memory]) -> list[Memory]:
-    """The memories that `about` names best; facts and how-tos before the sentences they were learned from."""
-    named = content_words(about)
-    own = [memory for memory in memories if memory.current and not memory.shared and memory.kind != "catalog"]
-    share = {memory.id: len(named & memory.words) / len(named) for memory in own} if named else {}
-    best = max(share.values(), default=0.0)
-    if best < MEANT_SHARE:
-        return []
-    meant = [memory for memory in own if share[memory.id] == best]
-    return [memory for memory in meant if memory.kind != "episodic"] or meant
-
-
-def _saw_the_past(turn: Turn) -> bool:
-    return any(done.arguments.get("include_superseded") for done in turn.calls("recall_memory"))
-
-
-def _asked_for(turn: Turn, query: str) -> bool:
-    asked = (str(done.arguments.get("query", "")) for done in turn.calls("recall_memory"))
-    return query[:_LONGEST_QUERY] in asked
-
-
-def _call(tool: str, **arguments: Any) -> ToolCall:
-    return ToolCall(tool, json.dumps(arguments, ensure_ascii=False))
+    found = to_forget(turn, forget)
+    return answers.choose(found) if found else NOTHING_TO_FORGET
