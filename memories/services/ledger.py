@@ -5,10 +5,23 @@ Invariant: ordinals are given out under the owner's lock, each once, in the orde
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
 
 from memories.models import EpisodeLedger
 from tenants.principal import Principal
+
+# Set when the consolidator of this process has something to do at once.
+waiting = threading.Event()
+
+
+def turn_ended() -> None:
+    """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
+    if settings.MEMORYHUB_CONSOLIDATE == "turn":
+        transaction.on_commit(waiting.set)
 
 
 def ledger_of(principal: Principal) -> EpisodeLedger:

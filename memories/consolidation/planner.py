@@ -1,0 +1,275 @@
+"""The planner: which proposals become memories, and why the others do not. Pure; it guards whatever extractor proposed.
+
+Invariants: nothing is stored without an episode of the batch in which the owner said it; nothing of another owner, of a
+newer statement, or from outside the material is ever superseded; each proposal gets exactly one decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from memories.consolidation.grammar.words import content_words
+from memories.consolidation.grounding import ungrounded
+from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.consolidation.proposals import (
+    Proposal,
+    ProposedEnd,
+    ProposedFact,
+    ProposedOutcome,
+    ProposedPlaybook,
+)
+from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
+from memories.hygiene.dedup import is_same
+from memories.hygiene.text import normalised
+from memories.types import CONFIDENCE_OF_SOURCE
+
+# How alike two texts are, from -1 to 1.
+Cosine = Callable[[str, str], float]
+
+FEWEST_STEPS = 2
+
+
+class Verdict(StrEnum):
+    """What to do with a proposal."""
+
+    STORE = "store"
+    CONFIRM = "confirm"
+    KNOWN = "known"
+    REFUSE = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One proposal, by its place. To STORE it write `proposal`, which lost what it must not supersede.
+
+    CONFIRM is to merge it into `known`, KNOWN and REFUSE write nothing. `said_at` is when its words were said.
+    """
+
+    place: int
+    verdict: Verdict
+    reason: str
+    proposal: Proposal
+    said_at: datetime | None = None
+    known: KnownFact | None = None
+
+
+class _Refused(Exception):
+    """A guard that a proposal did not pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Decides on the proposals of one batch. `history` are the owner's facts of the same wordings, ended ones too."""
+
+    material: Material
+    cosine: Cosine
+    history: Sequence[KnownFact] = ()
+
+    def plan(self, proposals: Sequence[Proposal]) -> list[Decision]:
+        """A decision for each proposal, in order; later ones may refer to earlier ones that are stored."""
+        decided: list[Decision] = []
+        for place, proposal in enumerate(proposals):
+            try:
+                decision = self._decide(place, proposal, decided)
+            except _Refused as guard:
+                decision = Decision(place, Verdict.REFUSE, str(guard), proposal)
+            decided.append(decision)
+        return decided
+
+    def _decide(self, place: int, proposal: Proposal, decided: Sequence[Decision]) -> Decision:
+        support = self._support(proposal.supporting_episode_ids)
+        said_at = max(episode.happened_at for episode in support)
+        match proposal:
+            case ProposedFact():
+                return replace(self._fact(place, proposal, support, decided), said_at=said_at)
+            case ProposedEnd():
+                return replace(self._end(place, proposal, said_at, decided), said_at=said_at)
+            case ProposedPlaybook():
+                return replace(self._playbook(place, proposal, support, decided), said_at=said_at)
+            case ProposedOutcome():
+                return replace(self._outcome(place, proposal, decided), said_at=said_at)
+
+    def _support(self, ids: Iterable[UUID]) -> list[EpisodeText]:
+        episodes = [self.material.episode(episode_id) for episode_id in dict.fromkeys(ids)]
+        if not episodes:
+            raise _Refused("no episode supports it")
+        if None in episodes:
+            raise _Refused("it names an episode that is not in the batch")
+        own = [episode for episode in episodes if episode is not None and episode.own]
+        if len(own) != len(episodes):
+            raise _Refused("somebody else said it")
+        return own
+
+    def _fact(
+        self, place: int, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]
+    ) -> Decision:
+        self._check_words(fact, support)
+        said_at = max(episode.happened_at for episode in support)
+        fact = self._without_what_it_must_not_replace(fact, said_at, decided)
+        learned = {episode.id for episode in support}
+        for known in self._alike(fact):
+            if known.learned_from & learned:
+                return self._known(place, fact, known, "learned when it was said")
+            if not known.current and known.superseded_at and known.superseded_at >= said_at:
+                raise _Refused("retracted since" if known.retracted else "no longer true, and in the history already")
+            if known.current and known.learned_at > said_at and known.text != fact.text:
+                return self._known(place, fact, known, "a newer statement says the same")
+            if known.current:
+                if all(_repeats(episode, known) for episode in support):
+                    return Decision(place, Verdict.KNOWN, "it repeats what had been recalled", fact, known=known)
+                return Decision(place, Verdict.CONFIRM, "known already", fact, known=known)
+        if (earlier := self._told_before(fact, decided)) is not None:
+            return Decision(place, Verdict.KNOWN, f"the same as number {earlier.place + 1}", fact)
+        return Decision(place, Verdict.STORE, "said by the user", fact)
+
+    def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText]) -> None:
+        if not fact.text.strip() or len(fact.text) > MAX_MEMORY_CHARACTERS:
+            raise _Refused("its text is empty or too long")
+        confidence = CONFIDENCE_OF_SOURCE[fact.source] if fact.confidence is None else fact.confidence
+        if not CONFIDENCE_FLOOR <= confidence <= 1.0:
+            raise _Refused("its confidence is below the floor")
+        if fact.valid_from and fact.valid_to and fact.valid_to < fact.valid_from:
+            raise _Refused("it ends before it begins")
+        reason = ungrounded(
+            fact,
+            own=[episode.text for episode in support],
+            assistant=[episode.before for episode in support],
+            known=[known.text for known in self.material.facts],
+        )
+        if reason:
+            raise _Refused(reason)
+
+    def _without_what_it_must_not_replace(
+        self, fact: ProposedFact, said_at: datetime, decided: Sequence[Decision]
+    ) -> ProposedFact:
+        """Keep of the supersessions only current, older facts of the material, and earlier proposals."""
+        facts = self.material.facts_by_id
+        kept = [
+            pk
+            for pk in dict.fromkeys(fact.supersedes)
+            if pk in facts and _may_end(facts[pk], said_at) and normalised(facts[pk].text) != normalised(fact.text)
+        ]
+        places = [place for place in dict.fromkeys(fact.supersedes_places) if _is_stored_fact(decided, place)]
+        return replace(fact, supersedes=tuple(kept), supersedes_places=tuple(places))
+
+    def _known(self, place: int, fact: ProposedFact, known: KnownFact, reason: str) -> Decision:
+        """A fact that was learned before; what it makes false may not have been noticed then."""
+        if known.current and (fact.supersedes or fact.supersedes_places):
+            rest = tuple(pk for pk in fact.supersedes if pk != known.id)
+            if rest or fact.supersedes_places:
+                return Decision(place, Verdict.CONFIRM, reason, replace(fact, supersedes=rest), known=known)
+        return Decision(place, Verdict.KNOWN, reason, fact, known=known)
+
+    def _alike(self, fact: ProposedFact) -> Iterator[KnownFact]:
+        """Known facts that say the same: of equal wording first, then those that an encoder and the details call equal.
+
+        A fact learned from the same words under the same key counts, too: the conversation worded it already.
+        """
+        wording = normalised(fact.text)
+        candidates = {known.id: known for known in (*self.history, *self.material.facts)}.values()
+        equal = [known for known in candidates if normalised(known.text) == wording]
+        support = set(fact.supporting_episode_ids)
+        worded = [known for known in candidates if fact.key and known.key == fact.key and known.learned_from & support]
+        near = [
+            known
+            for known in candidates
+            if known.current
+            and not (fact.key and known.key and fact.key != known.key)
+            and is_same(known.text, fact.text, self.cosine(known.text, fact.text), threshold=KNOWN_COSINE)
+        ]
+        replaced = set(fact.supersedes)
+        distinct = {known.id: known for known in (*equal, *worded, *near) if known.id not in replaced}
+        yield from sorted(distinct.values(), key=lambda known: (not known.current, known.id))
+
+    def _told_before(self, fact: ProposedFact, decided: Sequence[Decision]) -> Decision | None:
+        for earlier in decided:
+            told = earlier.proposal
+            if (
+                earlier.verdict is Verdict.STORE
+                and isinstance(told, ProposedFact)
+                and earlier.place not in fact.supersedes_places
+                and told.key == fact.key
+                and is_same(told.text, fact.text, self.cosine(told.text, fact.text), threshold=KNOWN_COSINE)
+            ):
+                return earlier
+        return None
+
+    def _end(self, place: int, end: ProposedEnd, said_at: datetime, decided: Sequence[Decision]) -> Decision:
+        facts = self.material.facts_by_id
+        ids = tuple(pk for pk in dict.fromkeys(end.fact_ids) if pk in facts and _may_end(facts[pk], said_at))
+        places = tuple(number for number in dict.fromkeys(end.fact_places) if _is_stored_fact(decided, number))
+        if not ids and not places:
+            raise _Refused("it names no fact that is believed and older than these words")
+        return Decision(place, Verdict.STORE, "said by the user", replace(end, fact_ids=ids, fact_places=places))
+
+    def _playbook(
+        self,
+        place: int,
+        playbook: ProposedPlaybook,
+        support: Sequence[EpisodeText],
+        decided: Sequence[Decision],
+    ) -> Decision:
+        if len(playbook.steps) < FEWEST_STEPS or not all(step.strip() for step in playbook.steps):
+            raise _Refused("a way to do something has several steps")
+        if not playbook.title.strip():
+            raise _Refused("it has no title")
+        names = {normalised(playbook.title), normalised(playbook.trigger)} - {""}
+        at_hand: list[KnownPlaybook | ProposedPlaybook] = [*self.material.playbooks]
+        at_hand += [
+            each.proposal
+            for each in decided
+            if each.verdict is Verdict.STORE and isinstance(each.proposal, ProposedPlaybook)
+        ]
+        for known in at_hand:
+            same_name = names & {normalised(known.title), normalised(known.trigger)}
+            if same_name or self.cosine(_when(known), _when(playbook)) >= KNOWN_COSINE:
+                return Decision(place, Verdict.KNOWN, "a known playbook has this trigger", playbook)
+        spoken = " ".join(f"{episode.text} {episode.before}" for episode in support)
+        if not all(_shares_words(step, spoken) for step in playbook.steps):
+            raise _Refused("a step of it was said by nobody")
+        return Decision(place, Verdict.STORE, "told by the user", playbook)
+
+    def _outcome(self, place: int, outcome: ProposedOutcome, decided: Sequence[Decision]) -> Decision:
+        if outcome.playbook_id not in {playbook.id for playbook in self.material.playbooks}:
+            raise _Refused("it names a playbook that is not at hand")
+        told = (each.proposal for each in decided if each.verdict is Verdict.STORE)
+        support = set(outcome.supporting_episode_ids)
+        for earlier in told:
+            if (
+                isinstance(earlier, ProposedOutcome)
+                and earlier.playbook_id == outcome.playbook_id
+                and support & set(earlier.supporting_episode_ids)
+            ):
+                return Decision(place, Verdict.KNOWN, "the same words counted already", outcome)
+        return Decision(place, Verdict.STORE, "told by the user", outcome)
+
+
+def _may_end(fact: KnownFact, said_at: datetime) -> bool:
+    """Whether words said at that time can make `fact` false: it is believed, and not from newer words."""
+    return fact.current and fact.learned_at <= said_at
+
+
+def _repeats(episode: EpisodeText, known: KnownFact) -> bool:
+    """Whether the episode only gives back what the agent had just been given and had said itself."""
+    return known.id in episode.recalled and _shares_words(known.text, episode.before)
+
+
+def _is_stored_fact(decided: Sequence[Decision], place: int) -> bool:
+    if not 0 <= place < len(decided):
+        return False
+    earlier = decided[place]
+    return earlier.verdict is Verdict.STORE and isinstance(earlier.proposal, ProposedFact)
+
+
+def _when(playbook: KnownPlaybook | ProposedPlaybook) -> str:
+    return playbook.trigger or playbook.title
+
+
+def _shares_words(text: str, spoken: str) -> bool:
+    """Whether anything that `text` tells is in `spoken`; a text of stop words alone tells nothing."""
+    words = content_words(text)
+    return not words or bool(words & content_words(spoken))

@@ -1,0 +1,52 @@
+"""Reading consolidation runs: the list, one, and how many episodes wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from memories.errors import NotFound
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, RunState
+from tenants.principal import Principal, Right
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits to be consolidated of one owner, since when, and when the next try is if the last one failed."""
+
+    waiting: int
+    since: datetime | None
+    retry_at: datetime | None
+
+
+def list_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
+    """The principal's runs, latest first."""
+    principal.require(Right.READ)
+    return ConsolidationRun.objects.of(principal).order_by("-started_at", "id")
+
+
+def get_run(principal: Principal, run_id: UUID) -> ConsolidationRun:
+    """One run. Raises NotFound for unknown and foreign ids alike."""
+    run = list_runs(principal).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("run")
+    return run
+
+
+def unsettled_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
+    """Failed runs that were given up and that no later run of the same episodes made good."""
+    runs = list_runs(principal).filter(given_up=True)
+    return runs.exclude(reruns__state=RunState.DONE)
+
+
+def backlog_of(principal: Principal) -> Backlog:
+    """What waits of the principal's episodes."""
+    principal.require(Right.READ)
+    ledger = EpisodeLedger.objects.of(principal).first()
+    if ledger is None:
+        return Backlog(0, None, None)
+    waiting = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated).count()
+    return Backlog(waiting, ledger.waiting_since if waiting else None, ledger.retry_at)

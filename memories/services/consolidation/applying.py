@@ -1,0 +1,161 @@
+"""Applying: carrying out a planner's decisions through the normal write path, and writing down what came of each.
+
+Invariant: it runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
+itself and is recorded as refused, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memories.consolidation.planner import Decision, Verdict
+from memories.consolidation.proposals import (
+    Proposal,
+    ProposedEnd,
+    ProposedFact,
+    ProposedOutcome,
+    ProposedPlaybook,
+)
+from memories.errors import MemoriesError, NotFound
+from memories.services.facts import remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.supersede import retire
+from memories.types import Kind, Source, WriteOutcome
+from tenants.principal import Principal
+
+REASON = "consolidated from what was said"
+FORGOTTEN = "the words were forgotten meanwhile"
+_NAMES: dict[type[Proposal], str] = {
+    ProposedFact: "fact",
+    ProposedEnd: "end",
+    ProposedPlaybook: "playbook",
+    ProposedOutcome: "outcome",
+}
+
+
+@dataclass(slots=True)
+class Applied:
+    """What came of the decisions: lines for the record, and the outcomes by place."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: dict[int, WriteOutcome] = field(default_factory=dict)
+
+
+def apply(principal: Principal, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
+    """Carry out `decisions`; `there` are the episodes that still exist. The caller holds the owner's lock."""
+    applied = Applied()
+    for decision in decisions:
+        verdict, reason = decision.verdict.value, decision.reason
+        outcome: WriteOutcome | None = None
+        if decision.verdict in (Verdict.STORE, Verdict.CONFIRM):
+            try:
+                outcome = _write(principal, decision, applied.outcomes, there)
+                verdict = outcome.result.value
+            except (MemoriesError, _Gone) as error:
+                verdict, reason = Verdict.REFUSE.value, str(error)
+        if outcome is not None:
+            applied.outcomes[decision.place] = outcome
+        applied.lines.append(_line(decision, verdict, reason, outcome))
+    return applied
+
+
+class _Gone(Exception):
+    """What a proposal stands on is not there any more."""
+
+
+def _write(
+    principal: Principal, decision: Decision, outcomes: dict[int, WriteOutcome], there: Collection[UUID]
+) -> WriteOutcome:
+    if not set(decision.proposal.supporting_episode_ids) <= set(there):
+        raise _Gone(FORGOTTEN)
+    with transaction.atomic():
+        match decision.proposal:
+            case ProposedFact() as fact:
+                return _write_fact(principal, decision, fact, outcomes)
+            case ProposedEnd() as end:
+                return _write_end(principal, decision, end, outcomes)
+            case ProposedPlaybook() as playbook:
+                return remember_playbook(
+                    principal,
+                    title=playbook.title,
+                    trigger=playbook.trigger,
+                    steps=playbook.steps,
+                    learned_at=decision.said_at,
+                    supporting_episode_ids=playbook.supporting_episode_ids,
+                    reason=REASON,
+                )
+            case ProposedOutcome() as told:
+                from memories.services.outcomes import record_outcome
+
+                return record_outcome(
+                    principal,
+                    playbook_id=told.playbook_id,
+                    success=told.success,
+                    refined_steps=told.refined_steps,
+                    supporting_episode_ids=told.supporting_episode_ids,
+                    at=decision.said_at,
+                    reason=REASON,
+                )
+
+
+def _write_fact(
+    principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
+) -> WriteOutcome:
+    """Store it; what is confirmed is told again in the known words, so that it merges."""
+    known = decision.known if decision.verdict is Verdict.CONFIRM else None
+    return remember_fact(
+        principal,
+        text=known.text if known else fact.text,
+        key=known.key if known else fact.key,
+        category=known.category if known else fact.category,
+        source=known.source if known else Source(fact.source),
+        confidence=fact.confidence,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        learned_at=decision.said_at,
+        supporting_episode_ids=fact.supporting_episode_ids,
+        supersedes_ids=[*fact.supersedes, *_stored(fact.supersedes_places, outcomes)],
+        contradiction=fact.contradiction,
+        reason=REASON,
+    )
+
+
+def _write_end(
+    principal: Principal, decision: Decision, end: ProposedEnd, outcomes: dict[int, WriteOutcome]
+) -> WriteOutcome:
+    ids = [*end.fact_ids, *_stored(end.fact_places, outcomes)]
+    if not ids:
+        raise NotFound("fact")
+    return retire(
+        principal,
+        kind=Kind.SEMANTIC,
+        memory_id=ids[0],
+        also_ids=ids[1:],
+        contradiction=end.contradiction,
+        valid_to=end.valid_to,
+        at=decision.said_at,
+        reason=REASON,
+    )
+
+
+def _stored(places: Sequence[int], outcomes: dict[int, WriteOutcome]) -> list[UUID]:
+    return [outcomes[place].memory_id for place in places if place in outcomes]
+
+
+def _line(decision: Decision, verdict: str, reason: str, outcome: WriteOutcome | None) -> dict[str, Any]:
+    known = decision.known.id if decision.known else None
+    memory_id = outcome.memory_id if outcome else known
+    return {
+        "place": decision.place,
+        "what": _NAMES[type(decision.proposal)],
+        "verdict": verdict,
+        "reason": reason,
+        "memory_id": str(memory_id) if memory_id else None,
+        "superseded_ids": [str(pk) for pk in outcome.superseded_ids] if outcome else [],
+        "episode_ids": [str(pk) for pk in decision.proposal.supporting_episode_ids],
+    }

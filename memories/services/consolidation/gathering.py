@@ -1,0 +1,169 @@
+"""Gathering: what a batch of episodes may bear on, from the owner's own memory, by recall and by key.
+
+Invariant: everything is the owner's own and of user scope; shared memories are nothing that an owner can supersede.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.errors import SearchForbidden
+from memories.hygiene.text import content_hash
+from memories.models import Episode, Fact, Mention, Message, MessageRole, Playbook, Relation
+from memories.recall.pipeline import recall
+from memories.types import Kind, Scope, Source, Status
+from tenants.principal import Principal
+
+# Nearest facts and playbooks for each episode, and how many of the owner's slots (facts with a key) are shown besides.
+NEAREST = 8
+MAX_SLOTS = 100
+# The words of an answer that a "yes, that worked" may speak of.
+BEFORE_CHARACTERS = 4_000
+
+
+def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
+    """The batch with what it may bear on."""
+    texts = _texts(principal, episodes)
+    nearest = _nearest(principal, [episode for episode in texts if episode.own])
+    mentioned = {pk for episode in texts for pk in episode.recalled}
+    return Material(
+        speaker=principal.speaker,
+        episodes=tuple(texts),
+        facts=tuple(_facts(principal, [episode.pk for episode in episodes], nearest[Kind.SEMANTIC] | mentioned)),
+        playbooks=tuple(_playbooks(principal, nearest[Kind.PROCEDURAL] | mentioned)),
+    )
+
+
+def of_same_wording(principal: Principal, texts: Iterable[str], batch: Iterable[UUID]) -> list[KnownFact]:
+    """The owner's facts of these wordings, those that ended among them."""
+    hashes = {content_hash(text) for text in texts}
+    rows = Fact.objects.of(principal).filter(scope=Scope.USER, content_hash__in=hashes).exclude(status=Status.EVICTED)
+    return _known(rows, set(batch))
+
+
+def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeText]:
+    messages = {
+        message.pk: message
+        for message in Message.objects.of(principal).filter(pk__in=[row.message_id for row in episodes])
+    }
+    turns = {(message.session_id, message.turn) for message in messages.values()}
+    recalled = _recalled(principal, turns)
+    before = _before(principal, turns)
+    texts = []
+    for row in episodes:
+        message = messages.get(row.message_id) if row.message_id else None
+        place = (message.session_id, message.turn) if message else (row.session_id, 0)
+        texts.append(
+            EpisodeText(
+                id=row.pk,
+                ordinal=row.ordinal,
+                session_id=row.session_id,
+                text=row.text,
+                speaker=row.speaker,
+                own=row.speaker in ("", principal.speaker),
+                happened_at=row.happened_at,
+                before=before.get(place, ""),
+                recalled=tuple(recalled.get(place, ())),
+            )
+        )
+    return texts
+
+
+def _recalled(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], list[UUID]]:
+    """What the agent was given in these turns and in the one before each."""
+    wanted = turns | {(session_id, turn - 1) for session_id, turn in turns}
+    mentions = (
+        Mention.objects.of(principal)
+        .filter(relation=Relation.RECALLED, message__session_id__in={session_id for session_id, _ in turns})
+        .values_list("message__session_id", "message__turn", "memory_id")
+        .order_by("id")
+    )
+    by_turn: dict[tuple[UUID, int], list[UUID]] = defaultdict(list)
+    for session_id, turn, memory_id in mentions:
+        if (session_id, turn) in wanted:
+            by_turn[session_id, turn].append(memory_id)
+    return {
+        (session_id, turn): list(dict.fromkeys(by_turn[session_id, turn - 1] + by_turn[session_id, turn]))
+        for session_id, turn in turns
+    }
+
+
+def _before(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], str]:
+    """The last answer before each turn."""
+    answers = (
+        Message.objects.of(principal)
+        .filter(
+            role=MessageRole.ASSISTANT,
+            tool_calls=[],
+            session_id__in={session_id for session_id, _ in turns},
+            turn__in={turn - 1 for _, turn in turns},
+        )
+        .order_by("turn", "step")
+        .values_list("session_id", "turn", "text")
+    )
+    return {(session_id, turn + 1): text[:BEFORE_CHARACTERS] for session_id, turn, text in answers if text}
+
+
+def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind, set[UUID]]:
+    """Ids of the facts and playbooks that a recall on each episode's words brings up; none if nobody may search."""
+    found: dict[Kind, set[UUID]] = defaultdict(set)
+    for episode in episodes:
+        if not episode.text.strip():
+            continue
+        try:
+            answer = recall(
+                principal, episode.text, types=(Kind.SEMANTIC, Kind.PROCEDURAL), limit=NEAREST, record=False
+            )
+        except SearchForbidden:
+            return found  # their slots and the gates of every write still come from the database
+        for item in answer.items:
+            if item.scope is Scope.USER:
+                found[item.kind].add(item.id)
+    return found
+
+
+def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> list[KnownFact]:
+    own = Fact.objects.of(principal).filter(scope=Scope.USER)
+    slots = own.current().exclude(key="").order_by("-learned_at").values_list("pk", flat=True)[:MAX_SLOTS]
+    learned = own.filter(supporting_episodes__in=batch).values_list("pk", flat=True)
+    wanted = nearest | set(slots) | set(learned)
+    return _known(own.filter(pk__in=wanted).exclude(status=Status.EVICTED).order_by("learned_at", "pk"), set(batch))
+
+
+def _known(rows: Iterable[Fact], batch: set[UUID]) -> list[KnownFact]:
+    facts = list(rows)
+    links = Fact.supporting_episodes.through.objects.filter(
+        fact_id__in=[fact.pk for fact in facts], episode_id__in=batch
+    ).values_list("fact_id", "episode_id")
+    learned_from: dict[UUID, set[UUID]] = defaultdict(set)
+    for fact_id, episode_id in links:
+        learned_from[fact_id].add(episode_id)
+    return [
+        KnownFact(
+            id=fact.pk,
+            text=fact.text,
+            key=fact.key,
+            category=fact.category,
+            source=Source(fact.source),
+            confidence=fact.confidence,
+            status=Status(fact.status),
+            learned_at=fact.learned_at,
+            valid_from=fact.valid_from,
+            valid_to=fact.valid_to,
+            retracted=fact.retracted,
+            superseded_at=fact.superseded_at,
+            learned_from=frozenset(learned_from[fact.pk]),
+        )
+        for fact in facts
+    ]
+
+
+def _playbooks(principal: Principal, ids: set[UUID]) -> list[KnownPlaybook]:
+    rows = Playbook.objects.of(principal).current().filter(scope=Scope.USER, pk__in=ids).order_by("title", "pk")
+    return [
+        KnownPlaybook(row.pk, row.title, row.trigger, tuple(row.steps), row.success_count, row.failure_count)
+        for row in rows
+    ]

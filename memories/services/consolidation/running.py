@@ -1,0 +1,309 @@
+"""Running: one owner's waiting episodes, batch by batch, through an extractor and the planner into memory.
+
+Invariants: a batch's writes, its record and the watermark commit together or not at all. An answer that cannot be used
+writes nothing; the batch is halved until one episode is left, and that one is given up in a visible failed run, which
+can be run again. What may pass (an outage, a limit) moves nothing: the same episodes are tried again later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from memories.consolidation.material import Material
+from memories.consolidation.planner import Planner
+from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
+from memories.constants import CONSOLIDATION_BATCH
+from memories.errors import Conflict, NotFound
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, RunState, Trigger
+from memories.services.consolidation.alikeness import Alikeness
+from memories.services.consolidation.applying import Applied, apply
+from memories.services.consolidation.gathering import gather, of_same_wording
+from memories.services.consolidation.leasing import Busy, Lease, take
+from memories.services.ledger import ledger_of
+from memories.services.ownership import owner_lock
+from tenants.audit import record_event
+from tenants.principal import Principal, Right
+
+log = logging.getLogger(__name__)
+
+# What may pass is tried again after 30 s, 60 s, 2 min, …, at most this long (s), or as long as the endpoint asks.
+FIRST_RETRY_SECONDS = 30.0
+LONGEST_RETRY_SECONDS = 3600.0
+# One episode that gives no usable answer is asked about so often before it is given up.
+TRIES_ALONE = 2
+UNEXPECTED = "Something went wrong here; the log of the server says what."
+ERASED_OUTPUT = {"erased": True}
+MILLION = Decimal(1_000_000)
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a consolidation did. `waiting` episodes are left; `error` says why, if it had to stop."""
+
+    runs: list[UUID] = field(default_factory=list)
+    episodes: int = 0
+    decisions: dict[str, int] = field(default_factory=dict)
+    given_up: int = 0
+    waiting: int = 0
+    error: str = ""
+
+    def count(self, applied: Applied) -> None:
+        """Add the verdicts of a run."""
+        for line in applied.lines:
+            self.decisions[line["verdict"]] = self.decisions.get(line["verdict"], 0) + 1
+
+
+def consolidate(
+    principal: Principal,
+    *,
+    trigger: Trigger = Trigger.DEMAND,
+    extractor: Extractor | None = None,
+    batch: int = CONSOLIDATION_BATCH,
+    max_batches: int | None = None,
+) -> RunReport:
+    """Consolidate the owner's waiting episodes, `batch` at a time. Raises Busy, Forbidden.
+
+    A model that fails raises nothing: the report and the failed run say so.
+    """
+    principal.require(Right.WRITE)
+    principal.require(Right.READ)
+    lease = take(principal)
+    try:
+        return _Consolidation(lease, extractor or _configured(), trigger).all(batch, max_batches)
+    finally:
+        lease.release()
+
+
+def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = None) -> RunReport:
+    """Read the episodes of a run once more; the watermark stays. What it learned before is known now.
+
+    Raises NotFound, Busy, Conflict (its episodes are waiting anyway, or it is not over).
+    """
+    principal.require(Right.WRITE)
+    principal.require(Right.READ)
+    run = ConsolidationRun.objects.of(principal).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("run")
+    if run.state == RunState.RUNNING:
+        raise Conflict("This run is not over yet.")
+    if run.state == RunState.FAILED and not run.given_up and run.trigger != Trigger.RERUN:
+        raise Conflict("Its episodes wait for the next run; consolidate instead.")
+    lease = take(principal)
+    try:
+        return _Consolidation(lease, extractor or _configured(), Trigger.RERUN, of=run).again()
+    finally:
+        lease.release()
+
+
+@dataclass(slots=True)
+class _Consolidation:
+    """One consolidation under a lease."""
+
+    lease: Lease
+    extractor: Extractor
+    trigger: Trigger
+    of: ConsolidationRun | None = None
+    report: RunReport = field(default_factory=RunReport)
+
+    @property
+    def principal(self) -> Principal:
+        return self.lease.principal
+
+    def all(self, batch: int, max_batches: int | None) -> RunReport:
+        """Batch after batch until nothing waits, something stops it, or `max_batches` are done."""
+        size, tries, done = batch, 0, 0
+        while max_batches is None or done < max_batches:
+            ledger = self.lease.extend()
+            episodes = _waiting(self.principal, ledger, size)
+            if not episodes:
+                _pass_erased(self.lease)
+                break
+            fault = self._run(episodes)
+            if fault is None:
+                size, tries, done = batch, 0, done + 1
+            elif fault.kind is FaultKind.PASSING:
+                break
+            elif len(episodes) > 1:
+                size = len(episodes) // 2
+            else:
+                tries += 1
+                if tries >= TRIES_ALONE or fault.kind is FaultKind.REFUSED:
+                    _give_up(self.lease, self.report.runs[-1], episodes[0])
+                    self.report.given_up += 1
+                    size, tries = batch, 0
+        self.report.waiting = _count_waiting(self.principal)
+        return self.report
+
+    def again(self) -> RunReport:
+        """The episodes of an earlier run, as far as they were not forgotten since."""
+        if self.of is None:
+            raise ValueError("There is no run to repeat.")
+        ordinals = (self.of.first_ordinal, self.of.last_ordinal)
+        episodes = list(Episode.objects.of(self.principal).filter(ordinal__range=ordinals).order_by("ordinal"))
+        if not episodes:
+            raise Conflict("All that this run read was forgotten since.")
+        self._run(episodes)
+        self.report.waiting = _count_waiting(self.principal)
+        return self.report
+
+    def _run(self, episodes: Sequence[Episode]) -> ExtractionFault | None:
+        """One run on record; return its fault, if nothing was written."""
+        run = self._begin(episodes)
+        self.report.runs.append(run.pk)
+        try:
+            material = gather(self.principal, episodes)
+            with self.lease.kept():
+                extraction = self.extractor.extract(material)
+            applied = self._commit(run, material, extraction)
+        except ExtractionFault as fault:
+            self._failed(run, fault)
+            return fault
+        except Busy:
+            self._failed(run, ExtractionFault("Another consolidation took over.", FaultKind.PASSING))
+            raise
+        except Exception:  # the run is on record whatever is wrong in here, and its episodes wait
+            log.exception("consolidation %s", run.pk)
+            unexpected = ExtractionFault(UNEXPECTED, FaultKind.PASSING)
+            self._failed(run, unexpected)
+            return unexpected
+        self.report.count(applied)
+        self.report.episodes += len(episodes)
+        return None
+
+    def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
+        return ConsolidationRun.objects.create(
+            tenant_id=self.principal.tenant_id,
+            user_id=self.principal.user_id,
+            trigger=self.trigger,
+            extractor=self.extractor.name[:80],
+            rerun_of=self.of,
+            first_ordinal=episodes[0].ordinal,
+            last_ordinal=episodes[-1].ordinal,
+            input={"episodes": [str(episode.pk) for episode in episodes]},
+        )
+
+    def _commit(self, run: ConsolidationRun, material: Material, extraction: Extraction) -> Applied:
+        """Plan and write in one transaction, with the record and the watermark. Raises Busy if the lease was lost."""
+        alike = Alikeness(material, extraction.proposals)
+        batch = [episode.id for episode in material.episodes]
+        with owner_lock(self.principal):
+            ledger = self.lease.held()
+            there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
+            texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
+            history = of_same_wording(self.principal, texts, batch)
+            decisions = Planner(material, alike, history).plan(extraction.proposals)
+            applied = apply(self.principal, decisions, there=there)
+            run.input |= {
+                "facts": [str(fact.id) for fact in material.facts],
+                "playbooks": [str(playbook.id) for playbook in material.playbooks],
+            }
+            # What an erasure meanwhile could not reach, for it was not stored yet, is not stored at all.
+            run.output = dict(extraction.output) if len(there) == len(batch) else ERASED_OUTPUT
+            run.decisions = applied.lines
+            self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
+            if self.of is None:
+                _advance(self.principal, ledger, run.last_ordinal)
+            record_event(
+                self.principal,
+                action="consolidation.done",
+                target_kind="consolidation",
+                target_id=run.pk,
+                after={"episodes": len(batch), "extractor": run.extractor, "trigger": run.trigger},
+            )
+        return applied
+
+    def _failed(self, run: ConsolidationRun, fault: ExtractionFault) -> None:
+        """Put the failure on record; what may pass is tried again later."""
+        self.report.error = fault.message
+        with owner_lock(self.principal):
+            run.error = fault.message[:300]
+            # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
+            run.output = {"unusable": fault.output} if fault.output and self._all_there(run) else {}
+            self._end(run, RunState.FAILED, fault.input_tokens, fault.output_tokens)
+            if fault.kind is FaultKind.PASSING and self.of is None:
+                _postpone(self.lease, fault)
+
+    def _all_there(self, run: ConsolidationRun) -> bool:
+        ids = run.input["episodes"]
+        return Episode.objects.of(self.principal).filter(pk__in=ids).count() == len(ids)
+
+    def _end(self, run: ConsolidationRun, state: RunState, input_tokens: int, output_tokens: int) -> None:
+        run.state = state
+        run.ended_at = timezone.now()
+        run.input_tokens, run.output_tokens = input_tokens, output_tokens
+        run.cost = _cost(input_tokens, output_tokens)
+        run.save()
+
+
+def _waiting(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
+    after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
+    return list(after.order_by("ordinal")[:size])
+
+
+def _count_waiting(principal: Principal) -> int:
+    consolidated = EpisodeLedger.objects.of(principal).values_list("consolidated", flat=True).first() or 0
+    return Episode.objects.of(principal).filter(ordinal__gt=consolidated).count()
+
+
+def _advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
+    """Move the watermark; the caller holds the owner's lock and the lease."""
+    oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
+    ledger.consolidated = to
+    ledger.waiting_since = oldest.created_at if oldest else None
+    ledger.attempts = 0
+    ledger.retry_at = None
+    ledger.updated_at = timezone.now()
+    ledger.save()
+
+
+def _pass_erased(lease: Lease) -> None:
+    """Nothing waits: the episodes that were stored last are forgotten by now, or there are none."""
+    with owner_lock(lease.principal):
+        ledger = lease.held()
+        if ledger.waiting_since is not None and not _waiting(lease.principal, ledger, 1):
+            _advance(lease.principal, ledger, ledger.stored)
+
+
+def _give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
+    """Let the watermark pass an episode that gives no usable answer; its failed run can be run again."""
+    with owner_lock(lease.principal):
+        ledger = lease.held()
+        ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
+        _advance(lease.principal, ledger, episode.ordinal)
+        record_event(lease.principal, action="consolidation.given_up", target_kind="consolidation", target_id=run_id)
+
+
+def _postpone(lease: Lease, fault: ExtractionFault) -> None:
+    ledger = ledger_of(lease.principal)
+    if ledger.lease != lease.token:
+        return
+    wait = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(ledger.attempts, 16))
+    ledger.attempts += 1
+    ledger.retry_at = _later(max(wait, fault.retry_after))
+    ledger.save(update_fields=["attempts", "retry_at"])
+
+
+def _later(seconds: float) -> datetime:
+    return timezone.now() + timedelta(seconds=min(seconds, 24 * LONGEST_RETRY_SECONDS))
+
+
+def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:
+    """What the tokens cost; None if no prices are configured."""
+    read, written = map(Decimal, map(str, settings.MEMORYHUB_PRICES))
+    if not read and not written:
+        return None
+    return (read * input_tokens + written * output_tokens) / MILLION
+
+
+def _configured() -> Extractor:
+    from memories.consolidation.extractors import consolidation_extractor
+
+    return consolidation_extractor()

@@ -1,0 +1,98 @@
+"""Sweeping: who is due for a consolidation by the rules of their tenant, and consolidating them one after the other.
+
+Invariant: an owner whose consolidation fails keeps nobody else waiting, and is tried again when their ledger says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.errors import MemoriesError
+from memories.models import EpisodeLedger, Trigger
+from memories.selectors.policies import Policy, policy_of
+from memories.services.consolidation.running import RunReport, consolidate
+from memories.services.ledger import waiting
+from memoryhub.background import Repeated
+from tenants.errors import TenantsError
+from tenants.models import Membership
+from tenants.principals import system_principal
+
+log = logging.getLogger(__name__)
+
+# How often a serving process looks who is due when no turn wakes it.
+PAUSE_SECONDS = 60.0
+OFF, TURN = "off", "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An owner to consolidate, and why."""
+
+    tenant_id: UUID
+    user_id: UUID
+    trigger: Trigger
+
+
+def due(now: datetime) -> Iterator[Due]:
+    """The owners whose episodes waited long enough, or are enough; longest waiting first."""
+    free = Q(leased_until__isnull=True) | Q(leased_until__lte=now)
+    ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
+    policies: dict[UUID, Policy] = {}
+    rows = EpisodeLedger.objects.filter(free, ready, waiting_since__isnull=False).order_by("waiting_since")
+    for row in list(rows):
+        policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
+        trigger = _trigger(row, policy, now)
+        if trigger is not None:
+            yield Due(row.tenant_id, row.user_id, trigger)
+
+
+def sweep() -> list[RunReport]:
+    """Consolidate everybody who is due. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    if settings.MEMORYHUB_CONSOLIDATE == OFF:
+        return []
+    return [report for owner in due(timezone.now()) if (report := _consolidate(owner)) is not None]
+
+
+def serve() -> Callable[[], None]:
+    """Start the thread of a serving process that has no Celery; return what stops it again."""
+    if settings.MEMORYHUB_CONSOLIDATE == OFF or settings.MEMORYHUB_DRAIN != "thread":
+        return lambda: None
+    thread = Repeated("consolidator", sweep, pause=PAUSE_SECONDS, wake=waiting, rest=0.2)
+    thread.start()
+    return thread.stop
+
+
+def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | None:
+    if row.attempts:
+        return Trigger.RETRY
+    if settings.MEMORYHUB_CONSOLIDATE == TURN:
+        return Trigger.TURN
+    if row.stored - row.consolidated >= policy.consolidate_every:
+        return Trigger.COUNT
+    if row.waiting_since is not None and row.waiting_since + policy.consolidate_after <= now:
+        return Trigger.AGE
+    return None
+
+
+def _consolidate(owner: Due) -> RunReport | None:
+    """One owner; nobody acts for a membership that ended, so their episodes wait."""
+    membership = (
+        Membership.objects.select_related("tenant", "user")
+        .filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+        .first()
+    )
+    if membership is None or not membership.is_usable:
+        return None
+    try:
+        return consolidate(system_principal(membership), trigger=owner.trigger)
+    except (MemoriesError, TenantsError) as error:
+        log.info("A consolidation was put off: %s", error)
+        return None

@@ -1,0 +1,279 @@
+"""Running a consolidation: what is read once, what a fault leaves, what is on record."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from memories.consolidation.material import Material
+from memories.consolidation.proposals import FaultKind, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
+from memories.errors import Conflict, NotFound
+from memories.models import ConsolidationRun, EpisodeLedger, Fact, Playbook, RunState, Trigger
+from memories.selectors.chains import verify_chains
+from memories.selectors.runs import backlog_of, unsettled_runs
+from memories.services.consolidation import Busy, consolidate, rerun
+from memories.services.consolidation.leasing import take
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.types import Contradiction, Kind, Status
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+from tests.memories.services.consolidation.conftest import (
+    SAID_AT,
+    ScriptedExtractor,
+    fault,
+    literally,
+    nothing,
+    tell,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def texts(principal: Principal, status: Status = Status.ACTIVE) -> list[str]:
+    return sorted(Fact.objects.of(principal).filter(status=status).values_list("text", flat=True))
+
+
+def test_each_episode_is_read_once(principal: Principal) -> None:
+    tell(principal, "Plays the cello", "Keeps bees", "Owns a canoe")
+    extractor = ScriptedExtractor([literally])
+    assert consolidate(principal, extractor=extractor, batch=2).episodes == 3
+    assert [len(given.episodes) for given in extractor.given] == [2, 1]
+    assert consolidate(principal, extractor=extractor).runs == []
+    assert texts(principal) == ["Keeps bees", "Owns a canoe", "Plays the cello"]
+    assert backlog_of(principal).waiting == 0
+
+
+def test_a_fact_knows_the_words_it_came_from_and_when_they_were_said(principal: Principal) -> None:
+    (said,) = tell(principal, "Plays the cello")
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    fact = Fact.objects.of(principal).get()
+    assert [row.pk for row in fact.supporting_episodes.all()] == [said]
+    assert fact.learned_at == SAID_AT
+
+
+def test_a_run_is_on_record(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_PRICES = (2.5, 10.0)
+    (said,) = tell(principal, "Plays the cello")
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally]), trigger=Trigger.COUNT).runs
+    run = ConsolidationRun.objects.get(pk=run_id)
+    assert (run.state, run.trigger, run.extractor) == (RunState.DONE, Trigger.COUNT, "scripted")
+    assert run.input["episodes"] == [str(said)]
+    assert "Plays the cello" in run.output["proposals"][0]
+    assert (run.input_tokens, run.output_tokens, run.cost) == (100, 20, Decimal("0.000450"))
+    assert run.ended_at is not None
+    (line,) = run.decisions
+    assert (line["what"], line["verdict"], line["reason"]) == ("fact", "created", "said by the user")
+    assert line["memory_id"] == str(Fact.objects.of(principal).get().pk)
+    assert AuditEvent.objects.filter(action="consolidation.done", target_id=run_id).exists()
+
+
+def test_an_unusable_answer_halves_the_batch_and_gives_up_one_episode_visibly(principal: Principal) -> None:
+    tell(principal, "Plays the cello", "Keeps bees", "Owns a canoe", "Collects maps")
+
+    def unless_bees(material: Material) -> list[Proposal]:
+        if any("bees" in episode.text for episode in material.episodes):
+            raise fault(FaultKind.UNUSABLE)
+        return literally(material)
+
+    report = consolidate(principal, extractor=ScriptedExtractor([unless_bees]))
+    assert texts(principal) == ["Collects maps", "Owns a canoe", "Plays the cello"]
+    assert (report.given_up, report.waiting, report.error) == (1, 0, "The model said no.")
+    (failed,) = unsettled_runs(principal)
+    assert (failed.first_ordinal, failed.last_ordinal, failed.decisions) == (2, 2, [])
+    rerun(principal, failed.pk, extractor=ScriptedExtractor([literally]))
+    assert "Keeps bees" in texts(principal)
+    assert not unsettled_runs(principal).exists()
+
+
+def test_what_may_pass_moves_nothing_and_is_tried_again_later(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    report = consolidate(principal, extractor=ScriptedExtractor([fault(FaultKind.PASSING, retry_after=120.0)]))
+    ledger = EpisodeLedger.objects.of(principal).get()
+    assert (report.waiting, ledger.consolidated, ledger.attempts) == (1, 0, 1)
+    assert ledger.retry_at is not None
+    assert 100 < (ledger.retry_at - timezone.now()).total_seconds() <= 120
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    ledger.refresh_from_db()
+    assert (ledger.consolidated, ledger.attempts, ledger.retry_at) == (1, 0, None)
+
+
+def test_a_fault_of_our_own_is_on_record_and_loses_nothing(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+
+    def broken(material: Material) -> list[Proposal]:
+        raise ZeroDivisionError(material.episodes[0].text)
+
+    report = consolidate(principal, extractor=ScriptedExtractor([broken]))
+    assert report.waiting == 1
+    assert "cello" not in ConsolidationRun.objects.get().error
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    assert texts(principal) == ["Plays the cello"]
+
+
+def test_one_statement_supersedes_many_and_leaves_the_true_ones(principal: Principal) -> None:
+    home = remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=SAID_AT).memory_id
+    street = remember_fact(principal, text="Rents a flat in Clifton", learned_at=SAID_AT).memory_id
+    remember_fact(principal, text="Allergic to peanuts", learned_at=SAID_AT)
+    tell(principal, "We left Bristol, in Edinburgh now")
+
+    def moved(material: Material) -> list[Proposal]:
+        (said,) = material.episodes
+        fact = ProposedFact("Lives in Edinburgh", (said.id,), key="home_city", supersedes=(home, street))
+        return [fact]
+
+    consolidate(principal, extractor=ScriptedExtractor([moved]))
+    assert texts(principal) == ["Allergic to peanuts", "Lives in Edinburgh"]
+    assert texts(principal, Status.SUPERSEDED) == ["Lives in Bristol", "Rents a flat in Clifton"]
+    assert verify_chains().ok
+
+
+def test_what_never_was_true_ends_harshly_without_a_successor(principal: Principal) -> None:
+    known = remember_fact(principal, text="Lived in Bath", learned_at=SAID_AT).memory_id
+    tell(principal, "I never lived in Bath")
+
+    def never(material: Material) -> list[Proposal]:
+        return [ProposedEnd((known,), (material.episodes[0].id,), contradiction=Contradiction.HARSH)]
+
+    consolidate(principal, extractor=ScriptedExtractor([never]))
+    fact = Fact.objects.get(pk=known)
+    assert (fact.status, fact.contradiction, fact.retracted) == (Status.SUPERSEDED, Contradiction.HARSH, True)
+
+
+def test_a_way_to_do_something_becomes_a_playbook(principal: Principal) -> None:
+    (said,) = tell(principal, "The printer works again: switch it off, hold reset, then feed it paper")
+
+    def told(material: Material) -> list[Proposal]:
+        steps = ("Switch it off", "Hold reset", "Feed it paper")
+        return [ProposedPlaybook("Fix the printer", "the printer stopped", steps, (said,))]
+
+    consolidate(principal, extractor=ScriptedExtractor([told]))
+    playbook = Playbook.objects.of(principal).get()
+    assert playbook.steps == ["Switch it off", "Hold reset", "Feed it paper"]
+    assert [row.pk for row in playbook.supporting_episodes.all()] == [said]
+
+
+def test_what_is_said_again_confirms_and_adds_its_words(principal: Principal) -> None:
+    known = remember_fact(principal, text="Plays the cello", confidence=0.6, learned_at=SAID_AT).memory_id
+    (said,) = tell(principal, "Plays the cello")
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    fact = Fact.objects.of(principal).get()
+    assert (fact.pk, fact.confidence) == (known, 1.0)
+    assert [row.pk for row in fact.supporting_episodes.all()] == [said]
+
+
+def test_running_again_changes_nothing(principal: Principal) -> None:
+    tell(principal, "Plays the cello", "Keeps bees")
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally])).runs
+    before = list(Fact.objects.of(principal).order_by("pk").values())
+    report = rerun(principal, run_id, extractor=ScriptedExtractor([literally]))
+    assert report.decisions == {"known": 2}
+    assert list(Fact.objects.of(principal).order_by("pk").values()) == before
+
+
+def test_what_was_retracted_since_is_not_learned_again(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally])).runs
+    forgotten = Fact.objects.of(principal).get()
+    tell(principal, "I never played the cello")
+
+    def never(material: Material) -> list[Proposal]:
+        return [ProposedEnd((forgotten.pk,), (material.episodes[0].id,), contradiction=Contradiction.HARSH)]
+
+    consolidate(principal, extractor=ScriptedExtractor([never]))
+    rerun(principal, run_id, extractor=ScriptedExtractor([literally]))
+    assert texts(principal) == []
+
+
+def test_an_episode_that_is_forgotten_meanwhile_teaches_nothing(principal: Principal) -> None:
+    gone, _ = tell(principal, "Plays the cello", "Keeps bees")
+
+    def meanwhile(material: Material) -> list[Proposal]:
+        forget(principal, kind=Kind.EPISODIC, memory_id=gone)
+        return literally(material)
+
+    consolidate(principal, extractor=ScriptedExtractor([meanwhile]))
+    assert texts(principal) == ["Keeps bees"]
+    run = ConsolidationRun.objects.get()
+    assert "cello" not in repr((run.input, run.output, run.decisions))
+
+
+def test_a_fact_that_changes_meanwhile_is_not_superseded_twice(principal: Principal) -> None:
+    home = remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=SAID_AT).memory_id
+    tell(principal, "We left Bristol, in Edinburgh now")
+
+    def meanwhile(material: Material) -> list[Proposal]:
+        remember_fact(principal, text="Lives in Leith", key="home_city")
+        return [ProposedFact("Lives in Edinburgh", (material.episodes[0].id,), key="home_city", supersedes=(home,))]
+
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([meanwhile])).runs
+    assert texts(principal) == ["Lives in Leith"]
+    (line,) = ConsolidationRun.objects.get(pk=run_id).decisions
+    assert line["verdict"] == "refused"
+    assert verify_chains().ok
+
+
+def test_two_consolidations_of_one_owner_are_refused(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    lease = take(principal)
+    with pytest.raises(Busy):
+        consolidate(principal, extractor=ScriptedExtractor([literally]))
+    lease.release()
+    assert consolidate(principal, extractor=ScriptedExtractor([literally])).episodes == 1
+
+
+def test_whoever_lost_the_lease_writes_nothing(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+
+    def slowly(material: Material) -> list[Proposal]:
+        EpisodeLedger.objects.of(principal).update(leased_until=timezone.now())
+        assert consolidate(principal, extractor=ScriptedExtractor([literally])).episodes == 1
+        return literally(material)
+
+    with pytest.raises(Busy):
+        consolidate(principal, extractor=ScriptedExtractor([slowly]))
+    assert texts(principal) == ["Plays the cello"]
+    assert sorted(ConsolidationRun.objects.values_list("state", flat=True)) == [RunState.DONE, RunState.FAILED]
+
+
+def test_forgotten_episodes_at_the_end_do_not_wait_for_ever(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    (gone,) = tell(principal, "Keeps bees")
+    forget(principal, kind=Kind.EPISODIC, memory_id=gone)
+    consolidate(principal, extractor=ScriptedExtractor([nothing]))
+    ledger = EpisodeLedger.objects.of(principal).get()
+    assert (ledger.consolidated, ledger.stored, ledger.waiting_since) == (2, 2, None)
+    tell(principal, "Owns a canoe")
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    assert texts(principal) == ["Owns a canoe"]
+
+
+def test_a_run_of_another_member_or_tenant_is_unknown(
+    principal: Principal, other_member: Principal, other_tenant_member: Principal
+) -> None:
+    tell(principal, "Plays the cello")
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally])).runs
+    for somebody in (other_member, other_tenant_member):
+        with pytest.raises(NotFound):
+            rerun(somebody, run_id)
+        assert consolidate(somebody, extractor=ScriptedExtractor([literally])).runs == []
+    with pytest.raises(NotFound):
+        rerun(principal, uuid.uuid4())
+
+
+def test_a_run_that_waits_anyway_is_not_run_again(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([fault(FaultKind.PASSING)])).runs
+    with pytest.raises(Conflict):
+        rerun(principal, run_id)
+
+
+def test_who_may_only_read_consolidates_nothing(principal: Principal) -> None:
+    with pytest.raises(Forbidden):
+        consolidate(replace(principal, rights=frozenset({Right.READ})))
