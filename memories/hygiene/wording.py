@@ -1,0 +1,244 @@
+"""A statement as a sequence of words that can be compared: numbers, dates, units and synonyms in one form each.
+
+Invariant: only what is listed here or in `synonyms` is left out or made equal; every other word, sign and number stays.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from memories.hygiene.synonyms import GOING, LASTING, PARTICIPLES, PHRASES, SYNONYMS, THIRD
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
+_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen""".split()
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+NUMBERS = {word: value for value, word in enumerate(_ONES)} | _TENS
+_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+ORDINALS = {
+    word: place
+    for place, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=1
+    )
+}
+MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,? ((?:1[89]|2[012])\d\d))?"
+_DAY_FIRST = re.compile(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
+_MONTH_FIRST = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_CLOCK = re.compile(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d+)\b")
+_GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)")
+_CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
+_THOUSANDS = re.compile(r"\b(\d+)k\b")
+_GLUED = re.compile(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|am|pm)\b")
+_QUARTER = {"q1": "first", "q2": "second", "q3": "third", "q4": "fourth"}
+_TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
+_TIME = re.compile(r"0?(\d{1,2}):(\d\d)")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_LONGEST_NUMBER = 15
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+# "Vitamin A": no article.
+_LETTER_A = re.compile(r"(?<=[a-z] )A\b")
+_SILENT = frozenset(".;:!\"()[]'–—-…")
+
+WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+TIMES = (
+    WEEKDAYS
+    | frozenset(MONTHS)
+    | frozenset(
+        """
+        today tomorrow yesterday tonight morning mornings noon afternoon afternoons evening evenings night nights
+        midnight dawn dusk lunch breakfast dinner day days week weeks weekend weekends weekday weekdays month months
+        year years decade spring summer autumn winter fall am pm ago since until last next daily weekly monthly yearly
+        hours minutes seconds quarter early late later earlier before after soon already easter christmas
+        """.split()
+    )
+)
+_EVERY = {"daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
+PREPOSITIONS = frozenset(
+    "in on at to from of for with by into onto under over above below behind beside near against about as when while "
+    "if because since until before after without between through during".split()
+)
+_COPULAS = frozenset("is am are".split())
+_ARTICLES = frozenset("a an the my".split())
+_PASTS = frozenset(("was", "were"))
+_FILLERS = frozenset("really very truly also actually definitely".split())
+_OWNERS = frozenset("self we".split())
+_ADVERBS = frozenset("often usually always sometimes rarely never longer still".split())
+_TITLES = frozenset("dr prof".split())
+_UNSAID = _SILENT | _ARTICLES | _TITLES | {","}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Words in order; `opens` says of each whether a phrase may begin there. `agent`: the doer's place in a passive.
+
+    `articles` counts "a" and "an", which may stand for one.
+    """
+
+    words: tuple[str, ...]
+    opens: tuple[bool, ...]
+    agent: int | None
+    articles: int
+
+
+def wording(text: str) -> Wording:
+    """The comparable form of a statement."""
+    terms = _TERM.findall(_prepared(text))
+    words: list[str] = []
+    opens: list[bool] = []
+    agent: int | None = None
+    copula, gap, articles = "", True, 0
+    for place, term in enumerate(terms):
+        if term in _UNSAID or _is_filler(terms, place):
+            articles += term in ("a", "an")
+            gap = True
+            continue
+        if term in _COPULAS or term in _PASTS:
+            copula, gap = term, True
+            if term in _PASTS:
+                words.append("was")
+                opens.append(True)
+            continue
+        if term == "by" and copula and words and not gap and agent is None:
+            agent = _turn_passive(words, opens, copula)
+            gap = True
+            continue
+        after_copula = place > 0 and terms[place - 1] == copula
+        word = _form(term, after_self=_after_self(words), after_copula=after_copula)
+        if words and words[-1] == "on" and (word in WEEKDAYS or word.startswith(("date:", "every:"))):
+            del words[-1], opens[-1]
+        if words and words[-1] == "every" and word in TIMES:
+            words[-1], opens[-1] = f"every:{word}", True
+        else:
+            words.append(word)
+            opens.append(gap or word in PREPOSITIONS | TIMES | _OWNERS or word.startswith("every:"))
+        gap = word in _OWNERS
+    if agent is not None and copula in _COPULAS and words[agent : agent + 1] != ["self"]:
+        words[agent - 1] = f"{words[agent - 1]}:third"
+    words, opens = _joined_numbers(words, opens)
+    return Wording(tuple(words), tuple(opens), agent, articles)
+
+
+def _after_self(words: list[str]) -> bool:
+    """Whether the next word is what "I" or "the user" does: there, and only there, -s is the ending of a verb."""
+    return bool(words) and (words[-1] in _OWNERS or (words[-2:-1] == ["self"] and words[-1] in _ADVERBS))
+
+
+def _is_filler(terms: list[str], place: int) -> bool:
+    return terms[place] in _FILLERS and (place == 0 or terms[place - 1] != "not")
+
+
+def _turn_passive(words: list[str], opens: list[bool], copula: str) -> int:
+    """Take the passive's marks away, so that its verb reads as the active one's; return where the doer will stand."""
+    if copula in _PASTS and "was" in words:
+        place = len(words) - 1 - words[::-1].index("was")
+        del words[place], opens[place]
+    else:
+        base = PARTICIPLES.get(words[-1], words[-1])
+        words[-1] = SYNONYMS.get(base, base)
+    return len(words)
+
+
+def _prepared(text: str) -> str:
+    folded = _LETTER_A.sub("letter_a", unicodedata.normalize("NFKC", text).translate(_QUOTES)).casefold()
+    folded = " ".join(folded.split()).rstrip(".! ")
+    folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", folded)
+    for pattern, form in PHRASES:
+        folded = pattern.sub(form, folded)
+    folded = _GROUPED.sub("", folded)
+    folded = _MONEY.sub(lambda match: f"{match[2]} {_CURRENCY[match[1]]}", folded)
+    folded = _THOUSANDS.sub(r"\g<1>000", folded)
+    folded = _GLUED.sub(r"\1 \2", folded)
+    folded = re.sub(r"\bq[1-4]\b", lambda match: f"{_QUARTER[match[0]]} quarter", folded)
+    folded = _ISO.sub(lambda match: f"date:{int(match[1])}-{int(match[2])}-{int(match[3])}", folded)
+    folded = _DAY_FIRST.sub(lambda match: _date(match[1], match[2], match[3]), folded)
+    folded = _MONTH_FIRST.sub(lambda match: _date(match[2], match[1], match[3]), folded)
+    return _CLOCK.sub(_clock, folded)
+
+
+def _date(day: str, month: str, year: str | None) -> str:
+    number = next(place for place, name in enumerate(MONTHS, start=1) if name.startswith(month[:3]))
+    return f"date:{year or ''}-{number}-{int(day)}"
+
+
+def _clock(match: re.Match[str]) -> str:
+    hour = NUMBERS[match[3]] if match[3] in NUMBERS else int(match[3])
+    minutes = 30 if match[1] == "half" else 15
+    return f"{hour}:{minutes}" if match[2] == "past" else f"{hour - 1}:{60 - minutes}"
+
+
+def _form(term: str, *, after_self: bool, after_copula: bool) -> str:
+    """The one form of a word."""
+    if counted := _counted(term):
+        return counted
+    if term in _EVERY:
+        return f"every:{_EVERY[term]}"
+    if term.endswith("s") and term[:-1] in WEEKDAYS:
+        return f"every:{term[:-1]}"
+    if term in THIRD:
+        base = SYNONYMS.get(THIRD[term], THIRD[term])
+        return base if after_self else f"{base}:third"
+    if term in GOING and (not after_copula or GOING[term] in LASTING):
+        return SYNONYMS.get(GOING[term], GOING[term])
+    return SYNONYMS.get(term, term)
+
+
+def _counted(term: str) -> str:
+    """A number, a clock time or an ordinal in its one form; empty for other words. Long digits are codes, not sums."""
+    if _DIGITS.fullmatch(term):
+        return _number(float(term)) if len(term) <= _LONGEST_NUMBER else f"number:{term}"
+    if clock := _TIME.fullmatch(term):
+        return _number(float(clock[1])) if clock[2] == "00" else f"{clock[1]}:{clock[2]}"
+    if ordinal := _ORDINAL.fullmatch(term):
+        return f"ordinal:{ordinal[1]}"
+    return f"ordinal:{ORDINALS[term]}" if term in ORDINALS else ""
+
+
+def _number(value: float) -> str:
+    return f"number:{value:.15g}"
+
+
+def _joined_numbers(words: list[str], opens: list[bool]) -> tuple[list[str], list[bool]]:
+    """Numbers in words as numbers: "twenty five thousand" is one."""
+    joined: list[str] = []
+    opening: list[bool] = []
+    run: list[str] = []
+    for word, opened in [*zip(words, opens, strict=True), ("", False)]:
+        if word in NUMBERS or (run and word in _SCALES):
+            if not run:
+                opening.append(opened)
+            run.append(word)
+            continue
+        if run:
+            joined += _values(run)
+            opening += [False] * (len(joined) - len(opening))
+            run = []
+        if word:
+            joined.append(word)
+            opening.append(opened)
+    return joined, opening
+
+
+def _values(run: list[str]) -> list[str]:
+    """The number that a run of number words says, or each of them if they are no one number ("nineteen eighty")."""
+    total = part = 0
+    previous = ""
+    for word in run:
+        if word in _SCALES:
+            scale = _SCALES[word]
+            part, total = (part * scale, total) if scale == _SCALES["hundred"] else (0, total + part * scale)
+        elif previous in NUMBERS and not (previous in _TENS and 0 < NUMBERS[word] <= 9):  # noqa: PLR2004
+            return [_number(NUMBERS[each]) if each in NUMBERS else each for each in run]
+        else:
+            part += NUMBERS[word]
+        previous = word
+    return [_number(total + part)]
