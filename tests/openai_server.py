@@ -1,18 +1,22 @@
-"""A small HTTP server on this machine that speaks the chat-completions streaming protocol, from a script of replies.
+"""A small HTTP server on this machine that speaks the chat-completions protocol, from a script of replies.
 
-Invariant: every request takes the next reply of the script (the last one again when it is used up), and is kept.
+A reply is a stream (Say, Call, Decline), the same in one piece (Whole), a part of one (Cut, Stall), an error (Refuse,
+HangUp), or is made from the request (Made). Invariant: every request takes the next reply of the script (the last one
+again when it is used up), and is kept.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from typing import Any
 
+_USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
 KEY = "sk-test-0123456789-never-to-be-seen"
 
 
@@ -50,14 +54,52 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Decline:
+    """A refusal in the field that the protocol has for it."""
+
+    text: str = "I cannot help with that."
+
+    def chunks(self) -> Iterator[bytes]:
+        """The stream."""
+        yield _chunk({"role": "assistant", "content": None})
+        yield _chunk({"refusal": self.text})
+        yield from _end("stop")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A message and why it ends, in one piece though a stream was asked for."""
+
+    message: dict[str, Any]
+    finish: str | None = "stop"
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body, in pieces as a network may carry it."""
+        choice = {"index": 0, "message": {"role": "assistant", **self.message}, "finish_reason": self.finish}
+        value = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+        body = json.dumps(value | {"usage": _USAGE}).encode()
+        yield from (body[start : start + 40] for start in range(0, len(body), 40))
+
+
+@dataclass(frozen=True)
 class Raw:
-    """Bytes as they are, with a status of 200 and the type of an event stream."""
+    """Bytes as they are, with a status of 200 and a type."""
 
     body: bytes
+    type: str = "text/event-stream"
 
     def chunks(self) -> Iterator[bytes]:
         """The stream."""
         yield self.body
+
+
+Stream = Say | Call | Decline | Whole
+
+
+def said_as_json(value: Any, width: int = 50) -> Say:
+    """`value` as JSON in pieces of `width` characters."""
+    text = json.dumps(value)
+    return Say([text[start : start + width] for start in range(0, len(text), width)])
 
 
 @dataclass(frozen=True)
@@ -74,7 +116,7 @@ class Refuse:
 class Cut:
     """Another stream that ends after `size` bytes: with its connection, or, if `politely`, as if that were all."""
 
-    stream: Say | Call
+    stream: Stream
     size: int
     politely: bool = False
 
@@ -83,7 +125,7 @@ class Cut:
 class Stall:
     """Another stream that says nothing more after `count` chunks; `alive` sends comments meanwhile."""
 
-    stream: Say | Call
+    stream: Stream
     count: int
     alive: bool = False
 
@@ -92,7 +134,14 @@ class HangUp:
     """The connection ends without a reply."""
 
 
-Reply = Say | Call | Raw | Refuse | Cut | Stall | HangUp
+@dataclass(frozen=True)
+class Made:
+    """Whatever a function makes of the request."""
+
+    make: Callable[[dict[str, Any]], Reply]
+
+
+Reply = Stream | Raw | Refuse | Cut | Stall | HangUp | Made
 
 
 class OpenAIServer:
@@ -122,10 +171,13 @@ class OpenAIServer:
         with self._lock:
             self.requests.append(request)
             self.keys.append(key)
-            return self.script[min(len(self.requests), len(self.script)) - 1]
+            reply = self.script[min(len(self.requests), len(self.script)) - 1]
+        while isinstance(reply, Made):
+            reply = reply.make(request)
+        return reply
 
 
-def until(stream: Say | Call, mark: bytes) -> int:
+def until(stream: Stream, mark: bytes) -> int:
     """How many bytes of a stream come before `mark`."""
     return b"".join(stream.chunks()).index(mark)
 
@@ -172,18 +224,20 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(reply)
             case Cut():
                 whole = b"".join(reply.stream.chunks())
-                self._begin()
+                self._begin(_type(reply.stream))
                 self._send(whole[: reply.size])
                 if reply.politely:
                     self._end()
             case Stall():
-                self._begin()
-                for _, chunk in zip(range(reply.count), reply.stream.chunks(), strict=False):
+                self._begin(_type(reply.stream))
+                for chunk in islice(reply.stream.chunks(), reply.count):
                     self._send(chunk)
                 while not self.server.owner.released.wait(0.05 if reply.alive else 10):
                     self._send(b": still here\n\n")
+            case Made():
+                raise AssertionError("The script makes its replies before they are sent.")
             case _:
-                self._begin()
+                self._begin(_type(reply))
                 for chunk in reply.chunks():
                     self._send(chunk)
                 self._end()
@@ -198,9 +252,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _begin(self) -> None:
+    def _begin(self, content_type: str) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Type", content_type)
         self.send_header("Transfer-Encoding", "chunked")
         self.send_header("Connection", "close")
         self.end_headers()
@@ -216,6 +270,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+def _type(reply: Stream | Raw) -> str:
+    if isinstance(reply, Raw):
+        return reply.type
+    return "application/json" if isinstance(reply, Whole) else "text/event-stream"
+
+
 def _chunk(delta: dict[str, Any], finish: str | None = None, **members: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     value = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice], **members}
@@ -229,6 +289,5 @@ def _tool(index: int, **members: Any) -> dict[str, Any]:
 def _end(finish: str | None) -> Iterator[bytes]:
     if finish is not None:
         yield _chunk({}, finish)
-    usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
-    yield _chunk({}, choices=[], usage=usage)
+    yield _chunk({}, choices=[], usage=_USAGE)
     yield b"data: [DONE]\n\n"
