@@ -25,6 +25,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 _TEXTS = ("text", "speaker", "context", "title", "trigger", "key", "category", "task", "source_url")
 _TIMES = (
     "happened_at", "valid_from", "valid_to", "learned_at", "superseded_at", "last_success_at", "last_failure_at",
+    "last_verified_at", "review_after", "expires_at", "archived_at", "evicted_at",
 )  # fmt: skip
 _COUNTS = ("success_count", "failure_count")
 _ID_LISTS = ("supersedes", "supported_by")
@@ -32,7 +33,9 @@ _ID_LISTS = ("supersedes", "supported_by")
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """One memory on its way in or out. `id`, `session`, `supersedes` and `supported_by` are the source's own names.
+    """One memory on its way in or out.
+
+    `id`, `session`, `supersedes`, `supported_by`, `restores` and `promoted_from` are the source's own names.
 
     `status` is None where the source does not say: then it is current unless another record supersedes it.
     """
@@ -64,6 +67,14 @@ class MemoryRecord:
     failure_count: int = 0
     last_success_at: datetime | None = None
     last_failure_at: datetime | None = None
+    last_verified_at: datetime | None = None
+    review_after: datetime | None = None
+    expires_at: datetime | None = None
+    archived_at: datetime | None = None
+    evicted_at: datetime | None = None
+    evicted_from: Status | None = None
+    restores: str = ""
+    promoted_from: str = ""
     task: str = ""
     source_url: str = ""
     place: str = ""
@@ -89,7 +100,7 @@ def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRec
     if kind is None:
         raise InvalidInput(place, f'needs "kind", one of {_listed(Kind)}.')
     values: dict[str, Any] = {name: text_of(line.get(name), name, place=place) for name in _TEXTS}
-    values |= {name: _name(line.get(name), name, place) for name in ("id", "session")}
+    values |= {name: _name(line.get(name), name, place) for name in ("id", "session", "restores", "promoted_from")}
     values |= {name: _time(line, name, place) for name in _TIMES}
     values |= {name: _count(line.get(name), name, place) for name in _COUNTS}
     values |= {name: _names(line.get(name), name, place) for name in _ID_LISTS}
@@ -98,6 +109,7 @@ def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRec
         confidence=_share(line.get("confidence"), place),
         source=_choice(line.get("source"), Source, "source", place),
         status=_choice(line.get("status"), Status, "status", place),
+        evicted_from=_choice(line.get("evicted_from"), Status, "evicted_from", place),
         contradiction=_choice(line.get("contradiction"), Contradiction, "contradiction", place),
         steps=_strings(line.get("steps"), "steps", place),
         pinned=_flag(line.get("pinned"), "pinned", place),

@@ -12,7 +12,7 @@ from typing import TypedDict, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model, Prefetch, QuerySet
+from django.db.models import Model, Prefetch, Q, QuerySet
 
 from memories.importing.records import MemoryRecord
 from memories.models import CatalogEntry, Episode, Fact, Playbook
@@ -37,6 +37,11 @@ class _Standing(TypedDict):
     status: Status | None
     superseded_at: datetime | None
     contradiction: Contradiction | None
+    archived_at: datetime | None
+    evicted_at: datetime | None
+    evicted_from: Status | None
+    restores: str
+    promoted_from: str
 
 
 def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
@@ -64,10 +69,11 @@ def _records(principal: Principal, *, catalog: bool) -> Generator[MemoryRecord, 
         exported.add(episode.pk)
         yield _episode(episode)
     support = Prefetch("supporting_episodes", Episode.objects.of(principal).only("pk"))
+    facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
-        yield _fact(fact, exported)
+        yield _fact(fact, exported, facts)
     for playbook in _streamed(_by_belief(Playbook, principal)):
-        yield _playbook(playbook)
+        yield _playbook(playbook, playbooks)
     if catalog:
         for entry in _streamed(_shared(principal).order_by("title", "id")):
             yield _catalog_entry(entry)
@@ -81,6 +87,13 @@ def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succee
     """The owner's rows with what they replaced, in the order in which they were believed."""
     replaced = Prefetch("supersedes", model.objects.of(principal).only("superseded_by"))
     return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
+
+
+def _named(model: type[Succeeding], principal: Principal) -> frozenset[UUID]:
+    """The rows that others of the owner restore or were promoted from, as far as they are still there."""
+    rows = model.objects.of(principal)
+    names = [rows.exclude(**{column: None}).values(column) for column in ("restores", "promoted_from")]
+    return frozenset(rows.filter(Q(pk__in=names[0]) | Q(pk__in=names[1])).values_list("pk", flat=True))
 
 
 def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
@@ -99,7 +112,7 @@ def _episode(row: Episode) -> MemoryRecord:
     )
 
 
-def _fact(row: Fact, exported: Container[UUID]) -> MemoryRecord:
+def _fact(row: Fact, exported: Container[UUID], named: Container[UUID]) -> MemoryRecord:
     return MemoryRecord(
         kind=Kind.SEMANTIC,
         text=row.text,
@@ -112,11 +125,14 @@ def _fact(row: Fact, exported: Container[UUID]) -> MemoryRecord:
         valid_to=row.valid_to,
         # An episode that was said while the export ran is not in it.
         supported_by=tuple(sorted(str(each.pk) for each in row.supporting_episodes.all() if each.pk in exported)),
-        **_standing(row),
+        last_verified_at=row.last_verified_at,
+        review_after=row.review_after,
+        expires_at=row.expires_at,
+        **_standing(row, named),
     )
 
 
-def _playbook(row: Playbook) -> MemoryRecord:
+def _playbook(row: Playbook, named: Container[UUID]) -> MemoryRecord:
     return MemoryRecord(
         kind=Kind.PROCEDURAL,
         text=row.text,
@@ -128,7 +144,7 @@ def _playbook(row: Playbook) -> MemoryRecord:
         failure_count=row.failure_count,
         last_success_at=row.last_success_at,
         last_failure_at=row.last_failure_at,
-        **_standing(row),
+        **_standing(row, named),
     )
 
 
@@ -136,7 +152,7 @@ def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
     return MemoryRecord(id=str(row.pk), kind=Kind.CATALOG, title=row.title, text=row.text, source_url=row.source_url)
 
 
-def _standing(row: Fact | Playbook) -> _Standing:
+def _standing(row: Fact | Playbook, named: Container[UUID]) -> _Standing:
     """What facts and playbooks share: since when, until when, and instead of what."""
     return _Standing(
         id=str(row.pk),
@@ -146,4 +162,9 @@ def _standing(row: Fact | Playbook) -> _Standing:
         status=None if row.status == Status.ACTIVE else Status(row.status),
         superseded_at=row.superseded_at,
         contradiction=Contradiction(row.contradiction) if row.contradiction else None,
+        archived_at=row.archived_at,
+        evicted_at=row.evicted_at,
+        evicted_from=Status(row.evicted_from) if row.evicted_from else None,
+        restores=str(row.restores) if row.restores in named else "",
+        promoted_from=str(row.promoted_from) if row.promoted_from in named else "",
     )

@@ -62,6 +62,7 @@ class FactDraft:
     reason: str
     review_after: datetime | None = None
     expires_at: datetime | None = None
+    last_verified_at: datetime | None = None
     # Its dates count from then if they are not given; None: from when it was learned.
     dated_from: datetime | None = None
     promoted_from: UUID | None = None
@@ -264,6 +265,7 @@ def _row(columns: Mapping[str, object], draft: FactDraft, rules: Rules) -> Fact:
         "learned_at": draft.learned_at,
         "pinned": draft.pinned,
         "promoted_from": draft.promoted_from,
+        "last_verified_at": draft.last_verified_at,
     }
     if draft.dated_from is not None:
         values["created_at"] = draft.dated_from

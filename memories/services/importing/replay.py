@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from uuid import UUID
 
+from django.utils import timezone
+
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import content_hash
 from memories.importing.belief import Belief
@@ -21,6 +23,7 @@ from memories.models import Episode, Fact
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import FactDraft, checked_fact, insert_facts, write_fact
+from memories.services.importing.endings import restore_state, state_of, tells_of_more
 from memories.services.importing.gates import meeting_no_gate
 from memories.services.importing.identity import forgotten_ids
 from memories.services.importing.report import Advance
@@ -35,7 +38,6 @@ from memories.types import (
     Kind,
     Scope,
     Source,
-    Status,
     WriteOutcome,
     WriteResult,
 )
@@ -70,6 +72,7 @@ class Replay:
         self._own = own
         self._advance = advance
         self._gone = forgotten_ids(principal)
+        self._now = timezone.now()
 
     def run(self, beliefs: Sequence[Belief]) -> None:
         """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
@@ -160,6 +163,11 @@ class Replay:
             pinned=record.pinned,
             fact_id=self._ids[record.id],
             reason=REASON,
+            review_after=record.review_after,
+            expires_at=record.expires_at,
+            last_verified_at=record.last_verified_at,
+            # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
+            dated_from=self._now,
         )
 
     def _write_playbook(self, belief: Belief) -> WriteOutcome:
@@ -245,25 +253,31 @@ class Replay:
 
     def _restore(self, record: MemoryRecord) -> None:
         """Give a memory the state and the ending that its source tells of, as far as its chain allows."""
-        if record.kind is Kind.CATALOG or not (record.status or record.superseded_at or record.contradiction):
+        if record.kind is Kind.CATALOG or not tells_of_more(record):
             return
         row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
-        before = (row.status, row.superseded_at, row.contradiction, getattr(row, "valid_to", None))
-        if row.status == Status.SUPERSEDED:
-            restore_ending(row, record)
-        elif record.status is Status.STALE:
-            row.status = Status.STALE
-        if (row.status, row.superseded_at, row.contradiction, getattr(row, "valid_to", None)) == before:
+        before, status = state_of(row), row.status
+        restore_state(row, record, self.placed.get)
+        if state_of(row) == before:
             return
         row.version += 1
         row.save()
-        if row.status != before[0]:
+        if row.status != status:
             record_event(
                 self._principal,
                 action=f"{AUDIT_NOUN[record.kind]}.{row.status}",
                 target_kind=record.kind.value,
                 target_id=row.pk,
                 reason=REASON,
+            )
+        if row.promoted_from:
+            record_event(
+                self._principal,
+                action=f"{AUDIT_NOUN[record.kind]}.promoted",
+                target_kind=record.kind.value,
+                target_id=row.promoted_from,
+                reason=REASON,
+                after={"copy": str(row.pk), "scope": str(row.scope)},
             )
         enqueue(row)
 
@@ -277,25 +291,6 @@ def placed_errors(record: MemoryRecord) -> Iterator[None]:
         raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
     except (NotFound, Conflict) as error:
         raise InvalidInput(record.place, f"cannot be stored. {error}") from None
-
-
-def restore_ending(row: Supersedable, record: MemoryRecord) -> None:
-    """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
-    successor = row.superseded_by
-    earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
-    if record.superseded_at and record.superseded_at >= earliest:
-        row.superseded_at = record.superseded_at
-    if record.contradiction:
-        row.contradiction = record.contradiction
-        row.retracted = record.contradiction is Contradiction.HARSH
-    if isinstance(row, Fact) and (record.valid_to or row.retracted):
-        row.valid_to = record.valid_to
-    if record.status is Status.EVICTED:
-        row.status = Status.EVICTED
-        if successor is None:
-            row.superseded_at, row.contradiction = record.superseded_at, record.contradiction or ""
-            if isinstance(row, Fact):
-                row.valid_to = record.valid_to
 
 
 def scope_of(record: MemoryRecord) -> Scope:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -13,14 +14,17 @@ from memories.importing import MemoryRecord, parse_memories
 from memories.importing.records import record_line
 from memories.models import Fact
 from memories.selectors.chains import verify_chains
+from memories.services.expiry import confirm_fact
 from memories.services.exporting import count_for_export, export_memories
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.importing import import_memories
 from memories.services.playbooks import remember_playbook
+from memories.services.promote import promote
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
 from memories.services.supersede import correct, retire, supersede
+from memories.services.undo import undo
 from memories.types import Kind, Scope, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
@@ -29,6 +33,14 @@ from tenants.principal import ActorKind, Principal, Right
 pytestmark = pytest.mark.django_db
 
 MARCH, MAY = datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 5, 1, tzinfo=UTC)
+SOON, LATER = datetime(2100, 1, 1, tzinfo=UTC), datetime(2100, 5, 1, tzinfo=UTC)
+
+
+# What an export tells of the whole life of a memory.
+LIFE = (
+    "review_after", "expires_at", "last_verified_at", "archived_at", "evicted_at", "evicted_from", "restores",
+    "promoted_from",
+)  # fmt: skip
 
 
 def live_a_little(principal: Principal) -> None:
@@ -62,8 +74,19 @@ def live_a_little(principal: Principal) -> None:
     Fact.objects.of(principal).filter(text="Has pets").update(status=Status.STALE)
     evicted = remember_fact(principal, text="Likes rain", learned_at=MARCH).memory_id
     Fact.objects.of(principal).filter(pk=evicted).update(
-        status=Status.EVICTED, evicted_at=MARCH, evicted_from=Status.ACTIVE
+        status=Status.EVICTED, evicted_at=MAY, evicted_from=Status.STALE
     )
+    Fact.objects.of(principal).filter(text="Lives in Bristol").update(archived_at=SOON)
+    Fact.objects.of(principal).filter(text="Rents a van").update(
+        status=Status.EVICTED, evicted_at=MAY, evicted_from=Status.SUPERSEDED
+    )
+    retire(principal, kind=Kind.SEMANTIC, memory_id=remember_fact(principal, text="Sings", key="hobby").memory_id)
+    undo(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.of(principal).get(text="Sings").pk)
+    boxes = Fact.objects.of(principal).get(text="Boxes are packed").pk
+    promote(principal, kind=Kind.SEMANTIC, memory_id=boxes, to=Scope.USER)
+    tea = remember_fact(principal, text="Prefers tea", learned_at=MARCH).memory_id
+    confirm_fact(principal, fact_id=tea)
+    remember_fact(principal, text="Prefers rail", expires_at=LATER, review_after=SOON)
 
 
 def nameless(records: Iterable[MemoryRecord]) -> list[str]:
@@ -79,6 +102,8 @@ def nameless(records: Iterable[MemoryRecord]) -> list[str]:
                 session=sessions[record.session] if record.session else "",
                 supersedes=tuple(sorted(text[name] for name in record.supersedes)),
                 supported_by=tuple(sorted(text[name] for name in record.supported_by)),
+                restores=text.get(record.restores, ""),
+                promoted_from=text.get(record.promoted_from, ""),
             )
         )
         for record in records
@@ -91,8 +116,10 @@ def test_what_is_imported_again_exports_the_same(principal: Principal, other_ten
     import_memories(other_tenant_member, parse_memories(lines))
     again = nameless(export_memories(other_tenant_member))
     assert again == nameless(parse_memories(lines))
-    assert len(again) == 14
+    assert len(again) == 19
     assert verify_chains().ok
+    told = "".join(again)
+    assert all(f'"{name}"' in told for name in LIFE)
 
 
 def test_an_export_imported_by_its_own_member_adds_nothing(principal: Principal) -> None:
@@ -101,6 +128,27 @@ def test_an_export_imported_by_its_own_member_adds_nothing(principal: Principal)
     report = import_memories(principal, records)
     assert (report.total_added, report.merged, report.known) == (0, 0, len(records))
     assert list(export_memories(principal)) == records
+
+
+def test_who_imports_a_memory_says_that_it_holds_now(principal: Principal) -> None:
+    import_memories(principal, [MemoryRecord(kind=Kind.SEMANTIC, text="Prefers tea", learned_at=MARCH)])
+    fact = Fact.objects.get()
+    assert fact.learned_at == MARCH
+    assert fact.review_after == fact.created_at + timedelta(days=90)
+
+
+def test_an_evicted_memory_without_particulars_comes_back_evicted(principal: Principal) -> None:
+    record = MemoryRecord(kind=Kind.SEMANTIC, text="Likes rain", learned_at=MARCH, status=Status.EVICTED)
+    import_memories(principal, [record])
+    fact = Fact.objects.get()
+    assert (fact.status, fact.evicted_from, fact.superseded_at) == (Status.EVICTED, Status.ACTIVE, None)
+
+
+def test_a_name_that_is_gone_is_not_exported(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    Fact.objects.update(restores=uuid4())
+    (record,) = export_memories(principal)
+    assert record.restores == ""
 
 
 def test_an_erased_link_of_a_chain_leaves_an_export_that_can_be_imported(

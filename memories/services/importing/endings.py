@@ -1,0 +1,87 @@
+"""How an imported memory ended at its source: replaced, archived, evicted; and what it was made from.
+
+Invariant: the row's chain and the database's constraints stand; of what the source tells, that is taken which fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.importing.records import MemoryRecord
+from memories.models import Fact
+from memories.services.succession import Supersedable
+from memories.types import CURRENT, Contradiction, Scope, Status
+
+_TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")
+
+
+def tells_of_more(record: MemoryRecord) -> bool:
+    """Whether the source says more of a memory than the gates see to."""
+    return any(getattr(record, name) for name in _TOLD)
+
+
+def state_of(row: Supersedable) -> tuple[object, ...]:
+    """What may change here, for comparing."""
+    return (*(getattr(row, name) for name in _TOLD), row.evicted_from, getattr(row, "valid_to", None))
+
+
+def restore_state(row: Supersedable, record: MemoryRecord, find: Callable[[str], UUID | None]) -> None:
+    """Give a row the state that the source tells of; the caller saves it. `find` leads from a name to a memory."""
+    row.restores = _ended_alike(row, find(record.restores)) or row.restores
+    row.promoted_from = _narrower(row, find(record.promoted_from)) or row.promoted_from
+    if row.status == Status.SUPERSEDED:
+        _restore_ending(row, record)
+    elif record.status is Status.STALE:
+        row.status = Status.STALE
+
+
+def _restore_ending(row: Supersedable, record: MemoryRecord) -> None:
+    """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
+    successor = row.superseded_by
+    earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
+    if record.superseded_at and record.superseded_at >= earliest:
+        row.superseded_at = record.superseded_at
+    if record.contradiction:
+        row.contradiction = record.contradiction
+        row.retracted = record.contradiction is Contradiction.HARSH
+    if isinstance(row, Fact) and (record.valid_to or row.retracted):
+        row.valid_to = record.valid_to
+    if record.status is Status.EVICTED:
+        _restore_eviction(row, record)
+    if row.superseded_at:
+        row.archived_at = max(record.archived_at, row.superseded_at) if record.archived_at else None
+
+
+def _restore_eviction(row: Supersedable, record: MemoryRecord) -> None:
+    if row.superseded_by is None:
+        row.superseded_at, row.contradiction = record.superseded_at, record.contradiction or ""
+        if isinstance(row, Fact):
+            row.valid_to = record.valid_to
+    row.status = Status.EVICTED
+    row.evicted_at = record.evicted_at or row.superseded_at or timezone.now()
+    was = record.evicted_from if record.evicted_from in (Status.ACTIVE, Status.STALE) else Status.ACTIVE
+    row.evicted_from = Status.SUPERSEDED if row.superseded_at else was
+
+
+def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
+    """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
+    alike = type(row).objects.filter(
+        pk=original,
+        tenant=row.tenant_id,
+        user=row.user_id,
+        scope=row.scope,
+        task=row.task,
+        content_hash=row.content_hash,
+    )
+    return original if alike.exclude(status__in=CURRENT).exists() else None
+
+
+def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
+    """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
+    if row.scope != Scope.USER:
+        return None
+    of_a_task = type(row).objects.filter(pk=original, tenant=row.tenant_id, user=row.user_id, scope=Scope.TASK)
+    return original if of_a_task.exists() else None
