@@ -1,0 +1,217 @@
+"""The invariants of supersession, each re-derived from plain values: what rows say against what the audit says.
+
+Pure: no database. A check yields what is wrong with a row in words that hold ids at most, never a text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from memories.types import CURRENT, Contradiction, Scope, Status
+
+Place = tuple[UUID | None, UUID | None, str, str | None]
+
+# From the narrowest to the widest.
+_WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A fact or playbook without its words; `rehashed` is the hash of the words that it has now."""
+
+    id: UUID
+    tenant_id: UUID | None
+    user_id: UUID | None
+    scope: str
+    task: str | None
+    key: str
+    content_hash: str
+    rehashed: str
+    status: str
+    learned_at: datetime
+    superseded_at: datetime | None
+    superseded_by_id: UUID | None
+    contradiction: str
+    retracted: bool
+    restores: UUID | None
+    promoted_from: UUID | None
+    archived_at: datetime | None
+    evicted_at: datetime | None
+    evicted_from: str
+
+    @property
+    def place(self) -> Place:
+        """Owner, scope and task: a chain stays within one."""
+        return (self.tenant_id, self.user_id, self.scope, self.task)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is believed."""
+        return self.status in CURRENT
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The latest audit event that closes a row: the successor that it names, unless its payload was erased."""
+
+    readable: bool
+    successor: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known around one owner's rows.
+
+    `endings` are by row; `elsewhere` are rows of other owners that rows of this one name, `gone` those that were erased
+    on their owner's request; `promoted` are the copies that each promotion tells of (None: its payload was erased).
+    """
+
+    endings: Mapping[UUID, Ending] = field(default_factory=dict)
+    elsewhere: Mapping[UUID, State] = field(default_factory=dict)
+    gone: AbstractSet[UUID] = frozenset()
+    promoted: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
+
+
+def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID, str]]:
+    """What is wrong with the rows of one owner, and with which."""
+    for row in rows.values():
+        for problem in (
+            *_state(row),
+            *_storage(row),
+            *_ending(row, known),
+            *_link(row, rows, known),
+            *_restoration(row, rows, known),
+            *_promotion(row, rows, known),
+        ):
+            yield row.id, problem
+    yield from _doubles(rows)
+    yield from ((memory_id, "is part of a cycle") for memory_id in _cycles(rows))
+
+
+def _state(row: State) -> Iterator[str]:
+    """Status, times, link and reason of an ending agree."""
+    superseded = row.status == Status.SUPERSEDED
+    ended = superseded or row.status == Status.EVICTED
+    if superseded and row.superseded_at is None:
+        yield "is superseded without a time"
+    if not ended and row.superseded_at is not None:
+        yield "has a time of supersession but is not superseded"
+    if not ended and row.superseded_by_id is not None:
+        yield "has a successor but is not superseded"
+    if not ended and (row.contradiction or row.retracted):
+        yield "is believed and yet contradicted"
+    if superseded and not row.contradiction:
+        yield "was superseded without saying how"
+    if row.retracted != (row.contradiction == Contradiction.HARSH):
+        yield "is retracted without a harsh contradiction, or the other way round"
+    if row.superseded_at is not None and row.superseded_at < row.learned_at:
+        yield "ended before it began"
+
+
+def _storage(row: State) -> Iterator[str]:
+    """Where it is kept agrees with its state, and its words with their hash."""
+    evicted = row.status == Status.EVICTED
+    if evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from):
+        yield "is evicted without saying since when and from which state, or the other way round"
+    elif evicted and (row.evicted_from == Status.SUPERSEDED) != (row.superseded_at is not None):
+        yield "would return from its eviction to a state that it was not in"
+    if row.archived_at is not None and (row.superseded_at is None or row.archived_at < row.superseded_at):
+        yield "was archived before it was superseded"
+    if row.rehashed != row.content_hash:
+        yield "has other words than it was stored with"
+
+
+def _ending(row: State, known: Evidence) -> Iterator[str]:
+    """An audit event tells of each ending, and names exactly this successor, or one that was forgotten since."""
+    if row.superseded_at is None:
+        return
+    told = known.endings.get(row.id)
+    if told is None:
+        yield "was superseded without an audit event"
+    elif told.readable and told.successor != row.superseded_by_id and told.successor not in known.gone:
+        yield "has another successor than the audit tells of"
+
+
+def _is_bridged(row: State, known: Evidence) -> bool:
+    """Whether its link leads past a state that was forgotten, so that there is a gap in time."""
+    told = known.endings.get(row.id)
+    return told is not None and told.readable and told.successor in known.gone
+
+
+def _link(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+    if row.superseded_by_id is None:
+        return
+    successor = rows.get(row.superseded_by_id) or known.elsewhere.get(row.superseded_by_id)
+    if successor is None:
+        yield "points to a successor that is not there"
+        return
+    if row.place != successor.place:
+        yield "has a successor of another owner or scope"
+    if row.superseded_at is not None and row.superseded_at < successor.learned_at and not _is_bridged(row, known):
+        yield "ended before its successor was learned"
+
+
+def _restoration(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+    """What an undo brought back had ended, in the same place and in the same words."""
+    if row.restores is None:
+        return
+    old = rows.get(row.restores) or known.elsewhere.get(row.restores)
+    if old is None:
+        if row.restores not in known.gone:
+            yield "brings back what never was there"
+    elif old.place != row.place:
+        yield "brings back what belongs to another owner or scope"
+    elif old.is_current:
+        yield "brings back what is believed"
+    elif old.content_hash != row.content_hash:
+        yield "brings back other words than there were"
+
+
+def _promotion(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+    """A promotion tells of each copy; the original, if it is still there, has a narrower scope."""
+    if row.promoted_from is None:
+        return
+    copies = known.promoted.get(row.promoted_from, frozenset())
+    if row.id not in copies and None not in copies:
+        yield "was promoted without an audit event"
+    original = rows.get(row.promoted_from) or known.elsewhere.get(row.promoted_from)
+    if original is None:
+        return
+    if _WIDTH.index(Scope(original.scope)) >= _WIDTH.index(Scope(row.scope)):
+        yield "was promoted from a scope that is not narrower"
+    if row.tenant_id is not None and original.tenant_id != row.tenant_id:
+        yield "was promoted from another tenant"
+    if row.user_id is not None and original.user_id != row.user_id:
+        yield "was promoted from another owner"
+
+
+def _doubles(rows: Mapping[UUID, State]) -> Iterator[tuple[UUID, str]]:
+    """One current row for each wording, and for each key, of an owner, scope and task."""
+    current = [row for row in rows.values() if row.is_current]
+    wordings = Counter((row.place, row.content_hash) for row in current)
+    keys = Counter((row.place, row.key) for row in current if row.key)
+    for row in current:
+        if wordings[row.place, row.content_hash] > 1:
+            yield row.id, "says the same as another one that is believed"
+        if row.key and keys[row.place, row.key] > 1:
+            yield row.id, "has the key of another one that is believed"
+
+
+def _cycles(rows: Mapping[UUID, State]) -> Iterator[UUID]:
+    """The rows from which following successors comes back to the start of the walk."""
+    finished: set[UUID] = set()
+    for start in rows:
+        walk: dict[UUID, None] = {}
+        here: UUID | None = start
+        while here is not None and here in rows and here not in finished and here not in walk:
+            walk[here] = None
+            here = rows[here].superseded_by_id
+        if here is not None and here in walk:
+            members = list(walk)
+            yield from members[members.index(here) :]
+        finished.update(walk)
