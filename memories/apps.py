@@ -22,6 +22,7 @@ class MemoriesConfig(AppConfig):
         background.register("encoders", load_encoders)
         background.register("search warming", warm_searches)
         background.register("search expunging", start_expunger)
+        background.register("consolidation", start_consolidator)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -56,6 +57,13 @@ def warm_searches() -> Callable[[], None]:
 def start_expunger() -> Callable[[], None]:
     """Take what was removed off the cluster's disk from now on, where no Celery does."""
     from memories.search.expunging import serve
+
+    return serve()
+
+
+def start_consolidator() -> Callable[[], None]:
+    """Turn episodes into facts and playbooks from now on, where no Celery does."""
+    from memories.services.consolidation.sweeping import serve
 
     return serve()
 

@@ -1,4 +1,4 @@
-"""What the workers do for memories: they carry the outbox to the search plane.
+"""What the workers do for memories: they carry the outbox to the search plane, and look after what is stored.
 
 Every task may run twice, late, or beside itself: entries are leased, and a version is delivered once.
 """
@@ -10,6 +10,7 @@ import logging
 from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
 from memories.search import expunging, outbox
+from memories.services.consolidation import sweeping
 from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,12 @@ def drain_outbox() -> None:
             send(DRAIN_OUTBOX)
         except BrokerAway as error:
             log.warning("%s The scheduled drain goes on.", error)
+
+
+@task("memories.consolidate")
+def consolidate() -> None:
+    """Consolidate who is due, for a while; leases keep two of these tasks off the same owner."""
+    sweeping.sweep()
 
 
 @task("memories.expunge")

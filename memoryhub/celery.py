@@ -30,6 +30,8 @@ DRAIN_OUTBOX = "memories.drain_outbox"
 # A long line of changes must not keep a key waiting: the queues take turns (Redis transport: round robin), and a drain
 # is short.
 CHANGES, KEYS = "memoryhub.changes", "memoryhub.keys"
+# A consolidation waits for a model, minutes at worst.
+UPKEEP = "memoryhub.upkeep"
 
 # A task that takes longer is ended; the next one goes on. Rebuilding the part of a large owner takes minutes.
 TASK_SECONDS = 30 * 60
@@ -43,7 +45,7 @@ ANSWER_SECONDS = 5.0
 
 # Changes are announced when they are committed; this finds those whose announcement was lost, and those held back.
 DRAIN_EVERY = timedelta(seconds=3)
-SCHEDULE = {DRAIN_OUTBOX: DRAIN_EVERY}
+SCHEDULE = {DRAIN_OUTBOX: DRAIN_EVERY, "memories.consolidate": timedelta(minutes=1)}
 # With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
 CLUSTER_SCHEDULE = {
     "tenants.revoke_waiting": timedelta(seconds=3),
@@ -83,9 +85,9 @@ app.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
-    task_queues={CHANGES: {}, KEYS: {}},
+    task_queues={CHANGES: {}, KEYS: {}, UPKEEP: {}},
     task_default_queue=CHANGES,
-    task_routes={"tenants.*": {"queue": KEYS}},
+    task_routes={"tenants.*": {"queue": KEYS}, "memories.consolidate": {"queue": UPKEEP}},
     # A message is done when its task is, and goes back if the process is killed in the middle.
     task_acks_late=True,
     task_reject_on_worker_lost=True,

@@ -23,6 +23,7 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
 from memories.selectors.policies import policy_of
+from memories.services.ledger import turn_ended
 from memories.services.ownership import owner_lock
 from memories.services.remember import create_episode
 from memories.services.session_memory import renew
@@ -168,6 +169,7 @@ def finish_turn(
     `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
     """
     with owner_lock(principal):
+        turn_ended()
         return _append(
             principal,
             locked_session(principal, session_id),

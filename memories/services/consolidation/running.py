@@ -17,6 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from memories.consolidation.extractors import consolidation_extractor
 from memories.consolidation.material import Material
 from memories.consolidation.planner import Planner
 from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
@@ -77,7 +78,7 @@ def consolidate(
     principal.require(Right.READ)
     lease = take(principal)
     try:
-        return _Consolidation(lease, extractor or _configured(), trigger).all(batch, max_batches)
+        return _Consolidation(lease, extractor or consolidation_extractor(), trigger).all(batch, max_batches)
     finally:
         lease.release()
 
@@ -98,7 +99,7 @@ def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = N
         raise Conflict("Its episodes wait for the next run; consolidate instead.")
     lease = take(principal)
     try:
-        return _Consolidation(lease, extractor or _configured(), Trigger.RERUN, of=run).again()
+        return _Consolidation(lease, extractor or consolidation_extractor(), Trigger.RERUN, of=run).again()
     finally:
         lease.release()
 
@@ -254,9 +255,9 @@ def _count_waiting(principal: Principal) -> int:
 
 
 def _advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
-    """Move the watermark; the caller holds the owner's lock and the lease."""
+    """Move the watermark, to the end if nothing but forgotten episodes is left; the caller holds lock and lease."""
     oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
-    ledger.consolidated = to
+    ledger.consolidated = to if oldest else ledger.stored
     ledger.waiting_since = oldest.created_at if oldest else None
     ledger.attempts = 0
     ledger.retry_at = None
@@ -301,9 +302,3 @@ def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:
     if not read and not written:
         return None
     return (read * input_tokens + written * output_tokens) / MILLION
-
-
-def _configured() -> Extractor:
-    from memories.consolidation.extractors import consolidation_extractor
-
-    return consolidation_extractor()

@@ -6,6 +6,7 @@ Invariant: an owner whose consolidation fails keeps nobody else waiting, and is 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 # How often a serving process looks who is due when no turn wakes it.
 PAUSE_SECONDS = 60.0
+# A sweep begins no further owner after so long: those who waited longest are looked for anew.
+SWEEP_SECONDS = 600.0
 OFF, TURN = "off", "turn"
 
 
@@ -55,10 +58,33 @@ def due(now: datetime) -> Iterator[Due]:
 
 
 def sweep() -> list[RunReport]:
-    """Consolidate everybody who is due. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    """Consolidate who is due, as long as SWEEP_SECONDS last. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    reports: list[RunReport] = []
     if settings.MEMORYHUB_CONSOLIDATE == OFF:
-        return []
-    return [report for owner in due(timezone.now()) if (report := _consolidate(owner)) is not None]
+        return reports
+    ends = time.monotonic() + SWEEP_SECONDS
+    for owner in due(timezone.now()):
+        if time.monotonic() > ends:
+            break
+        if (report := consolidate_owner(owner)) is not None:
+            reports.append(report)
+    return reports
+
+
+def consolidate_owner(owner: Due) -> RunReport | None:
+    """One owner; nobody acts for a membership that ended, so their episodes wait."""
+    membership = (
+        Membership.objects.select_related("tenant", "user")
+        .filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+        .first()
+    )
+    if membership is None or not membership.is_usable:
+        return None
+    try:
+        return consolidate(system_principal(membership), trigger=owner.trigger)
+    except (MemoriesError, TenantsError) as error:
+        log.info("A consolidation was put off: %s", error)
+        return None
 
 
 def serve() -> Callable[[], None]:
@@ -80,19 +106,3 @@ def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | Non
     if row.waiting_since is not None and row.waiting_since + policy.consolidate_after <= now:
         return Trigger.AGE
     return None
-
-
-def _consolidate(owner: Due) -> RunReport | None:
-    """One owner; nobody acts for a membership that ended, so their episodes wait."""
-    membership = (
-        Membership.objects.select_related("tenant", "user")
-        .filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
-        .first()
-    )
-    if membership is None or not membership.is_usable:
-        return None
-    try:
-        return consolidate(system_principal(membership), trigger=owner.trigger)
-    except (MemoriesError, TenantsError) as error:
-        log.info("A consolidation was put off: %s", error)
-        return None

@@ -1,0 +1,110 @@
+"""Sweeping: who is due, and that nobody's failure keeps others waiting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from memories.consolidation.proposals import FaultKind
+from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
+from memories.services import ledger
+from memories.services.consolidation import consolidate, sweeping
+from memories.services.consolidation.sweeping import due, sweep
+from memories.services.turns import begin_turn, finish_turn
+from tenants.models import Membership
+from tenants.principal import Principal
+from tests.memories.services.consolidation.conftest import ScriptedExtractor, fault, literally, tell
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _by_batch(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MEMORYHUB_CONSOLIDATE = "batch"
+    monkeypatch.setattr(
+        "memories.services.consolidation.running.consolidation_extractor", lambda: ScriptedExtractor([literally])
+    )
+
+
+def triggers() -> list[Trigger]:
+    return [owner.trigger for owner in due(timezone.now())]
+
+
+def test_twenty_new_episodes_are_due(principal: Principal) -> None:
+    tell(principal, *(f"Owns map {number}" for number in range(19)))
+    assert triggers() == []
+    tell(principal, "Owns map 19")
+    assert triggers() == [Trigger.COUNT]
+
+
+def test_one_episode_is_due_after_a_day(principal: Principal) -> None:
+    tell(principal, "Plays the cello")
+    EpisodeLedger.objects.update(waiting_since=timezone.now() - timedelta(hours=23))
+    assert triggers() == []
+    EpisodeLedger.objects.update(waiting_since=timezone.now() - timedelta(hours=24))
+    assert triggers() == [Trigger.AGE]
+
+
+def test_a_tenant_decides_for_its_members_alone(principal: Principal, other_tenant_member: Principal) -> None:
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, consolidate_every=2)
+    for somebody in (principal, other_tenant_member):
+        tell(somebody, "Plays the cello", "Keeps bees")
+    assert [(owner.tenant_id, owner.user_id) for owner in due(timezone.now())] == [
+        (principal.tenant_id, principal.user_id)
+    ]
+
+
+def test_every_turn_is_due_in_the_mode_turn(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_CONSOLIDATE = "turn"
+    tell(principal, "Plays the cello")
+    assert triggers() == [Trigger.TURN]
+    sweep()
+    assert Fact.objects.of(principal).get().text == "Plays the cello"
+    assert triggers() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_of_a_turn_wakes_the_consolidator_in_the_mode_turn(principal: Principal, settings: Settings) -> None:
+    for mode, wakes in (("batch", False), ("turn", True)):
+        settings.MEMORYHUB_CONSOLIDATE = mode
+        ledger.waiting.clear()
+        turn = begin_turn(principal, text="Plays the cello")
+        assert not ledger.waiting.is_set()
+        finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Noted.")
+        assert ledger.waiting.is_set() is wakes
+
+
+def test_off_means_on_demand_alone(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_CONSOLIDATE = "off"
+    tell(principal, *(f"Owns map {number}" for number in range(30)))
+    assert sweep() == []
+    assert not ConsolidationRun.objects.exists()
+
+
+def test_a_failure_waits_for_its_time_and_keeps_nobody_else(
+    principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for somebody in (principal, other_member):
+        tell(somebody, *(f"Owns map {number}" for number in range(20)))
+    consolidate(principal, extractor=ScriptedExtractor([fault(FaultKind.PASSING)]))
+    assert [report.episodes for report in sweep()] == [20]
+    assert Fact.objects.of(other_member).count() == 20
+    EpisodeLedger.objects.of(principal).update(retry_at=timezone.now())
+    assert triggers() == [Trigger.RETRY]
+    assert [report.episodes for report in sweep()] == [20]
+
+
+def test_an_ended_membership_waits(principal: Principal, membership: Membership) -> None:
+    tell(principal, *(f"Owns map {number}" for number in range(20)))
+    Membership.objects.filter(pk=membership.pk).update(is_active=False)
+    assert sweep() == []
+    assert not Fact.objects.exists()
+
+
+def test_a_sweep_begins_nobody_when_its_time_is_over(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell(principal, *(f"Owns map {number}" for number in range(20)))
+    monkeypatch.setattr(sweeping, "SWEEP_SECONDS", -1.0)
+    assert sweep() == []
