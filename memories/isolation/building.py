@@ -10,6 +10,7 @@ import random
 import secrets as entropy
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -23,10 +24,12 @@ from memories.isolation import cluster
 from memories.isolation.marks import Marks
 from memories.isolation.residents import Company, Part, Planted, Resident, World
 from memories.isolation.texts import CATALOG, FACTS, HOW_TOS, SAID
-from memories.models import MEMORY_MODELS
+from memories.models import MEMORY_MODELS, Fact
 from memories.search import search_plane
+from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import pin_fact, remember_fact
+from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.supersede import supersede
 from memories.services.turns import begin_turn, finish_turn
@@ -142,6 +145,7 @@ def _remember(marks: Marks, resident: Resident) -> None:
     changed, rare, secret = _text(marks, resident.number, FACTS[0][1])
     newer = supersede(resident.principal, old_ids=[old], text=f"{changed} {secret}").memory_id
     _plant(marks, resident.number, resident.planted, Kind.SEMANTIC, newer, (changed, rare, secret))
+    _archive(resident, old)
     pin_fact(resident.principal, fact_id=facts[1], pinned=True)
     for title, step in HOW_TOS:
         words, rare, secret = _text(marks, resident.number, step)
@@ -179,6 +183,17 @@ def _fact(marks: Marks, resident: Resident, line: str, *, key: str = "", task: s
     planted = (words, rare, secret)
     _plant(marks, resident.number, resident.planted, Kind.SEMANTIC, outcome.memory_id, planted, task=task)
     return outcome.memory_id
+
+
+def _archive(resident: Resident, fact_id: UUID) -> None:
+    """Put a superseded fact into the archive, as the collection does with one that was superseded long ago."""
+    with owner_lock(resident.principal):
+        fact = Fact.objects.get(pk=fact_id)
+        fact.archived_at = timezone.now()
+        fact.version += 1
+        fact.save(update_fields=["archived_at", "version", "updated_at"])
+        enqueue(fact)
+    resident.planted[:] = [replace(each, archived=each.archived or each.id == fact_id) for each in resident.planted]
 
 
 def _share(marks: Marks, admin: Resident) -> None:

@@ -75,9 +75,9 @@ def ask(encoded: str, method: str, path: str, body: Any = None) -> Answer:
     return Answer(answer.meta.status, answer.body)
 
 
-def search(encoded: str, kind: str, body: Any) -> Answer:
-    """Search the memories of a kind."""
-    return ask(encoded, "POST", f"/{reading_alias(kind)}/_search", body)
+def search(encoded: str, shelf: str, body: Any) -> Answer:
+    """Search the memories of a kind, or the archive."""
+    return ask(encoded, "POST", f"/{reading_alias(shelf)}/_search", body)
 
 
 def key_id_of(resident: Resident) -> str:

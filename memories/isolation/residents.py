@@ -10,6 +10,7 @@ from uuid import UUID
 from memories.embedding import Floats
 from memories.isolation.marks import Marks
 from memories.types import Kind
+from memoryhub.env import ARCHIVE
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 
@@ -43,6 +44,12 @@ class Planted:
     vector: Floats
     task: str = ""
     session_id: UUID | None = None
+    archived: bool = False
+
+    @property
+    def shelf(self) -> str:
+        """Where a cluster keeps it: with its kind, or in the archive."""
+        return ARCHIVE if self.archived else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("MEMORYHUB_CSRF_TRUSTED_ORIGINS", "s3cret", id="a host name for an origin"),
         pytest.param("ELASTICSEARCH_PREFIX", "s3cret*", id="a wildcard in the prefix"),
         pytest.param("ELASTICSEARCH_PREFIX", "s3cret-semantic", id="a prefix that another's patterns would match"),
+        pytest.param("ELASTICSEARCH_PREFIX", "s3cret-archive", id="a prefix that another's archive would match"),
         pytest.param("DATABASE_URL", "mysql://me:s3cret@db/x", id="an unsupported database"),
         pytest.param("DATABASE_URL", "postgres://me:s3cret@db:port/x", id="a port that is no number"),
         pytest.param("DATABASE_URL", "s3cret", id="no database address"),

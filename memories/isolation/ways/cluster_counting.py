@@ -14,10 +14,9 @@ from memories.isolation.cluster import PLANE, ask, key_of, search
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Resident
 from memories.isolation.ways.cluster_searching import scores, unrescored
-from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias
+from memoryhub.env import SHELVES
 
-_KINDS = (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL, Kind.CATALOG)
 # Global memories are everybody's, and their number is not known here.
 _COUNTED: dict[str, Any] = {"terms": {"visibility": ["user", "tenant"]}}
 _WITHIN: dict[str, Any] = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": [_COUNTED]}}}
@@ -27,21 +26,21 @@ Buckets = dict[str, int]
 @way("cluster: totals", weight=8, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def totals(attempt: Attempt) -> None:
     """However documents are counted, the total is that of one's own and shared ones."""
-    watcher, kind, own, shared = _chosen(attempt)
-    key, alias = key_of(watcher), reading_alias(kind)
+    watcher, shelf, own, shared = _chosen(attempt)
+    key, alias = key_of(watcher), reading_alias(shelf)
     right = own + shared
     counts: list[tuple[int, Callable[[], object]]] = [
-        (right, lambda: search(key, kind, _WITHIN).total),
+        (right, lambda: search(key, shelf, _WITHIN).total),
         (right, lambda: ask(key, "POST", f"/{alias}/_count", {"query": _WITHIN["query"]}).body["count"]),
-        (own, lambda: search(key, kind, {"size": 0, "query": {"term": {"visibility": "user"}}}).total),
-        (own, lambda: search(key, kind, {"size": 0, "query": {"exists": {"field": "user"}}}).total),
-        (right, lambda: search(key, kind, {"size": 0, "query": {"exists": {"field": "tenant"}}}).total),
-        (0, lambda: search(key, kind, {"size": 0, "query": {"exists": {"field": "gone_at"}}}).total),
-        (right, lambda: _aggregated(key, kind, {"value_count": {"field": "tenant"}})["value"]),
-        (right, lambda: _aggregated(key, kind, {"cardinality": {"field": "id"}})["value"]),
-        (min(own, 1), lambda: _aggregated(key, kind, {"cardinality": {"field": "user"}})["value"]),
-        (min(right, 1), lambda: _aggregated(key, kind, {"cardinality": {"field": "tenant"}})["value"]),
-        (shared, lambda: _aggregated(key, kind, {"missing": {"field": "user"}})["doc_count"]),
+        (own, lambda: search(key, shelf, {"size": 0, "query": {"term": {"visibility": "user"}}}).total),
+        (own, lambda: search(key, shelf, {"size": 0, "query": {"exists": {"field": "user"}}}).total),
+        (right, lambda: search(key, shelf, {"size": 0, "query": {"exists": {"field": "tenant"}}}).total),
+        (0, lambda: search(key, shelf, {"size": 0, "query": {"exists": {"field": "gone_at"}}}).total),
+        (right, lambda: _aggregated(key, shelf, {"value_count": {"field": "tenant"}})["value"]),
+        (right, lambda: _aggregated(key, shelf, {"cardinality": {"field": "id"}})["value"]),
+        (min(own, 1), lambda: _aggregated(key, shelf, {"cardinality": {"field": "user"}})["value"]),
+        (min(right, 1), lambda: _aggregated(key, shelf, {"cardinality": {"field": "tenant"}})["value"]),
+        (shared, lambda: _aggregated(key, shelf, {"missing": {"field": "user"}})["doc_count"]),
     ]
     wanted, count = attempt.chance.choice(counts)
     if count() != wanted:
@@ -51,7 +50,7 @@ def totals(attempt: Attempt) -> None:
 @way("cluster: aggregations", weight=10, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def aggregations(attempt: Attempt) -> None:
     """Buckets hold the attacker's own user and tenant, and nobody else's, not even with a count of zero."""
-    watcher, kind, own, shared = _chosen(attempt)
+    watcher, shelf, own, shared = _chosen(attempt)
     user, tenant = str(watcher.principal.user_id), str(watcher.principal.tenant_id)
     users: Buckets = {user: own} if own else {}
     tenants: Buckets = {tenant: own + shared} if own + shared else {}
@@ -65,7 +64,7 @@ def aggregations(attempt: Attempt) -> None:
     ]
     right, asked = attempt.chance.choice(options)
     encoded = key_of(watcher)
-    answer = search(encoded, kind, _WITHIN | {"aggs": {"all": asked}})
+    answer = search(encoded, shelf, _WITHIN | {"aggs": {"all": asked}})
     attempt.shows(watcher, answer.text)
     if not answer.refused and _buckets(answer.body["aggregations"]["all"]) != right:
         attempt.found(watcher, NOBODY, Told.COUNT)
@@ -97,7 +96,7 @@ def beyond(attempt: Attempt) -> None:
         {"random_sampler": {"probability": 0.5}, "aggs": {"in": ids}},
     ]
     asked = attempt.chance.choice(options)
-    answer = search(key_of(attacker), target.kind, {"size": 0, "aggs": {"all": asked}})
+    answer = search(key_of(attacker), target.shelf, {"size": 0, "aggs": {"all": asked}})
     attempt.shows(attacker, answer.text, sent=[str(asked)])
     inside = {} if answer.refused else answer.body["aggregations"]["all"]
     if asked.get("filter") and inside.get("doc_count"):
@@ -112,8 +111,8 @@ def beyond(attempt: Attempt) -> None:
 )
 def background(attempt: Attempt) -> None:
     """`bg_count` is the number of all documents of the index, whoever's they are."""
-    watcher, kind, own, shared = _chosen(attempt)
-    answer = search(key_of(watcher), kind, {"size": 0, "aggs": {"all": {"significant_terms": {"field": "status"}}}})
+    watcher, shelf, own, shared = _chosen(attempt)
+    answer = search(key_of(watcher), shelf, {"size": 0, "aggs": {"all": {"significant_terms": {"field": "status"}}}})
     if not answer.refused and answer.body["aggregations"]["all"]["bg_count"] > own + shared:
         attempt.found(watcher, NOBODY, Told.COUNT)
 
@@ -126,9 +125,9 @@ def background(attempt: Attempt) -> None:
 )
 def frequency(attempt: Attempt) -> None:
     """`min_doc_freq` counts all documents: a word that one's own document holds matches if others hold it, too."""
-    watcher, kind, own, shared = _chosen(attempt)
+    watcher, shelf, own, shared = _chosen(attempt)
     like = {"fields": ["text"], "like": "locker alarm", "min_term_freq": 1, "min_doc_freq": own + shared + 1}
-    answer = search(key_of(watcher), kind, {"size": 0, "query": {"more_like_this": like}})
+    answer = search(key_of(watcher), shelf, {"size": 0, "query": {"more_like_this": like}})
     if answer.total:
         attempt.found(watcher, NOBODY, Told.COUNT)
 
@@ -138,8 +137,8 @@ def frequency(attempt: Attempt) -> None:
 )
 def places(attempt: Attempt) -> None:
     """The places of one's own documents in the index have gaps where those of others are."""
-    watcher, kind, own, shared = _chosen(attempt)
-    answer = search(key_of(watcher), kind, {"size": 100, "seq_no_primary_term": True, "_source": False})
+    watcher, shelf, own, shared = _chosen(attempt)
+    answer = search(key_of(watcher), shelf, {"size": 100, "seq_no_primary_term": True, "_source": False})
     hits = [] if answer.refused else answer.body["hits"]["hits"]
     if any(hit["_seq_no"] > own + shared for hit in hits):
         attempt.found(watcher, NOBODY, Told.COUNT)
@@ -153,22 +152,22 @@ def places(attempt: Attempt) -> None:
 )
 def rounded(attempt: Attempt) -> None:
     """Vectors are rounded by ranges that all vectors of a segment decide; recall compares the exact ones again."""
-    watcher, kind, _, _ = _chosen(attempt)
-    got = scores(watcher, kind, unrescored())
-    if has_moved(attempt.baseline.first(("rounded", watcher.number, kind), got), got):
+    watcher, shelf, _, _ = _chosen(attempt)
+    got = scores(watcher, shelf, unrescored())
+    if has_moved(attempt.baseline.first(("rounded", watcher.number, shelf), got), got):
         attempt.found(watcher, NOBODY, Told.MOVED)
 
 
-def _chosen(attempt: Attempt) -> tuple[Resident, Kind, int, int]:
-    """A watcher, a kind, and how many documents of it are their own and how many their tenant shares."""
+def _chosen(attempt: Attempt) -> tuple[Resident, str, int, int]:
+    """A watcher, a shelf, and how many documents there are their own and how many their tenant shares."""
     watcher = attempt.attacker(Part.WATCHER)
-    kind = attempt.chance.choice(_KINDS)
-    own = sum(each.kind is kind for each in watcher.planted)
-    return watcher, kind, own, sum(each.kind is kind for each in watcher.company.shared)
+    shelf = attempt.chance.choice(SHELVES)
+    own = sum(each.shelf == shelf for each in watcher.planted)
+    return watcher, shelf, own, sum(each.shelf == shelf for each in watcher.company.shared)
 
 
-def _aggregated(key: str, kind: Kind, asked: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = search(key, kind, _WITHIN | {"aggs": {"all": asked}}).body["aggregations"]["all"]
+def _aggregated(key: str, shelf: str, asked: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = search(key, shelf, _WITHIN | {"aggs": {"all": asked}}).body["aggregations"]["all"]
     return found
 
 

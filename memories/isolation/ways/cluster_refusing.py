@@ -158,7 +158,7 @@ def _refused(attempt: Attempt, requests: tuple[Request, ...]) -> None:
     victim = attempt.victim(attacker)
     target = attempt.target(victim)
     key = key_id_of(attacker)
-    names = {"{alias}": reading_alias(target.kind), "{id}": str(target.id), "{key}": key}
+    names = {"{alias}": reading_alias(target.shelf), "{id}": str(target.id), "{key}": key}
     method, path, body = (_filled(part, names) for part in attempt.chance.choice(requests))
     answer = ask(key_of(attacker), method, path, body)
     attempt.shows(attacker, answer.text, sent=[path, str(body)])

@@ -14,6 +14,7 @@ from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Planted, Resident
 from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias, reading_aliases
+from memoryhub.env import ARCHIVE, SHELVES
 from tenants.principal import Principal
 
 _EVERYTHING: dict[str, Any] = {"match_all": {}}
@@ -28,7 +29,7 @@ def aimed(attempt: Attempt) -> None:
     target = attempt.target(victim)
     query = attempt.chance.choice(_aimed_at(victim.principal, target))
     body = {"query": query, "size": 50, "track_total_hits": True} | attempt.chance.choice(_EXTRAS)(target)
-    answer = search(key_of(attacker), target.kind, body)
+    answer = search(key_of(attacker), target.shelf, body)
     attempt.shows(attacker, answer.text, sent=[str(body)])
     if answer.total or (not answer.refused and answer.body["hits"]["hits"]):
         attempt.found(attacker, victim.number, Told.COUNT)
@@ -39,10 +40,10 @@ def at_large(attempt: Attempt) -> None:
     """All documents, with whatever can be asked about each: only one's own and shared ones may come."""
     attacker = attempt.attacker(*_HOLDERS)
     target = attempt.target(attempt.victim(attacker))
-    kind = attempt.chance.choice(list(Kind))
+    shelf = attempt.chance.choice(SHELVES)
     query = attempt.chance.choice(_loose(target))
     body = {"size": 100, **query} | attempt.chance.choice(_EXTRAS)(target)
-    answer = search(key_of(attacker), kind, body)
+    answer = search(key_of(attacker), shelf, body)
     attempt.shows(attacker, answer.text, sent=[str(body)])
     _all_own(attempt, attacker, answer)
 
@@ -61,7 +62,7 @@ def nearest(attempt: Attempt) -> None:
         knn["filter"] = aimed_at
     as_query = {"query": {"knn": {key: value for key, value in knn.items() if key != "k"}}}
     body: dict[str, Any] = chance.choice([{"knn": knn}, as_query, {"knn": {**knn, "similarity": -1.0}}])
-    answer = search(key_of(attacker), target.kind, {"size": 50, **body})
+    answer = search(key_of(attacker), target.shelf, {"size": 50, **body})
     attempt.shows(attacker, answer.text, sent=[str(aimed_at)])
     _all_own(attempt, attacker, answer)
     if aimed_at and answer.total:
@@ -74,7 +75,7 @@ def several(attempt: Attempt) -> None:
     attacker, chance = attempt.attacker(*_HOLDERS), attempt.chance
     key = key_of(attacker)
     target = attempt.target(attempt.victim(attacker))
-    names = [*chance.sample(_names(key), 3), reading_alias(target.kind)]
+    names = [*chance.sample(_names(key), 3), reading_alias(target.shelf)]
     lines: list[Any] = []
     for name in names:
         lines += [{"index": name}, {"query": {"match": {"text": target.rare}}, "track_total_hits": True}]
@@ -106,7 +107,7 @@ def scrolls(attempt: Attempt) -> None:
     """One's own scroll to its end, and that of another with one's own key."""
     attacker = attempt.attacker(*_HOLDERS)
     victim = attempt.victim(attacker)
-    path = f"/{reading_alias(Kind.SEMANTIC)}/_search?scroll=5s"
+    path = f"/{reading_alias(attempt.chance.choice([Kind.SEMANTIC.value, ARCHIVE]))}/_search?scroll=5s"
     keys = [key_of(attacker)]
     if victim.part is not Part.GHOST:
         keys.append(key_of(victim))
@@ -125,9 +126,9 @@ def moved(attempt: Attempt) -> None:
     """The same raw searches of a watcher, again and again: the same documents with the same scores."""
     watcher, chance = attempt.attacker(Part.WATCHER), attempt.chance
     number = chance.randrange(len(_STEADY))
-    kind = chance.choice([Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL])
-    got = scores(watcher, kind, _steady(watcher, number))
-    if has_moved(attempt.baseline.first(("raw", watcher.number, number, kind), got), got):
+    shelf = chance.choice([Kind.EPISODIC.value, Kind.SEMANTIC.value, Kind.PROCEDURAL.value, ARCHIVE])
+    got = scores(watcher, shelf, _steady(watcher, number))
+    if has_moved(attempt.baseline.first(("raw", watcher.number, number, shelf), got), got):
         attempt.found(watcher, NOBODY, Told.MOVED)
 
 
@@ -157,7 +158,7 @@ def _aimed_at(victim: Principal, target: Planted) -> list[dict[str, Any]]:
         {"intervals": {"text": {"match": {"query": target.rare}}}},
         {"span_term": {"text": target.rare}},
         {"more_like_this": {"fields": ["text"], "like": [{"_id": id_}], "min_term_freq": 1, "min_doc_freq": 1}},
-        {"terms": {"text": {"index": reading_alias(target.kind), "id": id_, "path": "text"}}},
+        {"terms": {"text": {"index": reading_alias(target.shelf), "id": id_, "path": "text"}}},
         {"function_score": {"query": {"bool": {"filter": theirs}}, "random_score": {}}},
         {"boosting": {"positive": {"bool": {"filter": theirs}}, "negative": _EVERYTHING, "negative_boost": 0.5}},
         {"dis_max": {"queries": [{"bool": {"filter": theirs}}]}},
@@ -216,7 +217,7 @@ def _looking_up(target: Planted) -> dict[str, Any]:
     return {
         "theirs": {
             "type": "lookup",
-            "target_index": reading_alias(target.kind),
+            "target_index": reading_alias(target.shelf),
             "input_field": "status",
             "target_field": "status",
             "fetch_fields": ["*"],
@@ -226,8 +227,8 @@ def _looking_up(target: Planted) -> dict[str, Any]:
 
 def _names(key: str) -> list[str]:
     """What could be an index here; the names behind the aliases come with every hit."""
-    found = ask(key, "POST", f"/{reading_alias(Kind.SEMANTIC)}/_search", {"size": 1})
-    behind = [hit["_index"] for hit in ([] if found.refused else found.body["hits"]["hits"])]
+    found = ask(key, "POST", f"/{reading_alias(Kind.SEMANTIC)},{reading_alias(ARCHIVE)}/_search", {"size": 100})
+    behind = sorted({hit["_index"] for hit in ([] if found.refused else found.body["hits"]["hits"])})
     writing = [f"{alias}-writing" for alias in reading_aliases()]
     patterns = ["*", "_all", f"{reading_alias(Kind.SEMANTIC)}*", "*-semantic", ",".join(reading_aliases())]
     return [*behind, *writing, *patterns, ".security", ".security-7", "no-such-index"]
@@ -264,7 +265,7 @@ def unrescored() -> dict[str, Any]:
     return {"knn": {"field": "vector", "query_vector": vector, "k": 100, "num_candidates": 100}}
 
 
-def scores(resident: Resident, kind: Kind, query: dict[str, Any]) -> Scores:
+def scores(resident: Resident, shelf: str, query: dict[str, Any]) -> Scores:
     """What a member's own key finds, with the scores."""
-    answer = search(key_of(resident), kind, {"size": 100, "_source": False, "query": query})
+    answer = search(key_of(resident), shelf, {"size": 100, "_source": False, "query": query})
     return tuple(sorted((hit["_id"], (hit["_score"],)) for hit in answer.body["hits"]["hits"]))

@@ -141,3 +141,18 @@ def test_setup_before_the_tables_are_made_says_so(
     monkeypatch.setattr("memories.search.elasticsearch.layout.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
     with pytest.raises(CommandError, match=r"manage\.py migrate"), transaction.atomic():
         ran("setup")
+
+
+def test_a_lifecycle_policy_that_the_cluster_does_not_have_is_named(
+    db: None, empty_cluster: Cluster, settings: Settings
+) -> None:
+    """The node of the tests has no lifecycle management at all, which is one way not to have a policy."""
+    settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
+    with pytest.raises(CommandError, match=r"no lifecycle policies; leave ELASTICSEARCH_ARCHIVE_POLICY empty"):
+        ran("setup")
+    said, code = ran("check", "--json")
+    assert code == 1 and "ELASTICSEARCH_ARCHIVE_POLICY" in " ".join(json.loads(said)["cluster"])
+    settings.ELASTICSEARCH_ARCHIVE_POLICY = ""
+    assert "read_ilm" in ran("check")[0]
+    ran("setup")
+    assert ran("check")[1] == 0

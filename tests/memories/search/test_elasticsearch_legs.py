@@ -10,6 +10,7 @@ import pytest
 
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.rarity import brevity, rarity
+from memories.search.elasticsearch.shelves import ARCHIVE
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 from tests.memories.search.library import somebody
 
@@ -76,3 +77,15 @@ def test_any_word_has_a_weight(word: str) -> None:
 
 def test_a_match_in_a_shorter_text_counts_more() -> None:
     assert brevity("Lives in Bristol") > 1.0 > brevity(" ".join(["word"] * 40))
+
+
+def test_the_archive_is_searched_only_for_superseded_memories_of_kinds_that_it_holds() -> None:
+    assert all(leg.shelf == leg.kind for leg in asked())
+    deeper = [leg for leg in asked(include_superseded=True) if leg.shelf == ARCHIVE]
+    kinds = [leg.kind for leg in deeper]
+    assert {kind: kinds.count(kind) for kind in kinds} == {Kind.SEMANTIC: 4, Kind.PROCEDURAL: 4}
+    for leg in deeper:
+        assert leg.header["index"].endswith("-archive")
+        assert f'{{"term": {{"kind": "{leg.kind}"}}}}' in filters(leg)
+        assert '"visibility"' in filters(leg) and str(ADA.tenant_id) in filters(leg)
+    assert not [leg for leg in asked(include_superseded=True, kinds=(Kind.CATALOG,)) if leg.shelf == ARCHIVE]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from elasticsearch import ApiError
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
@@ -66,6 +67,15 @@ def test_a_key_whose_query_was_removed_by_hand_is_found_and_replaced(membership:
     assert status_of(drifted) == 401
     assert found_with(key_of(membership)) == set()
     assert drift_of(membership) == []
+
+
+def test_a_key_from_before_there_was_an_archive_is_found_and_replaced(membership: Membership) -> None:
+    tamper(membership, lambda role: role["indices"].pop())
+    with pytest.raises(ApiError):
+        found_with(key_of(membership))
+    assert drift_of(membership) == [Drift.MISSING_ENTRY]
+    assert repair(findings_of(membership)) == 1
+    assert found_with(key_of(membership)) == set()
 
 
 @pytest.mark.parametrize(

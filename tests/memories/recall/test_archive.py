@@ -1,0 +1,154 @@
+"""Archived facts: out of the way of every ordinary recall, and there for whoever asks for the past."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from memories.errors import NotFound
+from memories.models import Fact, OutboxEntry, Playbook
+from memories.recall import candidates
+from memories.recall.pipeline import recall
+from memories.search import search_plane
+from memories.search.checking import Problem, check, rebuild
+from memories.search.outbox import drain, enqueue
+from memories.selectors.memories import chain_of
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.services.supersede import retire
+from memories.types import Candidates, Kind, Owner, Status
+from tenants.principal import Principal
+from tests.memories.recall.conftest import texts
+
+MARCH, MAY, JULY = (datetime(2025, month, 1, tzinfo=UTC) for month in (3, 5, 7))
+
+
+@pytest.fixture(params=["embedded", "elasticsearch"])
+def plane(request: pytest.FixtureRequest, db: None) -> str:
+    """The search plane; before anybody is there, for a member's key is made with them."""
+    if request.param == "elasticsearch":
+        request.getfixturevalue("elasticsearch")
+    return str(request.param)
+
+
+@pytest.fixture
+def moved(plane: str, principal: Principal) -> Principal:
+    """Ada, who lived in Bristol from March and in Edinburgh since May; Bristol is archived."""
+    remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
+    remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
+    move(Fact.objects.get(text="Lives in Bristol"), archived=True)
+    return principal
+
+
+def move(row: Fact | Playbook, *, archived: bool) -> None:
+    """Put a superseded memory into the archive or take it out, as a collection does and its undoing."""
+    with transaction.atomic():
+        row.archived_at = timezone.now() if archived else None
+        row.version += 1
+        row.save()
+        enqueue(row)
+    assert drain().failed == 0 and not OutboxEntry.objects.exists()
+
+
+def test_an_archived_fact_is_in_no_ordinary_recall(moved: Principal) -> None:
+    assert texts(recall(moved, "where do I live?")) == ["Lives in Edinburgh"]
+
+
+def test_it_is_recalled_as_of_when_it_was_believed(moved: Principal) -> None:
+    answer = recall(moved, "where do I live?", as_of=MARCH)
+    (item,) = answer.items
+    assert (item.text, item.status, item.until, answer.degraded) == ("Lives in Bristol", Status.SUPERSEDED, MAY, False)
+    assert texts(recall(moved, "where do I live?", as_of=JULY)) == ["Lives in Edinburgh"]
+
+
+def test_it_is_recalled_among_superseded_ones(moved: Principal) -> None:
+    answer = recall(moved, "where do I live?", include_superseded=True)
+    assert set(texts(answer)) == {"Lives in Bristol", "Lives in Edinburgh"}
+    assert not answer.degraded
+
+
+def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str, principal: Principal) -> None:
+    how_to = remember_playbook(principal, title="Reset the hub", steps=["Hold both buttons"], learned_at=MARCH)
+    retire(principal, kind=Kind.PROCEDURAL, memory_id=how_to.memory_id)
+    move(Playbook.objects.get(), archived=True)
+    assert recall(principal, "reset the hub").items == ()
+    assert [item.id for item in recall(principal, "reset the hub", as_of=JULY).items] == [how_to.memory_id]
+
+
+def test_what_is_taken_out_of_the_archive_is_where_it_was(moved: Principal) -> None:
+    move(Fact.objects.get(text="Lives in Bristol"), archived=False)
+    assert texts(recall(moved, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
+    assert texts(recall(moved, "where do I live?")) == ["Lives in Edinburgh"]
+
+
+def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
+    remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
+    drain()
+    with transaction.atomic():
+        fact = Fact.objects.get(text="Lives in Bristol")
+        fact.archived_at, fact.version = timezone.now(), fact.version + 1
+        fact.save()
+        enqueue(fact)
+    assert texts(recall(principal, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
+
+
+def test_plane_and_database_agree_and_a_rebuild_keeps_the_archive(moved: Principal) -> None:
+    owner = Owner(moved.tenant_id, moved.user_id)
+    search_plane().settle()
+    assert check(owner).ok
+    rebuild(owner)
+    search_plane().settle()
+    assert check(owner).ok
+    assert [state.archived for state in search_plane().stored(owner)].count(True) == 1
+    Fact.objects.filter(text="Lives in Bristol").update(archived_at=None)
+    assert [difference.problem for difference in check(owner).differences] == [Problem.OTHER_PLACE]
+
+
+def test_what_is_forgotten_leaves_the_archive(moved: Principal) -> None:
+    fact = Fact.objects.get(text="Lives in Bristol")
+    forget(moved, kind=Kind.SEMANTIC, memory_id=fact.pk)
+    drain()
+    assert texts(recall(moved, "where do I live?", as_of=MARCH)) == []
+    assert fact.pk not in {state.id for state in search_plane().stored(fact.owner)}
+
+
+def test_nobody_else_recalls_it(moved: Principal, other_member: Principal, other_tenant_member: Principal) -> None:
+    for other in (other_member, other_tenant_member):
+        for asked in ({"as_of": MARCH}, {"include_superseded": True}):
+            assert texts(recall(other, "Lives in Bristol", **asked)) == []
+
+
+def test_its_chain_is_read_without_the_plane(moved: Principal, other_member: Principal, plane_is_down: None) -> None:
+    old, new = (Fact.objects.get(text=text).pk for text in ("Lives in Bristol", "Lives in Edinburgh"))
+    for asked in (old, new):
+        assert [link.id for link in chain_of(moved, Kind.SEMANTIC, asked)] == [old, new]
+    with pytest.raises(NotFound):
+        chain_of(other_member, Kind.SEMANTIC, old)
+
+
+def test_an_archive_that_cannot_be_searched_is_stood_in_for(moved: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a key from before there was one, or before the cluster was set up again."""
+    nothing = Candidates((), without_archive=True)
+    monkeypatch.setattr(type(search_plane()), "candidates", lambda *_: nothing)
+    answer = recall(moved, "where do I live?", as_of=MARCH)
+    assert (texts(answer), answer.degraded) == (["Lives in Bristol"], False)
+    assert not OutboxEntry.objects.exists()
+
+
+def test_of_an_owner_with_too_many_memories_for_that_it_is_said(
+    moved: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        remember_fact(moved, text=f"Owns bulb {number}", learned_at=MARCH)
+    drain()
+    monkeypatch.setattr(candidates, "TAIL_LIMIT", 2)
+    nothing = Candidates((), without_archive=True)
+    monkeypatch.setattr(type(search_plane()), "candidates", lambda *_: nothing)
+    answer = recall(moved, "do I live in Bristol?", as_of=MARCH)
+    assert answer.degraded
+    assert texts(answer)[0] == "Lives in Bristol"
