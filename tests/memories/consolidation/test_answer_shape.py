@@ -1,0 +1,80 @@
+"""What is accepted as an answer: its shape exactly, and times as exact as they were said."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from memories.consolidation.answer_shape import Answer, moment
+from memories.llm.json_schema import strict_schema
+
+FACT = {"text": "Lives in Edinburgh", "confidence": 1, "quote": "in Edinburgh", "episodes": ["E1"]}
+EMPTY: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}
+
+
+def read(**parts: Any) -> Answer:
+    return Answer.model_validate_json(json.dumps(EMPTY | parts), strict=True)
+
+
+def test_members_that_may_be_empty_may_be_missing() -> None:
+    (fact,) = read(facts=[FACT]).facts
+    assert (fact.key, fact.supersedes, fact.contradiction, fact.valid_from) == ("", [], "natural", "")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"facts": [FACT | {"owner": "x"}]}, id="an unknown member"),
+        pytest.param({"facts": [FACT | {"confidence": 1.5}]}, id="more than sure"),
+        pytest.param({"facts": [FACT | {"confidence": "1"}]}, id="a number as text"),
+        pytest.param({"facts": [FACT | {"text": ""}]}, id="no text"),
+        pytest.param({"facts": [FACT | {"text": "x" * 8_001}]}, id="too long a text"),
+        pytest.param({"facts": [FACT | {"key": "Home City"}]}, id="a key that is none"),
+        pytest.param({"facts": [FACT | {"contradiction": "sad"}]}, id="an unknown word"),
+        pytest.param({"facts": [FACT | {"valid_from": "last spring"}]}, id="no date"),
+        pytest.param({"facts": [FACT | {"valid_from": "2026-13"}]}, id="no month"),
+        pytest.param({"facts": [FACT | {"valid_from": "0001"}]}, id="a date too far away"),
+        pytest.param({"facts": [FACT | {"episodes": "E1"}]}, id="a text for a list"),
+        pytest.param({"facts": [{"text": "Lives in Edinburgh"}]}, id="no support"),
+        pytest.param({"playbooks": [{"title": "x", "steps": [""], "episodes": []}]}, id="an empty step"),
+        pytest.param({"outcomes": [{"playbook": "P1", "success": 1, "episodes": []}]}, id="a number for yes"),
+        pytest.param({"facts": None}, id="no list"),
+        pytest.param({"more": []}, id="an unknown list"),
+    ],
+)
+def test_anything_else_is_refused(parts: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read(**parts)
+
+
+def test_a_missing_list_is_no_answer() -> None:
+    with pytest.raises(ValidationError):
+        Answer.model_validate_json("{}", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", None),
+        ("2024", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("2024-03", datetime(2024, 3, 1, tzinfo=UTC)),
+        ("2024-03-09", datetime(2024, 3, 9, tzinfo=UTC)),
+        ("2024-03-09T08:30", datetime(2024, 3, 9, 8, 30, tzinfo=UTC)),
+        ("2024-03-09T08:30:00+02:00", datetime(2024, 3, 9, 6, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_as_exact_as_it_was_said(text: str, expected: datetime | None) -> None:
+    assert moment(text) == expected
+
+
+def test_the_schema_that_is_sent_is_strict_in_all_its_parts() -> None:
+    schema = strict_schema(Answer)
+    for part in (schema, *schema["$defs"].values()):
+        assert part["additionalProperties"] is False
+        assert part["required"] == [*part["properties"]]
+    sent = json.dumps(schema)
+    assert not [word for word in ("maxLength", "minimum", "default", "pattern") if f'"{word}"' in sent]

@@ -1,0 +1,160 @@
+"""The extractor that asks a model, against a real server: proposals from a whole answer, or one fault and nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from memories.consolidation.material import Material
+from memories.consolidation.model import ModelExtractor
+from memories.consolidation.proposals import ExtractionFault, FaultKind, ProposedFact
+from memories.llm.json_answers import JsonAnswers
+from tests.openai_server import (
+    KEY,
+    Call,
+    Cut,
+    Decline,
+    HangUp,
+    OpenAIServer,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Stall,
+    openai_server,
+    said_as_json,
+    until,
+)
+
+from .conftest import batch, episode
+
+EMPTY: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}
+MOVED = {
+    "text": "Lives in Edinburgh",
+    "key": "home_city",
+    "category": "home",
+    "confidence": 1,
+    "quote": "in Edinburgh since March",
+    "episodes": ["E1"],
+    "supersedes": ["F1", "F2"],
+    "contradiction": "natural",
+    "valid_from": "2026-03",
+    "valid_to": "",
+}
+ANSWER = EMPTY | {"facts": [MOVED]}
+GOOD = said_as_json(ANSWER)
+
+
+@contextmanager
+def extractor_at(*script: Reply) -> Iterator[tuple[ModelExtractor, OpenAIServer]]:
+    with openai_server(*script) as server:
+        model = JsonAnswers(
+            name="m", base_url=server.base_url, api_key=KEY, stall_seconds=0.3, answer_seconds=2, retry_seconds=0.01
+        )
+        try:
+            yield ModelExtractor(model), server
+        finally:
+            model.close()
+
+
+def fault(*script: Reply, material: Material | None = None) -> tuple[ExtractionFault, OpenAIServer]:
+    with extractor_at(*script) as (extractor, server), pytest.raises(ExtractionFault) as caught:
+        extractor.extract(material or batch())
+    for seen in (str(caught.value), repr(caught.value)):
+        assert not [word for word in (KEY, "127.0.0.1", "Edinburgh", "Bristol") if word in seen]
+    return caught.value, server
+
+
+def test_an_answer_becomes_proposals_and_a_record_with_its_tokens() -> None:
+    material = batch()
+    with extractor_at(GOOD) as (extractor, _):
+        extraction = extractor.extract(material)
+    (told,) = extraction.proposals
+    assert isinstance(told, ProposedFact)
+    assert (told.text, told.supersedes) == ("Lives in Edinburgh", tuple(each.id for each in material.facts[:2]))
+    assert (extraction.input_tokens, extraction.output_tokens) == (12, 3)
+    assert extraction.output["proposals"] == [{"what": "facts", **MOVED}]
+    assert extraction.output["labels"]["F2"] == str(material.facts[1].id)
+    assert extraction.output["unknown_labels"] == []
+    json.dumps(extraction.output)
+
+
+def test_the_record_finds_each_proposal_by_its_place() -> None:
+    bees = MOVED | {"text": "Has a new drum", "episodes": ["E2", "E7"], "supersedes": []}
+    with extractor_at(said_as_json(EMPTY | {"facts": [bees, MOVED]})) as (extractor, _):
+        extraction = extractor.extract(batch())
+    told = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
+    assert told == [each["text"] for each in extraction.output["proposals"]]
+    assert extraction.output["unknown_labels"] == ["E7"]
+
+
+def test_the_model_reads_the_batch_and_the_schema() -> None:
+    with extractor_at(GOOD) as (extractor, server):
+        assert extractor.name == "m"
+        extractor.extract(batch())
+    (request,) = server.requests
+    assert "We left Bristol" in request["messages"][1]["content"]
+    assert request["response_format"]["json_schema"]["name"] == "memories"
+
+
+FAULTS = [
+    pytest.param(Say(["I'd say Edinburgh."]), FaultKind.UNUSABLE, "not the JSON", id="malformed"),
+    pytest.param(Say([json.dumps(ANSWER)[:90]], finish="length"), FaultKind.UNUSABLE, "greatest length", id="length"),
+    pytest.param(Say(["x" * 20_000] * 2), FaultKind.UNUSABLE, "too long and was stopped.", id="over-long"),
+    pytest.param(Say([json.dumps({"facts": []})]), FaultKind.UNUSABLE, "not of the shape", id="another shape"),
+    pytest.param(Say([]), FaultKind.UNUSABLE, "an empty answer.", id="empty"),
+    pytest.param(Call([("write_memory", "{}")]), FaultKind.UNUSABLE, "an empty answer.", id="tool calls"),
+    pytest.param(Cut(GOOD, 700, politely=True), FaultKind.UNUSABLE, "broke off", id="an end that is none"),
+    pytest.param(Raw(b"<html>"), FaultKind.UNUSABLE, "cannot be read.", id="a web page"),
+    pytest.param(Refuse(400, code="context_length_exceeded"), FaultKind.UNUSABLE, "too long to be", id="too much"),
+    pytest.param(Refuse(400), FaultKind.UNUSABLE, "refused the request (400)", id="bad request"),
+    pytest.param(Decline("I cannot."), FaultKind.REFUSED, "declined", id="a refusal"),
+    pytest.param(Say(["{}"], finish="content_filter"), FaultKind.REFUSED, "content filter", id="filtered"),
+    pytest.param(Refuse(400, code="content_filter"), FaultKind.REFUSED, "content filter", id="filtered at once"),
+    pytest.param(Refuse(429, headers={"Retry-After": "30"}), FaultKind.PASSING, "is busy", id="rate limit"),
+    pytest.param(Refuse(500), FaultKind.PASSING, "has a fault (500).", id="server error"),
+    pytest.param(HangUp(), FaultKind.PASSING, "cannot be reached", id="no reply"),
+    pytest.param(Cut(GOOD, 700), FaultKind.PASSING, "broke off", id="disconnected"),
+    pytest.param(Stall(GOOD, 2), FaultKind.PASSING, "stopped answering.", id="stalled"),
+    pytest.param(Refuse(401, message=f"no {KEY}"), FaultKind.PASSING, "OPENAI_API_KEY", id="wrong key"),
+    pytest.param(Refuse(403), FaultKind.PASSING, "OPENAI_API_KEY", id="not allowed"),
+    pytest.param(Refuse(404), FaultKind.PASSING, "does not know the model", id="no such model"),
+]
+
+
+@pytest.mark.parametrize(("reply", "kind", "sentence"), FAULTS)
+def test_each_fault_says_what_to_do_about_it(reply: Reply, kind: FaultKind, sentence: str) -> None:
+    error, _ = fault(reply)
+    assert sentence in error.message
+    assert "Try again" not in error.message or kind is FaultKind.PASSING
+    assert error.kind is kind
+
+
+def test_a_limit_says_how_long_and_an_unusable_answer_is_kept_for_the_record() -> None:
+    error, _ = fault(Refuse(429, headers={"Retry-After": "30"}))
+    assert error.retry_after == 30
+    error, _ = fault(Say(["I'd say Edinburgh."]))
+    assert (error.output, error.input_tokens, error.output_tokens) == ("I'd say Edinburgh.", 12, 3)
+
+
+def test_a_batch_too_long_for_one_question_is_not_sent_and_a_single_episode_always_is() -> None:
+    long = [episode("x" * 32_000, place=place) for place in range(1, 6)]
+    error, server = fault(GOOD, material=Material("Ada", tuple(long)))
+    assert (error.kind, len(server.requests)) == (FaultKind.UNUSABLE, 0)
+    with extractor_at(said_as_json(EMPTY)) as (extractor, _):
+        assert extractor.extract(Material("Ada", (long[0],))).proposals == ()
+
+
+@pytest.mark.parametrize("politely", [False, True], ids=["disconnected", "ended"])
+def test_an_answer_cut_at_any_byte_gives_no_proposal_before_its_end(politely: bool) -> None:
+    stream = Say([json.dumps(ANSWER)])
+    with extractor_at(GOOD) as (extractor, server):
+        for size in range(0, until(stream, b'"stop"'), 5):
+            server.script[:] = [Cut(stream, size, politely)]
+            with pytest.raises(ExtractionFault) as caught:
+                extractor.extract(batch())
+            assert caught.value.kind is not FaultKind.REFUSED
