@@ -6,7 +6,7 @@ Invariant: what was never true is not told as having been so, and of a fact that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from memories.agent.offline.records import Memory
 from memories.agent.offline.wording import date, quote, tells_of_others
@@ -42,7 +42,10 @@ def history(question: str, memories: Sequence[Memory]) -> str:
     for fact in facts:
         if fact.key in keys or fact in topical:
             lines.setdefault(fact.key or fact.id, []).append(fact)
-    return "\n".join(_line(sorted(line, key=_began)) for line in lines.values())
+    told = [_line(sorted(line, key=_began)) for line in lines.values()]
+    if len(told) > 1:
+        return "\n".join(["From your history:", *(f"- {each}" for each in told)])
+    return f"From your history: {told[0]}." if told else ""
 
 
 def _topical(asked: frozenset[str], facts: Sequence[Memory]) -> list[Memory]:
@@ -57,11 +60,14 @@ def _began(fact: Memory) -> tuple[float, float]:
     return (began.timestamp() if began else 0.0, ended.timestamp() if ended else float("inf"))
 
 
-def _line(facts: Iterable[Memory]) -> str:
+def _line(facts: Sequence[Memory]) -> str:
+    """The values of one thing in their order; what an undo brought back was so all along."""
     told: list[str] = []
-    for fact in facts:
+    for fact, following in zip(facts, [*facts[1:], None], strict=True):
+        if following is not None and following.text == fact.text:
+            continue
         began = fact.true_from or (fact.since if told or fact.current else None)
         times = [f"{'from' if fact.ended else 'since'} {date(began)}" if began else ""]
         times.append(f"until {date(fact.ended)}" if fact.ended else "")
         told.append(" ".join([quote(fact.text), *filter(None, times)]))
-    return f"From your history: {', '.join(told)}."
+    return ", ".join(told)

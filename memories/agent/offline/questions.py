@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memories.consolidation.grammar.text import sentences
+from memories.consolidation.grammar.text import capitalised, sentences
 from memories.consolidation.grammar.words import content_words
 
 _ASKS = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has)\b"
@@ -27,7 +27,7 @@ def parts(question: str) -> list[str]:
 def _halves(sentence: str) -> list[str]:
     if match := _TWICE.match(sentence.strip()):
         return [f"{match['asks']} {match[name]}?" for name in ("one", "other")]
-    halves = [half.strip() for half in _AND.split(sentence)]
+    halves = [capitalised(half.strip()) for half in _AND.split(sentence)]
     if len(halves) == 1 or not all(content_words(half) for half in halves):
         return [sentence]
     return [half if half.endswith("?") else f"{half.rstrip('.,!')}?" for half in halves]

@@ -34,16 +34,19 @@ def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, s
         raise NotFound("memory")
     rows: dict[UUID, MemoryRow] = {row.pk: row}
     wording = wording_of([row])
-    if isinstance(row, Supersedable):
-        rows |= _by_id(_same_wording(principal, row))
+    sources = sources and isinstance(row, Supersedable)
+    fresh: list[MemoryRow] = [row]
+    while fresh:
+        found: list[MemoryRow] = [*_copies(principal, fresh)]
+        if sources or row in fresh:
+            found += _same_wording(principal, fresh)
         if sources:
-            same = [each for each in rows.values() if isinstance(each, Supersedable)]
-            rows |= _by_id(_told_in(principal, same, wording))
-    episodes = [each for each in rows.values() if isinstance(each, Episode)]
-    if cascade or sources:
-        only = supported_by_nothing_else(principal, episodes)
-        rows |= _by_id(each for each in only if cascade or wording.repeated_in(each.searchable_text))
-    rows |= _by_id(_copies(principal, rows.values()))
+            found += _told_in(principal, fresh, wording)
+        if sources or cascade:
+            only = supported_by_nothing_else(principal, [each for each in rows.values() if isinstance(each, Episode)])
+            found += [each for each in only if cascade or wording.repeated_in(each.searchable_text)]
+        fresh = [each for each in {each.pk: each for each in found}.values() if each.pk not in rows]
+        rows |= {each.pk: each for each in fresh}
     return list(rows.values())
 
 
@@ -61,42 +64,35 @@ def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode
     ]
 
 
-def _same_wording(principal: Principal, row: Supersedable) -> Iterator[Supersedable]:
+def _same_wording(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Supersedable]:
     """Rows that say it too: what an undo brought back, what was once believed before, a copy in another scope."""
-    yield from model_of(row.kind).objects.of(principal).filter(content_hash=row.content_hash).exclude(pk=row.pk)
-
-
-def _copies(principal: Principal, rows: Iterable[MemoryRow]) -> list[Supersedable]:
-    """Rows that an undo or a promotion made from `rows`, and those made from them."""
-    found: dict[UUID, Supersedable] = {}
-    fresh = {row.pk for row in rows if isinstance(row, Supersedable)}
-    while fresh:
-        made = Q(restores__in=fresh) | Q(promoted_from__in=fresh)
-        copies = [row for model in _SUPPORTED for row in model.objects.of(principal).filter(made)]
-        fresh = {row.pk for row in copies} - found.keys()
-        found |= {row.pk: row for row in copies}
-    return list(found.values())
-
-
-def _told_in(principal: Principal, rows: Sequence[Supersedable], wording: Wording) -> Iterator[Episode]:
-    """The words that `rows` came from; and, as far as they repeat it, those by which it ended or that asked for it."""
-    ids = [row.pk for row in rows]
     for row in rows:
-        yield from row.supporting_episodes.all()
-        neighbours = model_of(row.kind).objects.of(principal)
-        beside = neighbours.filter(Q(pk=row.superseded_by_id) | Q(superseded_by=row.pk))
-        for neighbour in beside.prefetch_related("supporting_episodes"):
-            for episode in neighbour.supporting_episodes.all():
-                if wording.repeated_in(episode.searchable_text):
-                    yield episode
-    mentions = Mention.objects.of(principal).filter(memory_id__in=ids)
-    places = mentions.values_list("message__session_id", "message__turn", "relation")
-    for session_id, turn, relation in set(places):
-        said = Episode.objects.of(principal).filter(message__session_id=session_id, message__turn=turn)
-        for episode in said:
-            if wording.repeated_in(episode.text) and (relation in _CHANGED or only_asks(episode.text)):
-                yield episode
+        if isinstance(row, Supersedable):
+            yield from model_of(row.kind).objects.of(principal).filter(content_hash=row.content_hash)
 
 
-def _by_id(rows: Iterable[MemoryRow]) -> dict[UUID, MemoryRow]:
-    return {row.pk: row for row in rows}
+def _copies(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Supersedable]:
+    """Rows that an undo or a promotion made from `rows`."""
+    ids = [row.pk for row in rows if isinstance(row, Supersedable)]
+    for model in _SUPPORTED:
+        yield from model.objects.of(principal).filter(Q(restores__in=ids) | Q(promoted_from__in=ids))
+
+
+def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: Wording) -> Iterator[Episode]:
+    """The words that `rows` came from; and, if they repeat it, those by which they ended or that asked for it."""
+    for row in rows:
+        if isinstance(row, Supersedable):
+            yield from row.supporting_episodes.all()
+            yield from (each for each in _beside(principal, row) if wording.repeated_in(each.searchable_text))
+    mentions = Mention.objects.of(principal).filter(memory_id__in=[row.pk for row in rows])
+    for session_id, turn, relation in set(mentions.values_list("message__session_id", "message__turn", "relation")):
+        for said in Episode.objects.of(principal).filter(message__session_id=session_id, message__turn=turn):
+            if wording.repeated_in(said.text) and (relation in _CHANGED or only_asks(said.text)):
+                yield said
+
+
+def _beside(principal: Principal, row: Supersedable) -> Iterator[Episode]:
+    """What the rows before and after it in the chain came from."""
+    neighbours = model_of(row.kind).objects.of(principal).filter(Q(pk=row.superseded_by_id) | Q(superseded_by=row.pk))
+    for neighbour in neighbours.prefetch_related("supporting_episodes"):
+        yield from neighbour.supporting_episodes.all()
