@@ -32,13 +32,16 @@ from memories.agent.events import (
     TurnStarted,
 )
 from memories.agent.record import TurnRecord
+from memories.agent.task_schemas import SEARCH_SESSION
 from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
+from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
 from memories.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
 from memories.models import MessageState
+from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
 from memories.services.turns import Turn
 from memories.types import WriteResult
@@ -54,6 +57,7 @@ FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 
 _LONGEST_TOOL_NAME = 64
+_MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED)
 
 
 class Answering:
@@ -63,7 +67,7 @@ class Answering:
         self._principal = principal.as_agent()
         self._turn = turn
         self._model = model
-        self._tools = Toolbox(self._principal, session_id=turn.session_id, episode_id=turn.episode_id)
+        self._tools = Toolbox(self._principal, session_id=turn.session_id, episode_id=turn.episode_id, turn=turn.turn)
         self._record = TurnRecord(self._principal, turn)
         self._streamed: list[str] = []
         self._characters = 0
@@ -112,12 +116,15 @@ class Answering:
     def _opening(self) -> list[ChatMessage]:
         turn = self._turn
         turns = transcript(self._principal, turn.session_id, last=HISTORY_TURNS + 1)
+        slots = working_memory(self._principal, turn.session_id)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date()),
             prompt.history(turns, before=turn.turn),
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),
+            standing=render_standing(slots),
+            progress=render_progress(slots),
         )
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
@@ -173,7 +180,8 @@ class Answering:
                 refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
             calls.append({"id": identity, "name": call.name[:_LONGEST_TOOL_NAME], "arguments": arguments})
         self._calls(calls, messages)
-        yield Stage(Doing.RECALLING if all(call["name"] == RECALL for call in calls) else Doing.WRITING)
+        looks = all(call["name"] in (RECALL, SEARCH_SESSION) for call in calls)
+        yield Stage(Doing.RECALLING if looks else Doing.WRITING)
         for made in calls:
             refusal = refusals.get(made["id"])
             answer = failed(refusal) if refusal else self._tools.run(made["name"], made["arguments"])
@@ -190,6 +198,7 @@ class Answering:
         if answer.closed and not self._closed:
             self._closed = True
             yield Notice(NoticeKind.CLOSED, answer.error)
+        self._wrote |= {outcome.memory_id for outcome in answer.proposed if outcome.result in _MADE}
         match answer.event:
             case MemoriesRecalled(recall):
                 self._used |= {item.id for item in recall.items}
@@ -197,7 +206,7 @@ class Answering:
                     self._degraded = True
                     yield Notice(NoticeKind.DEGRADED, DEGRADED)
             case MemoryWritten(outcome):
-                if outcome.result in (WriteResult.CREATED, WriteResult.SUPERSEDED):
+                if outcome.result in _MADE:
                     self._wrote.add(outcome.memory_id)
                 self._replaced |= set(outcome.superseded_ids)
             case MemoriesRetired():

@@ -100,6 +100,17 @@ class MemoryForgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """The task of the session was set, went on, or was `finished`: the first `done` of its `steps` are done."""
+
+    goal: str
+    steps: int = 0
+    done: int = 0
+    current: str = ""
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced."""
 
@@ -128,6 +139,7 @@ Event = (
     | MemoryWritten
     | MemoriesRetired
     | MemoryForgotten
+    | TaskChanged
     | TurnFinished
     | TurnFailed
 )

@@ -49,7 +49,7 @@ class TurnRecord:
             tool_call_id=call_id,
             text=answer.error,
             recall=answer.recall,
-            written=[answer.written] if answer.written else (),
+            written=[answer.written] if answer.written else answer.proposed,
             forgotten=answer.forgotten,
             **self._place(),
         )

@@ -12,6 +12,7 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
                       kind, id, key, text, reason, superseded: [{id, text}]
     memories_retired  kind, harsh (bool: they never were true), ended: [{id, text}]
     memory_forgotten  kind, id, text, erased: [{kind, id}]
+    task_changed      goal, steps (int), done (int), current, finished (bool)
     turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints)
     turn_failed       message, retryable (bool)
 
@@ -38,6 +39,7 @@ from memories.agent.events import (
     MemoryWritten,
     Notice,
     Stage,
+    TaskChanged,
     TextDelta,
     TurnFailed,
     TurnFinished,
@@ -56,6 +58,7 @@ _TYPES: dict[type[Event], str] = {
     MemoryWritten: "memory_written",
     MemoriesRetired: "memories_retired",
     MemoryForgotten: "memory_forgotten",
+    TaskChanged: "task_changed",
     TurnFinished: "turn_finished",
     TurnFailed: "turn_failed",
 }
@@ -119,6 +122,14 @@ def _members(event: Event) -> dict[str, Any]:
                 "id": str(event.memory_id),
                 "text": event.text,
                 "erased": [{"kind": kind.value, "id": str(memory_id)} for kind, memory_id in event.erased],
+            }
+        case TaskChanged():
+            members = {
+                "goal": event.goal,
+                "steps": event.steps,
+                "done": event.done,
+                "current": event.current,
+                "finished": event.finished,
             }
         case TurnFinished():
             members = {

@@ -12,6 +12,8 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from memories.agent import task_schemas
+from memories.agent.task_schemas import TaskArguments
 from memories.constants import (
     DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
@@ -131,13 +133,19 @@ class ForgetArguments(_Arguments):
     memory_id: Annotated[UUID, Field(description="The id of a recalled memory.")]
 
 
-Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments
+Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments | TaskArguments
 
-_TOOLS: Mapping[str, type[RecallArguments | WriteArguments | RetireArguments | ForgetArguments]] = {
+_TOOLS: Mapping[str, type[Arguments]] = {
     RECALL: RecallArguments,
     WRITE: WriteArguments,
     RETIRE: RetireArguments,
     FORGET: ForgetArguments,
+    task_schemas.SET_TASK: task_schemas.SetTaskArguments,
+    task_schemas.UPDATE_PLAN: task_schemas.UpdatePlanArguments,
+    task_schemas.OBSERVE: task_schemas.ObserveArguments,
+    task_schemas.NOTE: task_schemas.NoteArguments,
+    task_schemas.SEARCH_SESSION: task_schemas.SearchSessionArguments,
+    task_schemas.FINISH_TASK: task_schemas.FinishTaskArguments,
 }
 
 

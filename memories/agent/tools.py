@@ -1,4 +1,4 @@
-"""The tools at work: recall, write and forget, on behalf of one owner in one turn.
+"""The tools at work: recall, write, forget, and those for a task (`task_tools.py`), on behalf of one owner in one turn.
 
 Invariant: a tool never raises for what a model sent. Wrong arguments, unknown ids and refusals go back to the model in
 words; ids of other owners are unknown ids.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 from uuid import UUID
 
-from memories.agent.events import MemoriesRecalled, MemoriesRetired, MemoryForgotten, MemoryWritten
+from memories.agent.events import MemoriesRecalled, MemoriesRetired, MemoryForgotten, MemoryWritten, TaskChanged
 from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_pinned, render_recall
+from memories.agent.task_tools import TaskTools
 from memories.agent.tool_schemas import (
     BadArguments,
     ForgetArguments,
@@ -50,13 +51,15 @@ SETTLED_KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 class Answer:
     """What a tool did: `content` for the model, the rest for the transcript and the events; `error` in words.
 
-    `closed`: it had to look into the memory and nobody may search there now.
+    `proposed` are the memories that the end of a task made. `closed`: it had to look into the memory and nobody may
+    search there now.
     """
 
     content: str
-    event: MemoriesRecalled | MemoriesRetired | MemoryWritten | MemoryForgotten | None = None
+    event: MemoriesRecalled | MemoriesRetired | MemoryWritten | MemoryForgotten | TaskChanged | None = None
     recall: Recall | None = None
     written: WriteOutcome | None = None
+    proposed: tuple[WriteOutcome, ...] = ()
     forgotten: ForgetOutcome | None = None
     error: str = ""
     closed: bool = False
@@ -65,8 +68,9 @@ class Answer:
 class Toolbox:
     """The tools of one turn. `erased` are the kinds of the memories that they erased."""
 
-    def __init__(self, principal: Principal, *, session_id: UUID, episode_id: UUID | None) -> None:
+    def __init__(self, principal: Principal, *, session_id: UUID, episode_id: UUID | None, turn: int = 0) -> None:
         self._principal = principal
+        self._task = TaskTools(principal, session_id=session_id, turn=turn)
         self._session_id = session_id
         self._episode_ids = () if episode_id is None else (episode_id,)
         self.erased: list[Kind] = []
@@ -104,8 +108,9 @@ class Toolbox:
                     return self._retire(wanted)
                 case ForgetArguments() as wanted:
                     return self._forget(wanted)
-                case unreachable:
-                    assert_never(unreachable)
+                case wanted:
+                    done = self._task.run(wanted)
+                    return Answer(done.content, done.event, proposed=done.proposed)
         except SearchForbidden as error:
             return closed(str(error))
         except (BadArguments, MemoriesError, TenantsError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import uuid4
@@ -139,6 +140,31 @@ def test_pinned_facts_stay_when_the_history_is_short() -> None:
     messages = prompt.opening(SYSTEM, [turn(9)], turn=10, text="Now", pinned="PINNED")
     assert [message["role"] for message in messages].count("tool") == 1
     assert not any(message["role"] == "tool" for message in prompt.opening(SYSTEM, [], turn=1, text="Now"))
+
+
+def roles(messages: list[ChatMessage]) -> list[str]:
+    return [str(message["role"]) for message in messages]
+
+
+def test_the_task_stands_at_two_places_that_stay() -> None:
+    messages = prompt.opening(SYSTEM, [turn(3), turn(4)], turn=5, text="Now", standing="GOAL", progress="PLAN")
+    assert roles(messages) == [
+        "system", "user", "assistant", "tool", "assistant", "user", "assistant", "user", "assistant", "tool",
+    ]  # fmt: skip
+    assert (messages[3]["content"], messages[-1]["content"]) == ("GOAL", "PLAN")
+    assert [message["content"] for message in messages if message["role"] == "user"] == ["words 3", "words 4", "Now"]
+
+
+def test_without_history_all_of_the_task_stands_after_the_message() -> None:
+    messages = prompt.opening(SYSTEM, [], turn=1, text="Now", pinned="PINNED", standing="GOAL", progress="PLAN")
+    assert [message["content"] for message in messages if message["role"] == "tool"] == ["GOAL", "PINNED", "PLAN"]
+    ids = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert len(set(ids)) == 3
+
+
+def test_a_conversation_that_the_assistant_opened_is_no_place_for_a_task() -> None:
+    messages = prompt.opening(SYSTEM, [replace(turn(1), text="")], turn=2, text="Now", standing="GOAL")
+    assert roles(messages) == ["system", "assistant", "user", "assistant", "tool"]
 
 
 def test_the_ids_of_calls_are_nine_digits_and_distinct() -> None:

@@ -20,6 +20,7 @@ from memories.agent.events import (
     Notice,
     NoticeKind,
     Stage,
+    TaskChanged,
     TextDelta,
     TurnFailed,
     TurnFinished,
@@ -70,6 +71,11 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
             "text": "Likes tea",
             "erased": [{"kind": "semantic", "id": str(A)}, {"kind": "episodic", "id": str(B)}],
         },
+    ),
+    (
+        TaskChanged("Repot the fern", 4, 1, "Buy soil"),
+        "task_changed",
+        {"goal": "Repot the fern", "steps": 4, "done": 1, "current": "Buy soil", "finished": False},
     ),
     (
         TurnFinished(A, MessageState.COMPLETE, 12.345, 4, 1, 1),
