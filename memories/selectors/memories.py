@@ -36,7 +36,10 @@ _ORDER: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One state of a fact or playbook: what was believed from `since` to `until`, and what replaced it."""
+    """One state of a fact or playbook: what was believed from `since` to `until`, and what replaced it.
+
+    `restores` is the state that an undo brought back as this one.
+    """
 
     id: UUID
     kind: Kind
@@ -50,6 +53,12 @@ class ChainLink:
     retracted: bool
     confidence: float | None
     superseded_by: UUID | None
+    restores: UUID | None = None
+
+    @property
+    def order(self) -> tuple[datetime, bool, datetime]:
+        """By when they began to be believed; what was believed at no time comes before what took its place."""
+        return (self.since, self.until is None, self.until or self.since)
 
 
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
@@ -116,7 +125,7 @@ def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> 
 
 
 def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLink, ...]:
-    """Every state linked to this one by supersession, oldest first: what it replaced, and what replaced it.
+    """Every state linked to this one by supersession or undo, oldest first: what it replaced, and what replaced it.
 
     A merge has several predecessors; all are in it. Raises NotFound.
     """
@@ -126,12 +135,14 @@ def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLi
     rows: dict[UUID, Fact | Playbook] = {start.pk: start}
     frontier: set[UUID] = {start.pk}
     while frontier:
-        ahead = {row.superseded_by_id for row in rows.values() if row.superseded_by_id}
-        linked = _visible(principal, kind).filter(Q(superseded_by__in=frontier) | Q(pk__in=ahead - rows.keys()))
+        named = {id_ for pk in frontier for id_ in (rows[pk].superseded_by_id, rows[pk].restores) if id_}
+        behind = Q(superseded_by__in=frontier) | Q(restores__in=frontier)
+        linked = _visible(principal, kind).filter(behind | Q(pk__in=named - rows.keys()))
         fresh = {row.pk: row for row in linked if row.pk not in rows}
         rows |= fresh
         frontier = set(fresh)
-    return tuple(_link(row) for row in sorted(rows.values(), key=lambda row: (row.learned_at, row.created_at, row.pk)))
+    written = sorted(rows.values(), key=lambda row: (row.created_at, row.pk))
+    return tuple(sorted((_link(row) for row in written), key=lambda link: link.order))
 
 
 def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[AuditEvent]:
@@ -202,6 +213,7 @@ def _link(row: Fact | Playbook) -> ChainLink:
         retracted=row.retracted,
         confidence=row.confidence if isinstance(row, Fact) else None,
         superseded_by=row.superseded_by_id,
+        restores=row.restores,
     )
 
 

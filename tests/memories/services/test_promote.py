@@ -1,0 +1,299 @@
+"""Promote: what holds for more than it was said for is copied into a wider scope; the copy lives on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Fact, OutboxEntry, Playbook
+from memories.recall.pipeline import recall
+from memories.selectors.chains import verify_chains
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.services.promote import promote
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import retire, supersede
+from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit_verification import verify_all
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, AuditPayload, Membership, User
+from tenants.principal import ActorKind, Principal, Right, Role
+from tenants.principals import platform_principal, principal_of, system_principal
+from tests.factories import make_membership
+
+pytestmark = pytest.mark.django_db
+
+WORDS = "The tap on the second floor drips"
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_whole(db: None) -> Iterator[None]:
+    """Whatever a test did, chains and audit verify afterwards."""
+    yield
+    assert verify_chains().faults == ()
+    assert all(report.ok for report in verify_all())
+
+
+@pytest.fixture
+def staff(db: None) -> User:
+    """A superuser of the platform."""
+    return User.objects.create_superuser("root")
+
+
+def in_task(principal: Principal, text: str = WORDS, task: str = "kitchen", key: str = "") -> UUID:
+    return remember_fact(principal, text=text, scope=Scope.TASK, task=task, key=key).memory_id
+
+
+def raised(principal: Principal, memory_id: UUID, to: Scope, kind: Kind = Kind.SEMANTIC) -> WriteOutcome:
+    return promote(principal, kind=kind, memory_id=memory_id, to=to, reason="it helps everybody")
+
+
+def test_a_memory_of_a_task_is_copied_to_its_user(principal: Principal) -> None:
+    episode = remember_episode(principal, session_id=start_session(principal).pk, text="It drips").memory_id
+    original = remember_fact(
+        principal,
+        text=WORDS,
+        key="tap",
+        confidence=0.7,
+        pinned=True,
+        supporting_episode_ids=[episode],
+        scope=Scope.TASK,
+        task="kitchen",
+    ).memory_id
+    outcome = raised(principal, original, Scope.USER)
+    copy = Fact.objects.get(pk=outcome.memory_id)
+    assert outcome.result is WriteResult.CREATED
+    assert (copy.text, copy.key, copy.confidence, copy.pinned) == (WORDS, "tap", 0.7, True)
+    assert (copy.scope, copy.task, copy.promoted_from) == (Scope.USER, None, original)
+    assert [each.pk for each in copy.supporting_episodes.all()] == [episode]
+    assert Fact.objects.current().count() == 2
+
+
+@pytest.mark.parametrize("scope", [Scope.TASK, Scope.USER])
+def test_an_administrator_publishes_to_their_tenant(
+    admin_principal: Principal, principal: Principal, other_tenant_member: Principal, scope: Scope
+) -> None:
+    episode = remember_episode(admin_principal, session_id=start_session(admin_principal).pk, text="x").memory_id
+    original = remember_fact(
+        admin_principal,
+        text=WORDS,
+        pinned=True,
+        supporting_episode_ids=[episode],
+        scope=scope,
+        task="kitchen" if scope is Scope.TASK else "",
+    ).memory_id
+    copy = Fact.objects.get(pk=raised(admin_principal, original, Scope.TENANT).memory_id)
+    assert (copy.tenant_id, copy.user_id, copy.promoted_from) == (admin_principal.tenant_id, None, original)
+    assert (copy.pinned, copy.supporting_episodes.count()) == (False, 0)
+    assert [item.text for item in recall(principal, "which tap drips?").items] == [WORDS]
+    assert not recall(other_tenant_member, "which tap drips?").items
+
+
+def test_a_playbook_takes_its_outcomes_along_once(principal: Principal) -> None:
+    def howto(**where: object) -> UUID:
+        return remember_playbook(
+            principal,
+            title="Bleed",
+            steps=["Open"],
+            success_count=3,
+            **where,  # type: ignore[arg-type]  # scope and task
+        ).memory_id
+
+    original = howto(scope=Scope.TASK, task="heating")
+    copy = raised(principal, original, Scope.USER, Kind.PROCEDURAL).memory_id
+    again = raised(principal, original, Scope.USER, Kind.PROCEDURAL)
+    assert (again.memory_id, again.result) == (copy, WriteResult.MERGED)
+    other = raised(principal, howto(scope=Scope.TASK, task="boiler"), Scope.USER, Kind.PROCEDURAL)
+    assert other.memory_id == copy
+    assert (Playbook.objects.get(pk=copy).success_count, Playbook.objects.get(pk=copy).steps) == (3, ["Open"])
+
+
+def test_promoted_twice_there_is_one_copy_and_nothing_changes(principal: Principal) -> None:
+    original = in_task(principal)
+    copy = raised(principal, original, Scope.USER).memory_id
+    before = AuditEvent.objects.count(), OutboxEntry.objects.count()
+    outcome = raised(principal, original, Scope.USER)
+    assert (outcome.memory_id, outcome.result, outcome.reason) == (
+        copy,
+        WriteResult.MERGED,
+        "It was promoted already.",
+    )
+    assert (AuditEvent.objects.count(), OutboxEntry.objects.count()) == before
+
+
+def test_a_copy_that_was_replaced_can_be_made_again(principal: Principal) -> None:
+    original = in_task(principal)
+    copy = raised(principal, original, Scope.USER).memory_id
+    supersede(principal, old_ids=[copy], text="The tap is mended")
+    assert raised(principal, original, Scope.USER).result is WriteResult.CREATED
+
+
+def test_it_passes_the_gates_of_the_wider_scope(principal: Principal) -> None:
+    old = remember_fact(principal, text="The tap is fine", key="tap").memory_id
+    known = remember_fact(principal, text="The boiler hums").memory_id
+    replacing = raised(principal, in_task(principal, key="tap"), Scope.USER)
+    merging = raised(principal, in_task(principal, "the boiler hums"), Scope.USER)
+    assert (replacing.result, replacing.superseded_ids) == (WriteResult.SUPERSEDED, (old,))
+    assert (merging.result, merging.memory_id) == (WriteResult.MERGED, known)
+
+
+def test_what_becomes_of_one_does_not_touch_the_other(principal: Principal) -> None:
+    first, second = in_task(principal), in_task(principal, "The boiler hums")
+    copies = [raised(principal, each, Scope.USER).memory_id for each in (first, second)]
+    retire(principal, kind=Kind.SEMANTIC, memory_id=first)
+    supersede(principal, old_ids=[copies[1]], text="The boiler is quiet")
+    assert Fact.objects.get(pk=copies[0]).status == "active"
+    assert Fact.objects.get(pk=second).status == "active"
+
+
+def test_forgetting_the_original_leaves_the_published_copy_and_no_other_trace(admin_principal: Principal) -> None:
+    original = remember_fact(admin_principal, text=WORDS, key="tap_state").memory_id
+    copy = promote(admin_principal, kind=Kind.SEMANTIC, memory_id=original, to=Scope.TENANT, reason=WORDS).memory_id
+    forget(admin_principal, kind=Kind.SEMANTIC, memory_id=original)
+    assert Fact.objects.get().pk == copy
+    assert Fact.objects.get().text == WORDS
+    for document in AuditPayload.objects.values_list("document", flat=True):
+        assert "drips" not in document
+        assert "tap_state" not in document
+
+
+def test_it_is_told_in_the_chains_of_owner_and_tenant(admin_principal: Principal) -> None:
+    original = remember_fact(admin_principal, text=WORDS).memory_id
+    copy = raised(admin_principal, original, Scope.TENANT).memory_id
+    who = admin_principal
+    told = [
+        (event.chain, event.target_id, event.payload.data["reason"], event.payload.data["after"])
+        for event in AuditEvent.objects.filter(action="fact.promoted").select_related("payload")
+    ]
+    assert told == [
+        (
+            owner_chain(who.tenant_id, who.user_id),
+            original,
+            "it helps everybody",
+            {"copy": str(copy), "scope": "tenant"},
+        ),
+        (tenant_chain(who.tenant_id), copy, "", {"from": str(original), "scope": "tenant"}),
+    ]
+
+
+def refused_to(principal: Principal, memory_id: UUID, to: Scope) -> None:
+    rows = Fact.objects.count()
+    with pytest.raises(Forbidden):
+        raised(principal, memory_id, to)
+    assert Fact.objects.count() == rows
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMIN])
+def test_only_administrators_publish(role: Role) -> None:
+    member = principal_of(make_membership(role=role.value), actor_kind=ActorKind.MEMBER)
+    fact = remember_fact(member, text=WORDS).memory_id
+    refused_to(member, fact, Scope.TENANT)
+    refused_to(member, fact, Scope.GLOBAL)
+
+
+def test_an_agent_never_writes_above_its_user(admin_principal: Principal) -> None:
+    agent = admin_principal.as_agent()
+    fact = in_task(agent)
+    refused_to(agent, fact, Scope.TENANT)
+    assert raised(agent, fact, Scope.USER).result is WriteResult.CREATED
+    with pytest.raises(Forbidden):
+        remember_fact(agent, text=WORDS, scope=Scope.TENANT)
+
+
+def test_a_token_that_may_only_read_promotes_nothing(principal: Principal) -> None:
+    refused_to(replace(principal, rights=frozenset([Right.READ])), in_task(principal), Scope.USER)
+
+
+def test_platform_staff_share_with_all_what_a_tenant_shares(
+    admin_principal: Principal, other_tenant_member: Principal, staff: User
+) -> None:
+    shared = raised(admin_principal, remember_fact(admin_principal, text=WORDS).memory_id, Scope.TENANT).memory_id
+    membership = Membership.objects.get(pk=admin_principal.membership_id)
+    who = platform_principal(membership, staff=staff)
+    copy = Fact.objects.get(pk=raised(who, shared, Scope.GLOBAL).memory_id)
+    assert (copy.scope, copy.tenant_id, copy.promoted_from) == (Scope.GLOBAL, None, shared)
+    assert [item.text for item in recall(other_tenant_member, "which tap drips?").items] == [WORDS]
+    event = AuditEvent.objects.get(chain=PLATFORM_CHAIN, action="fact.promoted")
+    assert (event.target_id, event.actor_id, event.actor_kind) == (copy.pk, staff.pk, "staff")
+    assert raised(who, shared, Scope.GLOBAL).result is WriteResult.MERGED
+
+
+def test_nobody_else_shares_with_all(admin_principal: Principal, staff: User) -> None:
+    shared = raised(admin_principal, remember_fact(admin_principal, text=WORDS).memory_id, Scope.TENANT).memory_id
+    membership = Membership.objects.get(pk=admin_principal.membership_id)
+    platform = platform_principal(membership, staff=staff)
+    for who in (
+        admin_principal,
+        platform.as_agent(),
+        replace(platform, platform=False),
+        replace(platform, actor_kind=ActorKind.TOKEN),
+    ):
+        refused_to(who, shared, Scope.GLOBAL)
+
+
+def test_staff_in_a_member_s_place_do_not_publish_for_them(admin_principal: Principal, staff: User) -> None:
+    membership = Membership.objects.get(pk=admin_principal.membership_id)
+    fact = remember_fact(admin_principal, text=WORDS).memory_id
+    refused_to(platform_principal(membership, staff=staff), fact, Scope.TENANT)
+
+
+def test_what_is_private_is_not_shared_with_all(membership: Membership, principal: Principal, staff: User) -> None:
+    with pytest.raises(NotFound):
+        raised(
+            platform_principal(membership, staff=staff), remember_fact(principal, text=WORDS).memory_id, Scope.GLOBAL
+        )
+
+
+def test_only_an_active_superuser_is_platform_staff(membership: Membership, staff: User) -> None:
+    with pytest.raises(Forbidden):
+        platform_principal(membership, staff=membership.user)
+    staff.is_active = False
+    with pytest.raises(Forbidden):
+        platform_principal(membership, staff=staff)
+
+
+@pytest.mark.parametrize(("scope", "to"), [("user", "user"), ("user", "task"), ("task", "task")])
+def test_it_goes_upward_only(principal: Principal, scope: str, to: str) -> None:
+    fact = remember_fact(principal, text=WORDS, scope=Scope(scope), task="kitchen" if scope == "task" else "").memory_id
+    with pytest.raises(InvalidInput, match="wider"):
+        raised(principal, fact, Scope(to))
+
+
+def test_what_is_not_believed_is_not_promoted(principal: Principal) -> None:
+    fact = in_task(principal)
+    retire(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    with pytest.raises(Conflict, match="not believed"):
+        raised(principal, fact, Scope.USER)
+
+
+def test_words_stay_with_whom_they_were_said_to(admin_principal: Principal) -> None:
+    episode = remember_episode(admin_principal, session_id=start_session(admin_principal).pk, text="x").memory_id
+    with pytest.raises(Conflict):
+        raised(admin_principal, episode, Scope.TENANT, Kind.EPISODIC)
+
+
+def test_the_system_may_publish(membership: Membership, principal: Principal) -> None:
+    fact = remember_fact(principal, text=WORDS).memory_id
+    assert raised(system_principal(membership), fact, Scope.TENANT).result is WriteResult.CREATED
+
+
+@pytest.mark.parametrize("stranger", ["principal", "other_tenant_member"])
+@pytest.mark.parametrize("to", [Scope.USER, Scope.TENANT])
+def test_promote_isolates_others(
+    admin_principal: Principal, stranger: str, to: Scope, request: pytest.FixtureRequest
+) -> None:
+    theirs = in_task(request.getfixturevalue(stranger))
+    said = []
+    for unknown in (theirs, uuid4()):
+        with pytest.raises(NotFound) as refusal:
+            raised(admin_principal, unknown, to)
+        said.append(str(refusal.value))
+    assert said == ["No such fact."] * 2
+    assert Fact.objects.count() == 1
