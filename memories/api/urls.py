@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
 from memories.api.views.changes import CorrectView, PinView, RetireView, SupersedeView
+from memories.api.views.consolidation import RerunView, RunsView, RunView
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
 from memories.api.views.recall import RecallView
 from memories.api.views.sessions import SessionsView, SessionView
@@ -26,6 +27,9 @@ urlpatterns = [
     path("memories/<uuid:memory_id>/supersede/", SupersedeView.as_view(), name="supersede"),
     path("memories/<uuid:memory_id>/retire/", RetireView.as_view(), name="retire"),
     path("memories/<uuid:memory_id>/pin/", PinView.as_view(), name="pin"),
+    path("consolidation/", RunsView.as_view(), name="runs"),
+    path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),
+    path("consolidation/<uuid:run_id>/rerun/", RerunView.as_view(), name="rerun"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("schema/", SchemaView.as_view(), name="schema"),
     re_path("", NowhereView.as_view()),

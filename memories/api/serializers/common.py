@@ -32,6 +32,10 @@ class CascadeQuery(StrictSerializer):
     )
 
 
+class Nothing(StrictSerializer):
+    """An empty body."""
+
+
 class Erased(serializers.Serializer[Any]):
     """One memory that no longer exists."""
 

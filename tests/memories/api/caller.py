@@ -98,6 +98,7 @@ class Life:
     fact: UUID
     task_fact: UUID
     playbook: UUID
+    run: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = tuple(Right)) -> Caller:

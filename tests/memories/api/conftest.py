@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memories.services.consolidation import consolidate
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import remember_episode
@@ -13,6 +14,7 @@ from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
 from tests.memories.api.caller import Caller, Life, caller_of
+from tests.memories.services.consolidation.conftest import ScriptedExtractor, nothing
 
 
 @pytest.fixture
@@ -49,4 +51,6 @@ def live(principal: Principal) -> Life:
     ).memory_id
     task = remember_fact(principal, text="Xylophone task.", scope=Scope.TASK, task="music").memory_id
     playbook = remember_playbook(principal, title="Tune a xylophone", steps=["Listen.", "File."]).memory_id
-    return Life(session=session.pk, episode=episode, old_fact=old, fact=fact, task_fact=task, playbook=playbook)
+    (run,) = consolidate(principal, extractor=ScriptedExtractor([nothing])).runs
+    ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run}
+    return Life(session=session.pk, episode=episode, **ids)

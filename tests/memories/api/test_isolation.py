@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.api.urls import urlpatterns
-from memories.models import Episode, Fact, Message, Playbook, RecallTrace, Session
+from memories.models import ConsolidationRun, Episode, Fact, Message, Playbook, RecallTrace, Session
 from memories.services.facts import remember_fact
 from tests.memories.api.caller import Answer, Caller, Life
 
@@ -71,6 +71,8 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
             201,
         ),
     ],
+    ("run", "GET"): [Probe("run", "consolidation/{id}/")],
+    ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
     ("recall", "POST"): [Probe("session", "recall/", lambda it: {"query": SECRET, "session_id": str(it)})],
 }
 # Asking for whatever there is: strangers get an answer without a word of it.
@@ -86,6 +88,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
         Probe(path="memories/?key=instrument&status=active,superseded"),
         Probe("session", path="memories/?kind=episodic&session={id}"),
     ],
+    ("runs", "GET"): [Probe(path="consolidation/")],
+    ("runs", "POST"): [Probe(path="consolidation/", body=nothing)],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
@@ -145,7 +149,7 @@ def refused_like_unknown(stranger: Caller, life: Life, method: str, probe: Probe
 
 def everything() -> list[Any]:
     """All rows that the API could change."""
-    models = (Session, Message, Episode, Fact, Playbook, RecallTrace)
+    models = (Session, Message, Episode, Fact, Playbook, RecallTrace, ConsolidationRun)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -166,7 +170,7 @@ def learns_nothing(stranger: Caller, life: Life, method: str, probe: Probe) -> N
     asked = str(probe.body(life.session)).casefold() + probe.path
     if SECRET not in asked:
         assert SECRET not in answer.text.casefold()
-    for memory_id in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook):
+    for memory_id in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook, life.run):
         assert str(memory_id) not in answer.text
 
 
