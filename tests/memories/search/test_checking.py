@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,17 @@ def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir:
     assert problems(ada) == [Problem.PART_MISSING]
     assert rebuild(ada) == 2
     assert (check(ada).ok, outbox.backlog()) == (True, 0)
+
+
+def test_a_row_that_the_plane_holds_in_two_places_is_found(ada: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which a move that broke off leaves on a plane with an index for each."""
+    (state,) = search_plane().stored(ada)
+    both = [state, replace(state, archived=True)]
+    monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter(both))
+    assert problems(ada) == [Problem.TWICE]
+
+
+def test_a_row_that_is_archived_and_should_not_be_is_found(ada: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    (state,) = search_plane().stored(ada)
+    monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter([replace(state, archived=True)]))
+    assert problems(ada) == [Problem.OTHER_PLACE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from memories.search.elasticsearch import layout, writing
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
 from memories.services.facts import remember_fact
-from memories.types import Kind, SearchDocument, Status
+from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -128,6 +128,22 @@ def test_old_marks_are_purged_from_the_archive_as_well(
     assert on(ARCHIVE, fact.id)
     plane.expunge()
     assert (on(ARCHIVE, fact.id), on(Kind.SEMANTIC, fact.id)) == ({}, {})
+
+
+@pytest.mark.parametrize("archived_first", [False, True], ids=["into the archive", "out of it"])
+def test_a_move_during_a_rebuild_is_what_the_new_indices_hold(
+    plane: SettlingPlane, ada: Principal, archived_first: bool
+) -> None:
+    read = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=archived_first)
+    moved = replace(read, version=4, archived=not archived_first)
+
+    def documents(_owner: Owner) -> Iterator[SearchDocument]:
+        yield read
+        plane.upsert([moved])  # overtakes what was just read
+
+    plane.rebuild_all([own(ada)], documents)
+    assert [(state.version, state.archived) for state in plane.stored(own(ada))] == [(4, not archived_first)]
+    assert [hit.id for hit in plane.candidates(ada, PAST).hits] == [read.id]
 
 
 # Keys

@@ -9,6 +9,7 @@ from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, ObjectAp
 from elasticsearch import ApiError, Elasticsearch, NotFoundError
 from pytest_django import Settings
 
+from memories.search.elasticsearch import layout
 from memories.search.elasticsearch.layout import settings_of
 from memories.search.elasticsearch.policy import trouble
 from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
@@ -94,3 +95,32 @@ def test_it_is_said_why_a_policy_cannot_be_used(
     settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
     fails(monkeypatch, error)
     assert message in trouble(manager)
+
+
+@pytest.mark.parametrize(
+    ("has_now", "wanted", "told"),
+    [
+        pytest.param("", "cold-later", ["cold-later"], id="comes under it"),
+        pytest.param("cold-later", "", [None], id="leaves it"),
+        pytest.param("cold-later", "cold-later", [], id="is under it"),
+        pytest.param("", "", [], id="was never under one"),
+    ],
+)
+def test_an_archive_that_is_there_follows_the_setting(
+    manager: Elasticsearch,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    has_now: str,
+    wanted: str,
+    told: list[str | None],
+) -> None:
+    settings.ELASTICSEARCH_ARCHIVE_POLICY = wanted
+    held = {"archive-1": {"settings": {"index.lifecycle.name": has_now}}} if has_now else {}
+    sent: list[Any] = []
+    indices = "elasticsearch._sync.client.indices.IndicesClient"
+    monkeypatch.setattr(layout, "indices_of", lambda *_: ["archive-1"])
+    monkeypatch.setattr(f"{indices}.put_index_template", lambda *_, **__: None)
+    monkeypatch.setattr(f"{indices}.get_settings", lambda *_, **__: held)
+    monkeypatch.setattr(f"{indices}.put_settings", lambda _self, index, settings: sent.append((index, settings)))
+    layout.install(manager)
+    assert sent == [("archive-1", {"index.lifecycle.name": name}) for name in told]

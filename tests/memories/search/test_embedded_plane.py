@@ -8,6 +8,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from memories.search.base import PartMissing, SearchPlane, Tombstone
 from memories.search.embedded import open_parts
 from memories.search.embedded.paths import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
-from memories.types import Kind, Owner
+from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
 from tests.memories.search.contract import BRISTOL, PlaneContract
 from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
@@ -193,6 +194,36 @@ def test_what_is_forgotten_is_in_no_byte_of_the_file(plane: EmbeddedPlane, ada: 
     content = path_of(plane.root, own(ada)).read_bytes()
     assert b"zanzibarquux" not in content
     assert secret.vector not in content
+
+
+def test_what_is_forgotten_in_the_archive_is_in_no_byte_of_the_file(plane: EmbeddedPlane, ada: Principal) -> None:
+    secret = document(own(ada), "The password is zanzibarquux, do not tell", status=Status.SUPERSEDED)
+    plane.upsert([document(own(ada), f"Filler number {number}") for number in range(200)])
+    plane.upsert([secret])
+    plane.upsert([replace(secret, version=2, archived=True)])
+    plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, secret.id, 3)])
+    content = path_of(plane.root, own(ada)).read_bytes()
+    assert b"zanzibarquux" not in content
+    assert secret.vector not in content
+
+
+def test_archived_vectors_are_read_when_somebody_asks_for_the_past(plane: EmbeddedPlane, ada: Principal) -> None:
+    old = document(own(ada), BRISTOL, status=Status.SUPERSEDED)
+    plane.upsert([replace(old, version=2, archived=True)])
+    assert len(found(plane, ada)) == 1
+    part = plane._open._part(path_of(plane.root, own(ada)))
+    ordinarily = part.nbytes
+    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1]
+    plane.candidates(ada, question(BRISTOL, include_superseded=True))
+    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1, 1]
+    assert part.nbytes > ordinarily
+
+
+def test_a_file_from_before_there_was_an_archive_counts_as_missing(plane: EmbeddedPlane, ada: Principal) -> None:
+    plane.close()
+    with closing(sqlite3.connect(path_of(plane.root, own(ada)))) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    assert plane.candidates(ada, question(BRISTOL)).incomplete == (own(ada),)
 
 
 def test_open_parts_stay_within_their_bounds(index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
