@@ -8,7 +8,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -33,24 +32,23 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         if settings.PRODUCTION:
             raise CommandError("The demo has a known password, so it does not run with MEMORYHUB_ENV=production.")
-        seeded_before = is_seeded()
-        if not seeded_before:
+        if not is_seeded():
             with sentences(), progress("Seeding the demo", steps()) as step:
                 seed(step)
         host, port = options["host"], options["port"]
         self._print_logins(f"http://{host}:{port}/")
         if options["no_serve"]:
             return
-        if seeded_before:
-            call_command("serve", host=host, port=port, stdout=self.stdout)
-        else:
-            self._serve_anew(host, port)
+        self._serve(host, port)
 
-    def _serve_anew(self, host: str, port: int) -> None:
-        """Go on as another program: a worker forked from one whose encoder has run would end in a crash."""
+    def _serve(self, host: str, port: int) -> None:
+        """Go on as another program: a worker forked from one whose encoder has run would end in a crash.
+
+        Every turn is consolidated at once, so that what is said shows among the facts while one watches.
+        """
         self.stdout.flush()
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "serve", f"--host={host}", f"--port={port}"]
-        os.execv(sys.executable, command)  # noqa: S606 - our own words
+        os.execve(sys.executable, command, {"MEMORYHUB_CONSOLIDATE": "turn", **os.environ})  # noqa: S606 - our own words
 
     def _print_logins(self, address: str) -> None:
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)

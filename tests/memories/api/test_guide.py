@@ -39,6 +39,7 @@ def test_there_are_examples_of_all_that_matters() -> None:
         "turns",
         "sessions",
         "recall",
+        "consolidation",
         "memories",
     }
 

@@ -18,8 +18,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the command asked for, with nothing seeded or served in fact."""
     asked: dict[str, object] = {}
     monkeypatch.setattr(demo, "seed", lambda _step: asked.update(seeded=True))
-    monkeypatch.setattr(demo, "call_command", lambda name, **options: asked.update({name: options}))
-    monkeypatch.setattr("os.execv", lambda _program, command: asked.update(anew=command[2:]))
+    monkeypatch.setattr(
+        "os.execve", lambda _program, command, environment: asked.update(serve=command[2:], environment=environment)
+    )
     return asked
 
 
@@ -30,17 +31,17 @@ def test_it_prints_every_login_and_address(run: Run, done: dict[str, object]) ->
     assert done == {"seeded": True}
 
 
-def test_it_serves_where_it_was_told_to(run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "is_seeded", lambda: True)
+@pytest.mark.parametrize("seeded", [True, False])
+def test_it_serves_where_it_was_told_to_and_consolidates_every_turn(
+    run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch, seeded: bool
+) -> None:
+    monkeypatch.setattr(demo, "is_seeded", lambda: seeded)
+    monkeypatch.delenv("MEMORYHUB_CONSOLIDATE", raising=False)
     run("demo", "--host=127.0.0.9", "--port=8124")
-    served = done["serve"]
-    assert isinstance(served, dict)
-    assert (served["host"], served["port"]) == ("127.0.0.9", 8124)
-
-
-def test_no_worker_is_forked_from_the_process_whose_encoder_seeded(run: Run, done: dict[str, object]) -> None:
-    run("demo", "--host=127.0.0.9", "--port=8124")
-    assert done == {"seeded": True, "anew": ["serve", "--host=127.0.0.9", "--port=8124"]}
+    assert done["serve"] == ["serve", "--host=127.0.0.9", "--port=8124"]
+    environment = done["environment"]
+    assert isinstance(environment, dict)
+    assert environment["MEMORYHUB_CONSOLIDATE"] == "turn"
 
 
 def test_what_is_seeded_is_left_alone(run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
