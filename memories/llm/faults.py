@@ -27,8 +27,12 @@ _BY_CODE: dict[str, tuple[str, Cause]] = {
     "content_filter": (sentences.FILTERED, Cause.REFUSAL),
     "content_policy_violation": (sentences.FILTERED, Cause.REFUSAL),
     "invalid_prompt": (sentences.FILTERED, Cause.REFUSAL),
+    "data_inspection_failed": (sentences.FILTERED, Cause.REFUSAL),
+    "model_not_found": (sentences.UNKNOWN, Cause.CONFIGURATION),
     "json_validate_failed": (sentences.UNREADABLE, Cause.ANSWER),
 }
+# What the words themselves may be the reason of; any other refusal is of the key, the account or the address.
+_OF_WORDS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.CONFLICT,
@@ -87,6 +91,7 @@ def _of_status(error: openai.APIStatusError) -> ModelFault:
         return _endpoint(f"The model is busy. Try again {when}.", wait)
     if may_pass(error):
         return _endpoint(f"The model endpoint has a fault ({status}). Try again.", wait)
-    refusal = (f"The model endpoint refused the request ({status}).", Cause.TOO_MUCH)
+    cause = Cause.TOO_MUCH if status in _OF_WORDS else Cause.CONFIGURATION
+    refusal = (f"The model endpoint refused the request ({status}).", cause)
     message, cause = _BY_CODE.get(error.code or "") or _FINAL.get(status) or refusal
     return ModelFault(message, retryable=False, cause=cause)

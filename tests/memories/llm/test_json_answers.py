@@ -156,6 +156,8 @@ def test_an_answer_of_no_use_is_one_sentence_and_is_not_asked_for_again(reply: R
         pytest.param(Refuse(401, message=f"no {KEY}"), "OPENAI_API_KEY", Cause.CONFIGURATION, id="wrong key"),
         pytest.param(Refuse(403), "OPENAI_API_KEY", Cause.CONFIGURATION, id="not allowed"),
         pytest.param(Refuse(404), "does not know the model", Cause.CONFIGURATION, id="no such model"),
+        pytest.param(Refuse(400, code="model_not_found"), "does not know", Cause.CONFIGURATION, id="the same by code"),
+        pytest.param(Refuse(402), "refused the request (402)", Cause.CONFIGURATION, id="an account without money"),
     ],
 )
 def test_what_no_other_answer_helps_is_told_apart_and_not_tried_again(
