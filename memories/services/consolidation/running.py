@@ -23,11 +23,12 @@ from memories.consolidation.planner import Planner
 from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, NotFound
-from memories.models import ConsolidationRun, Episode, EpisodeLedger, RunState, Trigger
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.services.consolidation.alikeness import Alikeness
 from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import gather, of_same_wording
 from memories.services.consolidation.leasing import Busy, Lease, take
+from memories.services.erasing.runs import ERASED_OUTPUT
 from memories.services.ledger import ledger_of
 from memories.services.ownership import owner_lock
 from tenants.audit import record_event
@@ -41,7 +42,6 @@ LONGEST_RETRY_SECONDS = 3600.0
 # One episode that gives no usable answer is asked about so often before it is given up.
 TRIES_ALONE = 2
 UNEXPECTED = "Something went wrong here; the log of the server says what."
-ERASED_OUTPUT = {"erased": True}
 MILLION = Decimal(1_000_000)
 
 
@@ -207,7 +207,8 @@ class _Consolidation:
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],
             }
             # What an erasure meanwhile could not reach, for it was not stored yet, is not stored at all.
-            run.output = dict(extraction.output) if len(there) == len(batch) else ERASED_OUTPUT
+            whole = len(there) == len(batch) and _all_known(self.principal, material)
+            run.output = dict(extraction.output) if whole else ERASED_OUTPUT
             run.decisions = applied.lines
             self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
             if self.of is None:
@@ -242,6 +243,14 @@ class _Consolidation:
         run.input_tokens, run.output_tokens = input_tokens, output_tokens
         run.cost = _cost(input_tokens, output_tokens)
         run.save()
+
+
+def _all_known(principal: Principal, material: Material) -> bool:
+    """Whether nothing that the extractor was shown was erased since."""
+    facts, playbooks = [fact.id for fact in material.facts], [playbook.id for playbook in material.playbooks]
+    return Fact.objects.of(principal).filter(pk__in=facts).count() == len(facts) and Playbook.objects.of(
+        principal
+    ).filter(pk__in=playbooks).count() == len(playbooks)
 
 
 def _waiting(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:

@@ -1,0 +1,93 @@
+"""What goes with a forgotten memory: its copies, the words around it, what came from nothing else; and what stays."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from memories.models import Episode, Fact, Playbook
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import retire, supersede
+from memories.services.turns import add_tool_result, begin_turn
+from memories.services.undo import undo
+from memories.types import Kind
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+def said(principal: Principal, text: str) -> UUID:
+    """An episode of its own session."""
+    return remember_episode(principal, session_id=start_session(principal).pk, text=text).memory_id
+
+
+def left(model: type[Fact | Episode | Playbook]) -> set[str]:
+    return set(model.objects.values_list("text", flat=True))
+
+
+def test_what_an_undo_brought_back_goes_with_its_first_wording(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bath").memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    undo(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert Fact.objects.count() == 2
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert not Fact.objects.exists()
+
+
+def test_the_same_wording_goes_whenever_it_was_believed(principal: Principal) -> None:
+    for city in ("Bath", "Oslo", "Bath"):
+        last = remember_fact(principal, text=f"Lives in {city}", key="home_city").memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=last)
+    assert left(Fact) == {"Lives in Oslo"}
+
+
+def test_the_words_by_which_it_ended_go_too(principal: Principal) -> None:
+    first = remember_fact(
+        principal, text="Lives in Bath", supporting_episode_ids=[said(principal, "I live in Bath")]
+    ).memory_id
+    words = [said(principal, "We left Bath, in Oslo now"), said(principal, "Oslo is fun")]
+    supersede(principal, old_ids=[first], text="Lives in Oslo", supporting_episode_ids=words)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=first, sources=True)
+    assert (left(Fact), left(Episode)) == ({"Lives in Oslo"}, {"Oslo is fun"})
+
+
+def test_what_was_learned_from_nothing_else_goes_if_it_repeats_it(principal: Principal) -> None:
+    words = [said(principal, "I live in Bath and play the oboe")]
+    texts = ("Lives in Bath", "Home is Bath", "Plays the oboe")
+    first, *_ = (remember_fact(principal, text=each, supporting_episode_ids=words).memory_id for each in texts)
+    remember_playbook(principal, title="Get home", steps=["Take the train to Bath"], supporting_episode_ids=words)
+    more = remember_fact(principal, text="Is from Bath", supporting_episode_ids=[*words, said(principal, "Ah, Bath")])
+    assert more.memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=first, sources=True)
+    assert left(Fact) == {"Plays the oboe", "Is from Bath"}
+    assert not Playbook.objects.exists()
+
+
+def test_a_question_about_it_goes_and_a_statement_that_merely_recalled_it_stays(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bath")
+    for text in ("Do I live in Bath?", "The Bath rugby team won"):
+        turn = begin_turn(principal, text=text)
+        add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
+        turn_messages = Episode.objects.get(pk=turn.episode_id).session.messages
+        turn_messages.get(step=1).mentions.update(relation="recalled")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    assert left(Episode) == {"The Bath rugby team won"}
+
+
+def test_without_sources_what_was_said_stays(principal: Principal) -> None:
+    words = [said(principal, "I live in Bath")]
+    fact = remember_fact(principal, text="Lives in Bath", supporting_episode_ids=words).memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert left(Episode) == {"I live in Bath"}
+
+
+def test_another_members_same_wording_stays(principal: Principal, other_member: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bath").memory_id
+    theirs = remember_fact(other_member, text="Lives in Bath").memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact, sources=True)
+    assert Fact.objects.get().pk == theirs
