@@ -1,4 +1,4 @@
-"""What a member's key may do, as the cluster is told: search four aliases for what the member may see, nothing else.
+"""What a member's key may do, as the cluster is told: search five aliases for what the member may see, nothing else.
 
 Pure: minting sends what is built here, and verifying compares with it. Invariant: no key is asked for that is not
 limited by a query for each alias; the cluster takes empty descriptors to mean all rights of whoever asks.
