@@ -49,6 +49,13 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
     return tenant
 
 
+def wait_for_tenant(tenant_id: UUID) -> bool:
+    """Take the lock of a tenant also if it is not active any more; whether there is one."""
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
+    return Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id).first() is not None
+
+
 def _locked(principal: Principal) -> QuerySet[Membership]:
     """The membership row of exactly this owner, locked when it is read."""
     return Membership.objects.select_for_update(of=("self",), no_key=True).filter(

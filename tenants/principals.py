@@ -54,3 +54,19 @@ def platform_principal(membership: Membership, *, staff: User, request_id: str =
         raise Forbidden("Only platform staff may do this.")
     principal = principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
     return replace(principal, platform=True)
+
+
+def keeping_principal(membership: Membership) -> Principal:
+    """The system keeping house in a member's memory, also of one who may not act any more: their data ends as well.
+
+    For the collection alone; it takes the lock with `wait_for_owner`, since `lock_owner` refuses the inactive.
+    """
+    return Principal(
+        tenant_id=membership.tenant_id,
+        user_id=membership.user_id,
+        membership_id=membership.id,
+        role=Role(membership.role),
+        actor_kind=ActorKind.SYSTEM,
+        actor_id=None,
+        speaker=membership.user.speaker,
+    )

@@ -1,0 +1,185 @@
+"""The collection: memories whose time is over are evicted, archived, doubted and in the end erased, owner by owner.
+
+Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
+under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
+nothing half done and the next run goes on; whoever may not act any more is collected all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from memories.hygiene.endings import Cause, Ending
+from memories.search.outbox import enqueue_many
+from memories.selectors.due import Planned, due_batches, owners_with_due, plan
+from memories.selectors.policies import policy_of
+from memories.services.forget import erase_rows
+from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
+from memories.types import Kind, Owner, Status
+from memoryhub.exclusive import alone
+from tenants.actor import SYSTEM
+from tenants.audit import EventDraft, record_events, record_platform_event, record_tenant_event
+from tenants.locks import wait_for_owner, wait_for_tenant
+from tenants.models import Membership
+from tenants.principal import Principal
+from tenants.principals import keeping_principal
+
+# Memories decided in one transaction: other writers of the owner wait for it.
+BATCH = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One decision. Of the memory there is its id and whose it is, never its words."""
+
+    ending: Ending
+    cause: Cause
+    kind: Kind
+    memory_id: UUID
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionReport:
+    """What was decided; `applied` says whether it was done, too."""
+
+    applied: bool
+    decisions: tuple[Collected, ...]
+
+    @property
+    def counts(self) -> Counter[tuple[Ending, Cause]]:
+        """How many of each."""
+        return Counter((each.ending, each.cause) for each in self.decisions)
+
+
+def collect(
+    *,
+    apply: bool,
+    tenant_id: UUID | None = None,
+    now: datetime | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> CollectionReport:
+    """Find what is due by `now`, of one tenant or of all, and with `apply` do it; `advance` counts the decisions.
+
+    Raises Busy if another process is applying one.
+    """
+    now = now or timezone.now()
+    decisions: list[Collected] = []
+    for some in _applied(tenant_id, now) if apply else _planned(tenant_id, now):
+        decisions += some
+        advance(len(some))
+    return CollectionReport(apply, tuple(decisions))
+
+
+def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
+    for owner in owners_with_due(now, tenant_id):
+        keep = _keeps_superseded(owner)
+        for kind, ids in due_batches(owner, now, BATCH):
+            yield _told(_doable(owner, plan(kind, ids, now=now, keep_superseded=keep)))
+
+
+def _applied(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
+    with alone("collection"):
+        for owner in owners_with_due(now, tenant_id):
+            keep = _keeps_superseded(owner)
+            for kind, ids in due_batches(owner, now, BATCH):
+                with _keeper(owner) as keeper:
+                    planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep))
+                    keeper.carry_out(planned, now)
+                yield _told(planned)
+
+
+def _keeps_superseded(owner: Owner) -> bool:
+    return owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
+
+
+def _doable(owner: Owner, planned: list[Planned]) -> list[Planned]:
+    """Without the erasure of what is shared: whose transcripts repeat it, only each member's own erasure knows."""
+    if owner.user_id is not None:
+        return planned
+    return [each for each in planned if each.decision.ending is not Ending.ERASED]
+
+
+def _told(planned: Sequence[Planned]) -> list[Collected]:
+    return [
+        Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
+        for each in planned
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """Who carries out decisions for one owner, and into which chain of the audit they go."""
+
+    record: Callable[[list[EventDraft]], object]
+    principal: Principal | None
+
+    def carry_out(self, planned: Sequence[Planned], now: datetime) -> None:
+        """Do what was decided for memories of one kind, in the transaction at hand."""
+        rows: dict[Ending, list[Supersedable]] = defaultdict(list)
+        for each in planned:
+            rows[each.decision.ending].append(each.row)
+        overdue = rows.pop(Ending.ERASED, [])
+        self.record([_event(each) for each in planned if each.decision.ending is not Ending.ERASED])
+        for ending, ending_now in rows.items():
+            _update(ending_now, _CHANGES[ending](now))
+        if overdue and self.principal is not None:
+            whole = model_of(overdue[0].kind).objects.of(self.principal).filter(pk__in=[row.pk for row in overdue])
+            erase_rows(self.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
+
+
+# The columns that each ending sets, at the moment of the run.
+_CHANGES: dict[Ending, Callable[[datetime], dict[str, Any]]] = {
+    Ending.EVICTED: lambda now: {"evicted_from": F("status"), "evicted_at": now, "status": Status.EVICTED},
+    Ending.ARCHIVED: lambda now: {"archived_at": now},
+    Ending.STALE: lambda _: {"status": Status.STALE},
+}
+
+
+def _update(rows: Sequence[Supersedable], changes: dict[str, Any]) -> None:
+    """Change rows that are all of one kind, and have the search plane told."""
+    model = model_of(rows[0].kind)
+    model.objects.filter(pk__in=[row.pk for row in rows]).update(
+        **changes, version=F("version") + 1, updated_at=timezone.now()
+    )
+    for row in rows:
+        row.version += 1
+    enqueue_many(rows)
+
+
+def _event(planned: Planned) -> EventDraft:
+    row, decision = planned.row, planned.decision
+    return EventDraft(
+        f"{AUDIT_NOUN[row.kind]}.{decision.ending}",
+        row.kind.value,
+        row.pk,
+        decision.cause.value,
+        before={"status": str(row.status)},
+    )
+
+
+@contextmanager
+def _keeper(owner: Owner) -> Iterator[_Keeper]:
+    """A transaction that holds the lock of an owner, whether or not anybody may act as them."""
+    with transaction.atomic():
+        if owner.tenant_id is None:
+            yield _Keeper(lambda events: [record_platform_event(SYSTEM, event) for event in events], None)
+        elif owner.user_id is None:
+            tenant_id = owner.tenant_id
+            wait_for_tenant(tenant_id)
+            yield _Keeper(lambda events: [record_tenant_event(SYSTEM, tenant_id, event) for event in events], None)
+        else:
+            membership = Membership.objects.select_related("user").get(tenant=owner.tenant_id, user=owner.user_id)
+            principal = keeping_principal(membership)
+            wait_for_owner(principal)
+            yield _Keeper(lambda events: record_events(principal, events), principal)

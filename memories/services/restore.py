@@ -1,0 +1,92 @@
+"""Restore: undo what the collection did to a memory, for as long as it has not been erased.
+
+Invariant: afterwards the owner still has one current fact for each key and each wording; what was restored counts as
+confirmed, so that the next collection does not do the same again.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.constants import MAX_TITLE_CHARACTERS
+from memories.errors import Conflict
+from memories.hygiene.text import clean_text
+from memories.models import Fact
+from memories.search.outbox import enqueue
+from memories.services.expiry import confirm_row, given_dates, has_expired, rules_for, set_dates, to_come
+from memories.services.ownership import owner_lock
+from memories.services.succession import AUDIT_NOUN, Supersedable, model_of, own_row
+from memories.types import CURRENT, Kind, Status
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+
+def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> None:
+    """Bring a memory back to where it was before it was evicted, archived or marked as stale.
+
+    Raises NotFound, and Conflict if nothing of the kind was done to it, or if another one took its key or its wording
+    meanwhile.
+    """
+    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    with owner_lock(principal):
+        row = own_row(principal, kind, memory_id)
+        if row.status == Status.EVICTED:
+            _return(principal, row, reason)
+        elif isinstance(row, Fact) and has_expired(row, timezone.now()):
+            _date_anew(principal, row)
+            _save(principal, row, "restored", reason, before=row.status)
+        elif row.archived_at is not None:
+            row.archived_at = None
+            _save(principal, row, "unarchived", reason, before=row.status)
+        elif isinstance(row, Fact) and row.status == Status.STALE:
+            confirm_row(principal, row, now=timezone.now(), reason=reason)
+        else:
+            raise Conflict("It is neither evicted nor archived nor stale; there is nothing to restore.")
+
+
+def _return(principal: Principal, row: Supersedable, reason: str) -> None:
+    """From its eviction to the status that it had."""
+    if row.evicted_from in CURRENT:
+        _refuse_if_taken(row)
+    row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
+    if isinstance(row, Fact):
+        _date_anew(principal, row)
+    _save(principal, row, "restored", reason, before=Status.EVICTED)
+
+
+def _date_anew(principal: Principal, fact: Fact) -> None:
+    """A restored fact is believed from now on; one that had been replaced is at least not over."""
+    now, rules = timezone.now(), rules_for(principal, fact.scope)
+    given = to_come(given_dates(fact, rules), now=now)
+    if fact.status in CURRENT:
+        fact.last_verified_at = now
+        set_dates(fact, rules, at=now, given=given)
+    elif has_expired(fact, now):
+        fact.expires_at = None
+
+
+def _refuse_if_taken(row: Supersedable) -> None:
+    same = Q(content_hash=row.content_hash)
+    if isinstance(row, Fact) and row.key:
+        same |= Q(key=row.key)
+    place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
+    if model_of(row.kind).objects.current().filter(same, **place).exclude(pk=row.pk).exists():
+        raise Conflict("Another memory has taken its place meanwhile; retire or correct that one first.")
+
+
+def _save(principal: Principal, row: Supersedable, verb: str, reason: str, *, before: str) -> None:
+    row.version += 1
+    row.save()
+    record_event(
+        principal,
+        action=f"{AUDIT_NOUN[row.kind]}.{verb}",
+        target_kind=row.kind.value,
+        target_id=row.pk,
+        reason=reason,
+        before={"status": str(before)},
+        after={"status": str(row.status)},
+    )
+    enqueue(row)
