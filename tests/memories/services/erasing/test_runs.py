@@ -32,7 +32,9 @@ class Extract:
         if self.principal is not None and self.meanwhile is not None:
             forget(self.principal, kind=Kind.SEMANTIC, memory_id=self.meanwhile.pk)
         facts = tuple(ProposedFact(f"Said: {each.text}", (each.id,), quote=each.text) for each in material.episodes)
-        return Extraction(facts, {"facts": [fact.text for fact in [*facts, *material.facts]]})
+        return Extraction(
+            facts, {"read": [known.text for known in material.facts], "facts": [fact.text for fact in facts]}
+        )
 
 
 def consolidated(principal: Principal, *texts: str, extract: Extract | None = None) -> ConsolidationRun:
