@@ -1,0 +1,257 @@
+"""The planner: each guard refuses what it is for, and lets through what it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from memories.consolidation import grounding
+from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.consolidation.planner import Decision, Planner, Verdict
+from memories.consolidation.proposals import (
+    Proposal,
+    ProposedEnd,
+    ProposedFact,
+    ProposedOutcome,
+    ProposedPlaybook,
+)
+from memories.types import Contradiction, Source, Status
+
+SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+EARLIER = SAID_AT - timedelta(days=30)
+
+
+def said(text: str, **columns: Any) -> EpisodeText:
+    """Something that the owner said."""
+    plain = EpisodeText(uuid4(), 1, uuid4(), text, "Ada", own=True, happened_at=SAID_AT)
+    return replace(plain, **columns)
+
+
+def known(text: str, **columns: Any) -> KnownFact:
+    """A fact that is believed since a month."""
+    plain = KnownFact(uuid4(), text, "", "", Source.USER_STATED, 1.0, Status.ACTIVE, EARLIER)
+    return replace(plain, **columns)
+
+
+def ended(text: str, **columns: Any) -> KnownFact:
+    """A fact that is no longer believed."""
+    return known(text, status=Status.SUPERSEDED, superseded_at=SAID_AT + timedelta(days=1), **columns)
+
+
+def fact(text: str, *support: EpisodeText, **columns: Any) -> ProposedFact:
+    """A proposed fact."""
+    return ProposedFact(text, tuple(episode.id for episode in support), **columns)
+
+
+def plan(
+    *proposals: Proposal,
+    episodes: tuple[EpisodeText, ...],
+    facts: tuple[KnownFact, ...] = (),
+    playbooks: tuple[KnownPlaybook, ...] = (),
+    cosine: float = 0.0,
+) -> list[Decision]:
+    """The decisions, with texts that are all `cosine` alike unless they are equal."""
+    material = Material("Ada", episodes, facts, playbooks)
+    return Planner(material, lambda left, right: 1.0 if left == right else cosine).plan(proposals)
+
+
+def reason_of(proposal: Proposal, episode: EpisodeText, *facts: KnownFact) -> str:
+    """Why a single proposal is refused."""
+    (decision,) = plan(proposal, episodes=(episode,), facts=facts)
+    assert decision.verdict is Verdict.REFUSE
+    return decision.reason
+
+
+def test_what_the_owner_said_is_stored_with_its_time() -> None:
+    episode = said("I play the cello")
+    (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,))
+    assert (decision.verdict, decision.said_at) == (Verdict.STORE, SAID_AT)
+
+
+def test_support_must_be_there_in_the_batch_and_the_owners_own() -> None:
+    episode, foreign = said("I play the cello"), said("I play the cello")
+    somebody = said("I play the cello", own=False, speaker="Bob")
+    assert reason_of(fact("Plays the cello"), episode) == "no episode supports it"
+    assert reason_of(fact("Plays the cello", foreign), episode) == "it names an episode that is not in the batch"
+    assert reason_of(fact("Plays the cello", somebody), somebody) == "somebody else said it"
+    (decision,) = plan(fact("Plays the cello", episode, foreign), episodes=(episode,))
+    assert decision.verdict is Verdict.REFUSE
+
+
+@pytest.mark.parametrize("confidence", [0.49, 1.01, float("nan")])
+def test_what_is_hardly_believed_is_refused(confidence: float) -> None:
+    episode = said("I play the cello")
+    assert "confidence" in reason_of(fact("Plays the cello", episode, confidence=confidence), episode)
+
+
+def test_a_pattern_alone_is_below_the_floor() -> None:
+    episode = said("I play the cello")
+    assert "confidence" in reason_of(fact("Plays the cello", episode, source=Source.PATTERN), episode)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "reason"),
+    [
+        ("Plays the viola", "", grounding.NOT_SAID),
+        ("Plays the cello", "I adore the cello", grounding.NOT_QUOTED),
+        ("Is from Tromsø and plays the cello", "", grounding.ASSISTANT_ALONE),
+        ("Plays the cello since 2003", "", grounding.INVENTED),
+        ("Plays the cello with Miriam", "I play the cello", grounding.INVENTED),
+    ],
+)
+def test_what_is_not_in_the_owners_words_is_refused(text: str, quote: str, reason: str) -> None:
+    episode = said("I play the cello", before="You come from Tromsø, I think. Do you like the viola?")
+    assert reason_of(fact(text, episode, quote=quote), episode) == reason
+
+
+def test_a_quote_grounds_other_words_and_a_resolved_time_its_year() -> None:
+    episode = said("I don't eat meat any more, since last year")
+    proposal = fact(
+        "Is vegetarian since 2025",
+        episode,
+        quote="don't eat meat any more",
+        valid_from=datetime(2025, 1, 1, tzinfo=UTC),
+    )
+    (decision,) = plan(proposal, episodes=(episode,))
+    assert decision.verdict is Verdict.STORE
+
+
+def test_a_known_name_may_be_taken_up() -> None:
+    episode = said("My sister moved in with us")
+    proposal = fact("Sister Miriam lives with them", episode)
+    assert reason_of(proposal, episode) == grounding.INVENTED
+    (decision,) = plan(proposal, episodes=(episode,), facts=(known("Has a sister called Miriam"),))
+    assert decision.verdict is Verdict.STORE
+
+
+def test_equal_and_alike_statements_confirm_what_is_known() -> None:
+    episode = said("I reside in Bristol, you know")
+    facts = (known("Lives in Bristol"),)
+    for text, cosine in (("Lives in Bristol", 0.0), ("Resides in Bristol", 0.93)):
+        (decision,) = plan(fact(text, episode), episodes=(episode,), facts=facts, cosine=cosine)
+        assert (decision.verdict, decision.known) == (Verdict.CONFIRM, facts[0])
+
+
+def test_a_detail_makes_another_fact_however_alike() -> None:
+    episode = said("I have 3 cellos")
+    (decision,) = plan(fact("Has 3 cellos", episode), episodes=(episode,), facts=(known("Has 2 cellos"),), cosine=0.99)
+    assert decision.verdict is Verdict.STORE
+
+
+def test_what_the_agent_had_just_said_is_no_new_evidence() -> None:
+    remembered = known("Plays the cello")
+    episode = said("Right, I play the cello", before="You play the cello.", recalled=(remembered.id,))
+    (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,), facts=(remembered,))
+    assert (decision.verdict, decision.reason) == (Verdict.KNOWN, "it repeats what had been recalled")
+
+
+def test_what_was_learned_when_it_was_said_is_known() -> None:
+    episode = said("I live in Bristol")
+    for earlier in (
+        known("Home is Bristol", key="home_city", learned_from=frozenset({episode.id})),
+        ended("Lives in Bristol", learned_from=frozenset({episode.id})),
+    ):
+        (decision,) = plan(fact("Lives in Bristol", episode, key="home_city"), episodes=(episode,), facts=(earlier,))
+        assert decision.verdict is Verdict.KNOWN
+
+
+def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None:
+    episode = said("We left Bristol, in Edinburgh now")
+    new = known("Lives in Edinburgh", key="home_city", learned_from=frozenset({episode.id}))
+    street = known("Rents a flat in Clifton")
+    proposal = fact("Lives in Edinburgh", episode, key="home_city", supersedes=(street.id, new.id))
+    (decision,) = plan(proposal, episodes=(episode,), facts=(new, street))
+    assert decision.verdict is Verdict.CONFIRM
+    assert isinstance(decision.proposal, ProposedFact) and decision.proposal.supersedes == (street.id,)
+
+
+def test_what_ended_or_was_retracted_since_stays_ended() -> None:
+    episode = said("I live in Bristol")
+    assert "history" in reason_of(fact("Lives in Bristol", episode), episode, ended("Lives in Bristol"))
+    assert "retracted" in reason_of(
+        fact("Lives in Bristol", episode), episode, ended("Lives in Bristol", retracted=True)
+    )
+
+
+def test_what_had_ended_before_it_was_said_again_is_true_again() -> None:
+    episode = said("I live in Bristol again")
+    past = known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER)
+    (decision,) = plan(fact("Lives in Bristol", episode), episodes=(episode,), facts=(past,))
+    assert decision.verdict is Verdict.STORE
+
+
+def test_only_older_current_facts_at_hand_are_superseded() -> None:
+    episode = said("We left Bristol, in Edinburgh now")
+    old, newer = known("Lives in Bristol"), known("Lives in Leith", learned_at=SAID_AT + timedelta(days=1))
+    over, unknown = ended("Lives in Bath"), uuid4()
+    proposal = fact("Lives in Edinburgh", episode, supersedes=(unknown, newer.id, over.id, old.id, old.id))
+    (decision,) = plan(proposal, episodes=(episode,), facts=(old, newer, over))
+    assert isinstance(decision.proposal, ProposedFact)
+    assert decision.proposal.supersedes == (old.id,)
+
+
+def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
+    first, second = said("I live in Bristol"), said("I live in Bath now", happened_at=SAID_AT + timedelta(hours=1))
+    decisions = plan(
+        fact("Lives in Bristol", first),
+        fact("Plays the viola", first),
+        fact("Lives in Bath", second, supersedes_places=(0, 1, 2, 9)),
+        episodes=(first, second),
+    )
+    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.REFUSE, Verdict.STORE]
+    last = decisions[2].proposal
+    assert isinstance(last, ProposedFact) and last.supersedes_places == (0,)
+
+
+def test_the_same_said_twice_is_stored_once() -> None:
+    first, second = said("I live in Bristol"), said("I reside in Bristol, you know")
+    decisions = plan(
+        fact("Lives in Bristol", first), fact("Resides in Bristol", second), episodes=(first, second), cosine=0.95
+    )
+    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
+
+
+def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
+    episode = said("I never lived in Bath")
+    old, over = known("Lived in Bath"), ended("Lived in Bath")
+    newer = known("Lived in Bath", learned_at=SAID_AT + timedelta(days=1))
+
+    def end(*ids: UUID) -> ProposedEnd:
+        return ProposedEnd(ids, (episode.id,), contradiction=Contradiction.HARSH)
+
+    (decision,) = plan(end(old.id, over.id, uuid4()), episodes=(episode,), facts=(old, over))
+    assert decision.verdict is Verdict.STORE
+    assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (old.id,)
+    assert "believed and older" in reason_of(end(newer.id), episode, newer)
+    assert "believed and older" in reason_of(end(), episode)
+
+
+STEPS = ("Switch it off", "Hold reset", "Feed it paper")
+
+
+def test_a_playbook_needs_steps_that_were_told_and_a_trigger_of_its_own() -> None:
+    episode = said("That worked!", before="Switch it off, hold the reset button, then feed it paper.")
+    book = ProposedPlaybook("Fix the printer", "the printer stopped", STEPS, (episode.id,))
+    (decision,) = plan(book, episodes=(episode,))
+    assert decision.verdict is Verdict.STORE
+    assert "several steps" in reason_of(replace(book, steps=STEPS[:1]), episode)
+    assert "no title" in reason_of(replace(book, title=" "), episode)
+    assert "said by nobody" in reason_of(replace(book, steps=(*STEPS, "Kick the radiator")), episode)
+    for title, trigger, cosine in (("fix the printer.", "", 0.0), ("Other", "The printer has stopped", 0.9)):
+        there = KnownPlaybook(uuid4(), title, trigger, ("a", "b"))
+        (decision,) = plan(book, episodes=(episode,), playbooks=(there,), cosine=cosine)
+        assert decision.verdict is Verdict.KNOWN
+
+
+def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> None:
+    episode = said("That worked!")
+    there = KnownPlaybook(uuid4(), "Fix the printer", "", STEPS)
+    outcome = ProposedOutcome(there.id, True, (episode.id,))
+    decisions = plan(outcome, outcome, episodes=(episode,), playbooks=(there,))
+    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
+    (decision,) = plan(replace(outcome, playbook_id=uuid4()), episodes=(episode,), playbooks=(there,))
+    assert decision.verdict is Verdict.REFUSE
