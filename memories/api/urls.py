@@ -10,6 +10,7 @@ from memories.api.views.changes import CorrectView, PinView, RetireView, Superse
 from memories.api.views.consolidation import RerunView, RunsView, RunView
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
 from memories.api.views.recall import RecallView
+from memories.api.views.session_memory import EndSessionView, SessionEntriesView, WorkingMemoryView
 from memories.api.views.sessions import SessionsView, SessionView
 from memories.api.views.turns import NewSessionTurnsView, SessionTurnsView
 
@@ -19,6 +20,9 @@ urlpatterns = [
     path("sessions/", SessionsView.as_view(), name="sessions"),
     path("sessions/<uuid:session_id>/", SessionView.as_view(), name="session"),
     path("sessions/<uuid:session_id>/turns/", SessionTurnsView.as_view(), name="session-turns"),
+    path("sessions/<uuid:session_id>/working-memory/", WorkingMemoryView.as_view(), name="working-memory"),
+    path("sessions/<uuid:session_id>/entries/", SessionEntriesView.as_view(), name="session-entries"),
+    path("sessions/<uuid:session_id>/end/", EndSessionView.as_view(), name="session-end"),
     path("turns/", NewSessionTurnsView.as_view(), name="turns"),
     path("memories/", MemoriesView.as_view(), name="memories"),
     path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="memory"),

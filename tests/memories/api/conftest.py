@@ -9,6 +9,7 @@ from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
+from memories.services.working_memory import set_task
 from memories.types import Scope
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
@@ -53,4 +54,5 @@ def live(principal: Principal) -> Life:
     playbook = remember_playbook(principal, title="Tune a xylophone", steps=["Listen.", "File."]).memory_id
     (run,) = consolidate(principal, extractor=ScriptedExtractor([nothing])).runs
     ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run}
+    set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)

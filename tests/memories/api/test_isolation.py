@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.api.urls import urlpatterns
-from memories.models import ConsolidationRun, Episode, Fact, Message, Playbook, RecallTrace, Session
+from memories.models import ConsolidationRun, Episode, Fact, Message, Playbook, RecallTrace, Session, SessionEntry
 from memories.services.facts import remember_fact
 from tests.memories.api.caller import Answer, Caller, Life
 
@@ -47,6 +47,12 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("session", "PATCH"): [Probe("session", "sessions/{id}/", lambda _: {"title": "mine"})],
     ("session", "DELETE"): [Probe("session", "sessions/{id}/?cascade=true")],
     ("session-turns", "POST"): [Probe("session", "sessions/{id}/turns/", says())],
+    ("working-memory", "GET"): [Probe("session", "sessions/{id}/working-memory/")],
+    ("working-memory", "PATCH"): [Probe("session", "sessions/{id}/working-memory/", lambda _: {"goal": "mine"})],
+    ("session-entries", "GET"): [
+        Probe("session", path) for path in ("sessions/{id}/entries/", f"sessions/{{id}}/entries/?q={SECRET}")
+    ],
+    ("session-end", "POST"): [Probe("session", "sessions/{id}/end/", lambda _: {"learned": ["mine"]})],
     ("memory", "GET"): [
         Probe(target, "memories/{id}/") for target in ("episode", "old_fact", "fact", "task_fact", "playbook")
     ],
@@ -149,7 +155,7 @@ def refused_like_unknown(stranger: Caller, life: Life, method: str, probe: Probe
 
 def everything() -> list[Any]:
     """All rows that the API could change."""
-    models = (Session, Message, Episode, Fact, Playbook, RecallTrace, ConsolidationRun)
+    models = (Session, SessionEntry, Message, Episode, Fact, Playbook, RecallTrace, ConsolidationRun)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
