@@ -11,7 +11,8 @@ from string import ascii_lowercase
 import pytest
 
 from memories.search.elasticsearch.plane import ElasticsearchPlane
-from memories.types import Kind
+from memories.search.elasticsearch.shelves import ARCHIVE
+from memories.types import Kind, Status
 from memoryhub.elasticsearch import Identity, reading_alias, service_client
 from tests.cluster import given_address, node_of_run
 from tests.memories.search.library import document, own, shared, somebody
@@ -48,10 +49,13 @@ def test_no_byte_of_an_erased_text_stays_on_the_disk(files: Path) -> None:
     plane, ada, bob = ElasticsearchPlane(), somebody(), somebody()
     words = {who: "".join(random.choices(ascii_lowercase, k=20)) for who in (ada, bob)}
     plane.upsert([document(own(who), f"Keeps a parrot named {word}") for who, word in words.items()])
+    archived = {"status": Status.SUPERSEDED, "version": 3, "archived": True}
+    plane.upsert([document(own(who), f"Kept a parrot named {word}", **archived) for who, word in words.items()])
     plane.upsert([document(shared(ada), "The office is blue")])
     plane.settle()
-    service_client(Identity.SETUP).indices.flush(index=f"{reading_alias(Kind.SEMANTIC)}-*", force=True)
-    assert list(holding(files, words[ada]))
+    for shelf in (Kind.SEMANTIC, ARCHIVE):
+        service_client(Identity.SETUP).indices.flush(index=f"{reading_alias(shelf)}-*", force=True)
+    assert len({path.parts[-4] for path in holding(files, words[ada])}) > 1, "in both indices"
     plane.erase_owner(own(ada))
     give_up = time.monotonic() + WAIT_SECONDS
     while list(holding(files, words[ada])) and time.monotonic() < give_up:
