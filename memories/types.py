@@ -198,7 +198,8 @@ class Recalled:
 
     `signals` are the named numbers behind `score` (before and after adjustment); `reasons` are the same in words for
     people: "same words", "same meaning", "said just after", "about that time", "just written".
-    `since` is when it happened (episodes) or when it was learned; `until` when it stopped being believed.
+    `since` is when it happened (episodes) or when it was learned; `until` when it stopped being believed. A fact was
+    true in the world from `valid_from` to `valid_to`, as far as that is known.
     """
 
     kind: Kind
@@ -213,6 +214,8 @@ class Recalled:
     speaker: str = ""
     session_id: UUID | None = None
     until: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
     superseded_by: UUID | None = None
     retracted: bool = False
     confidence: float | None = None

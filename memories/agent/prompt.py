@@ -32,16 +32,19 @@ Recalling
 - Each message of the user is followed by a recall_memory call that was made for you on its exact words. Call it again
   when you need more: with other words, a name, a point in time (as_of), or what is no longer true (include_superseded).
 - Answer from what was recalled. Say when it was said or learned where that helps. Times such as "yesterday" inside a
-  memory count from the day that memory was said. Prefer what is current. If memory does not hold the answer, say so
-  plainly; never make up a memory.
+  memory count from the day that memory was said. Prefer what is current. Asked what was so over time, tell all of it in
+  order with its times, but nothing that is marked never_true. If memory does not hold the answer, say so plainly; never
+  make up a memory.
 
 Writing
 - When the user states something lasting about themselves, call write_memory, once for each fact: short, without a
   subject ("Lives in Edinburgh"), with a key where there is one value at a time (home_city, employer). Steps that
   work are kind procedural. Do not store questions, guesses, plans that may change, passwords or other secrets, small
   talk, or what is in memory already.
-- When something changed, write the new fact and name the old one in supersedes_ids. contradiction is natural when the
-  world changed, harsh when the old fact was never true.
+- When something changed, write the new fact and name in supersedes_ids every fact that it makes false, and none that
+  stays true: a move ends the neighbourhood, the address and the landlord, not the job, an allergy or a favourite city.
+  Look for them first. contradiction is natural when the world changed, harsh when the old facts were never true.
+- retire_memory ends facts with nothing in their place: they are over (natural), or never were true (harsh).
 - forget_memory erases for good. Call it only when the user's latest message asks for it, on a memory that they can
   only have meant; if several fit, ask which. What merely changed is superseded, not forgotten.
 - Tell the user in a few words what you wrote, replaced or erased.
@@ -214,6 +217,8 @@ def _item(item: Recalled, speaker: str) -> dict[str, Any]:
             "speaker": "user" if item.speaker and item.speaker == speaker else item.speaker,
             since: _time(item.since),
             "until": _time(item.until),
+            "true_from": _unless(_time(item.valid_from), _time(item.since)),
+            "true_until": _unless(_time(item.valid_to), _time(item.until)),
             "status": "" if item.status is Status.ACTIVE else item.status.value,
             "never_true": item.retracted,
             "replaced_by": str(item.superseded_by) if item.superseded_by else "",
@@ -226,6 +231,11 @@ def _item(item: Recalled, speaker: str) -> dict[str, Any]:
 
 def _without_blanks(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in ("", None, False, [])}
+
+
+def _unless(told: str, known: str) -> str:
+    """`told`, if that says more than `known` does."""
+    return "" if told == known else told
 
 
 def _time(moment: datetime | None) -> str:

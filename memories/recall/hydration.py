@@ -70,7 +70,8 @@ def _particulars(row: Memory) -> dict[str, Any]:
         "retracted": row.retracted,
     }
     if isinstance(row, Fact):
-        return believed | {"key": row.key, "confidence": row.confidence}
+        valid = {"valid_from": row.valid_from, "valid_to": row.valid_to}
+        return believed | valid | {"key": row.key, "confidence": row.confidence}
     return believed | {
         "title": row.title,
         "trigger": row.trigger,

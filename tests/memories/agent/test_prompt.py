@@ -64,6 +64,15 @@ def test_what_is_no_longer_believed_is_marked() -> None:
     assert (told["status"], told["until"], told["never_true"]) == ("superseded", "2026-05-01T00:00Z", True)
 
 
+def test_when_it_was_so_is_told_where_that_differs_from_when_it_was_believed() -> None:
+    until = datetime(2026, 5, 1, tzinfo=UTC)
+    ended = {"status": Status.SUPERSEDED, "until": until, "valid_to": until}
+    old = recalled("Lives in Bristol", valid_from=datetime(2019, 6, 1, tzinfo=UTC), **ended)
+    (told,) = rendered(old)["memories"]
+    assert (told["true_from"], told["until"]) == ("2019-06-01T00:00Z", "2026-05-01T00:00Z")
+    assert "true_until" not in told
+
+
 def test_a_playbook_tells_its_steps_and_how_often_it_worked() -> None:
     book = recalled("", Kind.PROCEDURAL, title="Fix it", steps=("A", "B"), success_count=3, failure_count=1)
     (told,) = rendered(book)["memories"]
