@@ -23,6 +23,7 @@ class MemoriesConfig(AppConfig):
         background.register("search warming", warm_searches)
         background.register("search expunging", start_expunger)
         background.register("consolidation", start_consolidator)
+        background.register("collection", start_collector)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -64,6 +65,13 @@ def start_expunger() -> Callable[[], None]:
 def start_consolidator() -> Callable[[], None]:
     """Turn episodes into facts and playbooks from now on, where no Celery does."""
     from memories.services.consolidation.sweeping import serve
+
+    return serve()
+
+
+def start_collector() -> Callable[[], None]:
+    """Collect what is over from now on, once a day, where no Celery does."""
+    from memories.services.collecting import serve
 
     return serve()
 

@@ -10,6 +10,7 @@ import logging
 from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
 from memories.search import expunging, outbox
+from memories.services import collecting
 from memories.services.consolidation import sweeping
 from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
 
@@ -34,6 +35,12 @@ def drain_outbox() -> None:
 def consolidate() -> None:
     """Consolidate who is due, for a while; leases keep two of these tasks off the same owner."""
     sweeping.sweep()
+
+
+@task("memories.collect")
+def collect() -> None:
+    """Evict, archive and erase the memories whose time is over, unless another process is at it."""
+    collecting.collect_daily()
 
 
 @task("memories.expunge")

@@ -45,7 +45,11 @@ ANSWER_SECONDS = 5.0
 
 # Changes are announced when they are committed; this finds those whose announcement was lost, and those held back.
 DRAIN_EVERY = timedelta(seconds=3)
-SCHEDULE = {DRAIN_OUTBOX: DRAIN_EVERY, "memories.consolidate": timedelta(minutes=1)}
+SCHEDULE = {
+    DRAIN_OUTBOX: DRAIN_EVERY,
+    "memories.consolidate": timedelta(minutes=1),
+    "memories.collect": timedelta(days=1),
+}
 # With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
 CLUSTER_SCHEDULE = {
     "tenants.revoke_waiting": timedelta(seconds=3),

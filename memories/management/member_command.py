@@ -75,8 +75,8 @@ def member(tenant: str, user: str) -> Principal:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Advance]:
-    """A progress bar on standard error, if that is a terminal."""
+def progress(what: str, total: int | None) -> Iterator[Advance]:
+    """A progress bar on standard error, if that is a terminal; None: how much there is to do is not known."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

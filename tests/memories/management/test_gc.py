@@ -1,0 +1,76 @@
+"""`manage.py gc`: what would be done, and doing it; ids and reasons, no words, and one tenant if asked."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from memories.models import Fact
+from memories.services.facts import remember_fact
+from memories.types import Status
+from memoryhub.exclusive import alone
+from tenants.models import Tenant
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def over(principal: Principal, other_tenant_member: Principal) -> Fact:
+    """A fact of Ada's whose time is over, as is one of somebody else's."""
+    remember_fact(other_tenant_member, text="Parks on level 3")
+    id_ = remember_fact(principal, text="Parks on level 3").memory_id
+    Fact.objects.update(expires_at=timezone.now() - timedelta(days=1))
+    return Fact.objects.get(pk=id_)
+
+
+def gc(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    call_command("gc", *arguments, "--json")
+    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answered
+
+
+def test_a_dry_run_names_what_the_real_one_does(over: Fact, capsys: pytest.CaptureFixture[str]) -> None:
+    dry = gc(capsys, "--dry-run")
+    assert not Fact.objects.filter(status=Status.EVICTED).exists()
+    real = gc(capsys, "--apply")
+    assert (dry.pop("applied"), real.pop("applied")) == (False, True)
+    assert dry == real
+    assert dry["counts"] == [{"ending": "evicted", "cause": "its time is over", "count": 2}]
+    assert {each["id"] for each in dry["decisions"]} == {str(row.pk) for row in Fact.objects.all()}
+    assert gc(capsys, "--apply")["decisions"] == []
+
+
+def test_people_read_ids_and_reasons_and_no_words(over: Fact, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("gc", "--dry-run")
+    said = capsys.readouterr().out
+    assert f"semantic {over.pk} of tenant {over.tenant_id} user {over.user_id}: evicted, its time is over." in said
+    assert said.endswith("2 would be evicted: its time is over.\n")
+    assert "level" not in said
+    call_command("gc", "--apply")
+    assert capsys.readouterr().out.endswith("2 evicted: its time is over.\n")
+    call_command("gc", "--apply")
+    assert capsys.readouterr().out == "Nothing is due.\n"
+
+
+def test_one_tenant_alone(over: Fact, tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [each["id"] for each in gc(capsys, "--apply", "--tenant", tenant.slug)["decisions"]] == [str(over.pk)]
+    assert Fact.objects.filter(status=Status.ACTIVE).exclude(pk=over.pk).count() == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--apply", "--dry-run"], ["--apply", "--tenant", "nowhere"]], ids=["neither", "both", "tenant"]
+)
+def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
+    with pytest.raises(CommandError):
+        call_command("gc", *arguments)
+
+
+def test_two_at_once_are_refused(over: Fact) -> None:
+    with alone("collection"), pytest.raises(CommandError, match="under way"):
+        call_command("gc", "--apply")

@@ -1,0 +1,49 @@
+"""The daily collection: a thread where no Celery does it, and never two at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from memories import tasks
+from memories.models import Fact
+from memories.services import collecting
+from memories.services.facts import remember_fact
+from memories.types import Status
+from memoryhub.background import Repeated
+from memoryhub.exclusive import alone
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def over(principal: Principal) -> None:
+    """A fact whose time is over."""
+    remember_fact(principal, text="Parks on level 3")
+    Fact.objects.update(expires_at=timezone.now() - timedelta(days=1))
+
+
+def test_the_task_collects(over: None) -> None:
+    tasks.collect()
+    assert Fact.objects.get().status == Status.EVICTED
+
+
+def test_it_waits_for_nobody_who_is_at_it(over: None) -> None:
+    with alone("collection"):
+        collecting.collect_daily()
+    assert Fact.objects.get().status == Status.ACTIVE
+
+
+def test_a_process_collects_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("collection"))
+    settings.MEMORYHUB_DRAIN = "celery"
+    collecting.serve()()
+    assert started == []
+    settings.MEMORYHUB_DRAIN = "thread"
+    collecting.serve()()
+    assert started == ["collection"]
