@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 
 from memories.hygiene.synonyms import VERBS
-from memories.hygiene.text import normalised
+from memories.hygiene.text import content_hash, normalised
 from memories.hygiene.wording import PREPOSITIONS, TIMES, Wording, wording
 
+# Part of each stored likeness: what an earlier vocabulary made is never taken for one of this.
+LIKENESS_VERSION = "1"
 NEGATIONS = frozenset(
     """
     not never no none nobody nothing nowhere neither nor without hardly barely scarcely except longer quitted quit stop
@@ -35,6 +37,7 @@ _OPPOSITES = (
     "yes no|win lose|accept reject|approved rejected|include exclude|push pull|start stop|am pm|must may|can must"
 )
 OPPOSITES = frozenset(frozenset(pair.split()) for pair in _OPPOSITES.split("|"))
+_ONE = "number:1"
 # Words that may stand anywhere in a simple sentence and say the same of it.
 _FREE = frozenset("often usually always sometimes rarely longer".split())
 _CLAUSES = frozenset("and or but if when while because since until before after than".split())
@@ -58,9 +61,23 @@ def differs_in_detail(left: str, right: str) -> str:
     return "" if _same_order(one, other) else "They say it of each other the other way round."
 
 
+def likeness(*parts: str) -> str:
+    """A digest that two statements share if they do not differ in detail: to find by one look what to compare.
+
+    Statements of several parts have to agree in each. The digest may also be that of one that differs (in its order).
+    """
+    return content_hash(LIKENESS_VERSION, *(" ".join(_in_any_order(part)) for part in parts))
+
+
+def _in_any_order(text: str) -> list[str]:
+    """The words that have to be in both, sorted. "One" is left out: it may be "a" there."""
+    words = wording(text).words
+    return sorted(word for word in words if word != _ONE) if words else [normalised(text)]
+
+
 def _is_article(ones: Counter[str], rest: Counter[str], other: Wording) -> bool:
     """Whether all that differs is "one" here and "a" there."""
-    return not rest and dict(ones) == {"number:1": 1} and other.articles > 0 and "times" not in other.words
+    return not rest and dict(ones) == {_ONE: 1} and other.articles > 0 and "times" not in other.words
 
 
 def _named(one: Wording, other: Wording, missing: set[str], added: set[str]) -> str:

@@ -6,7 +6,7 @@ from django.db import models
 
 from memories.models.base import scope_constraint, unique_while_current
 from memories.models.episode import Episode
-from memories.models.supersedable import Supersedable, supersession_constraints
+from memories.models.supersedable import Supersedable, likeness_index, supersession_constraints
 from memories.types import Kind
 
 
@@ -33,10 +33,18 @@ class Playbook(Supersedable):
             *supersession_constraints("playbook"),
             *unique_while_current("playbook", "content_hash"),
         ]
-        indexes = [models.Index(fields=["tenant", "user", "status"], name="playbook_owner_status")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "status"], name="playbook_owner_status"),
+            likeness_index("playbook"),
+        ]
 
     def __str__(self) -> str:
         return f"Playbook {self.id}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What makes it this playbook and no other: the hash and the likeness are taken of these."""
+        return (self.title, self.trigger, self.text, *self.steps)
 
     @property
     def searchable_text(self) -> str:

@@ -22,11 +22,13 @@ class Supersedable(MemoryRow):
 
     `restores` names the row whose wording an undo brought back, `promoted_from` the row of a narrower scope that this
     is a copy of; both outlive the row that they name. `archived_at`: the search plane keeps it in its archive.
+    `likeness` is shared by wordings that may say the same (`hygiene/dedup.py`); the third gate looks there.
     `evicted_at`, `evicted_from`: when the garbage collection hid it, and the status to which undoing that returns it.
     """
 
     superseded_by_id: UUID | None
 
+    likeness = models.CharField(max_length=64, blank=True, default="", editable=False)
     learned_at = models.DateTimeField(default=timezone.now)
     superseded_by = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="supersedes"
@@ -42,6 +44,11 @@ class Supersedable(MemoryRow):
 
     class Meta(MemoryRow.Meta):
         abstract = True
+
+
+def likeness_index(table: str) -> models.Index:
+    """To find the owner's wordings that may say the same."""
+    return models.Index(fields=["tenant", "user", "likeness"], name=f"{table}_likeness", condition=~Q(likeness=""))
 
 
 def supersession_constraints(table: str) -> list[models.CheckConstraint]:

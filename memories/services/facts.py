@@ -1,7 +1,7 @@
-"""Facts: store what is true. The gates (key, then hash) decide whether it is new, known, or replaces something.
+"""Facts: store what is true. The gates (key, hash, likeness) decide whether it is new, known, or replaces something.
 
-Invariant: after a write the owner has one current fact for each key and for each wording; what it replaced is still
-there, superseded, with a link and an audit event.
+Invariant: after a write the owner has one current fact for each key, for each wording, and for what only says the same
+in other words; what it replaced is still there, superseded, with a link and an audit event.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from django.utils import timezone
 
 from memories.constants import HARSH_PENALTY, MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput
+from memories.hygiene.dedup import likeness
 from memories.hygiene.expiry import Dates
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
+from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.ownership import own_episodes, owner_columns, owner_lock
-from memories.services.succession import close, current_rows, link, require_place, snapshot
+from memories.services.succession import close, current_rows, link, require_place, same_wording, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
     Contradiction,
@@ -94,9 +96,10 @@ def remember_fact(
     """Store a fact: created, merged into an equal one, or superseding what it makes false.
 
     It supersedes `supersedes_ids` and any current fact with the same `key` and another wording; after a harsh
-    contradiction it is believed less, by HARSH_PENALTY. An equal wording merges: higher confidence, union of support,
-    verified now. Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's), Conflict (one
-    that was superseded already, or is of another scope or task), Forbidden; then nothing is stored.
+    contradiction it is believed less, by HARSH_PENALTY. An equal statement merges, in the same words or in others with
+    the same details: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
+    supporting id that is not the owner's), Conflict (one that was superseded already, or is of another scope or task),
+    Forbidden; then nothing is stored.
     """
     check_dates(review_after, expires_at, now=timezone.now())
     draft = checked_fact(
@@ -133,6 +136,9 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     support = own_episodes(principal, draft.supporting_episode_ids)
     same_owner = Fact.objects.filter(**columns).current()
     equal = same_owner.filter(content_hash=content_hash(draft.text)).first()
+    if equal is None:
+        equal = alike_fact(columns, draft.text, draft.key, not_ids=draft.supersedes_ids)
+        draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     replaced = [row for row in current_rows(principal, Kind.SEMANTIC, draft.supersedes_ids) if row != equal]
     if draft.key:
         known = {row.pk for row in replaced}
@@ -256,6 +262,7 @@ def _row(columns: Mapping[str, object], draft: FactDraft, rules: Rules) -> Fact:
     values: dict[str, object] = {
         "text": draft.text,
         "content_hash": content_hash(draft.text),
+        "likeness": likeness(draft.text),
         "key": draft.key,
         "category": draft.category,
         "source": draft.source,
@@ -276,17 +283,17 @@ def _row(columns: Mapping[str, object], draft: FactDraft, rules: Rules) -> Fact:
 
 
 def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> Fact:
-    """Fold an equal statement into `fact`. `learned_at` stays: it was believed since then."""
+    """Fold an equal statement into `fact`, whose words and `learned_at` stay: it was believed since then."""
     before = snapshot(fact)
     rules = rules_for(principal, fact.scope)
     given = to_come(given_dates(fact, rules), now=timezone.now())
     fact.status = Status.ACTIVE
     fact.confidence = max(fact.confidence, draft.confidence)
-    fact.last_verified_at = draft.learned_at
+    fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
     fact.key = fact.key or draft.key
     fact.category = fact.category or draft.category
     fact.pinned = fact.pinned or draft.pinned
-    fact.valid_from = fact.valid_from or draft.valid_from
+    fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
     set_dates(
         fact,
         rules,
@@ -304,10 +311,25 @@ def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence
         target_id=fact.pk,
         reason=draft.reason,
         before=before,
-        after=snapshot(fact),
+        after=snapshot(fact) | _told_as(fact, draft),
     )
     enqueue(fact)
     return fact
+
+
+def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
+    """When an equal statement holds: as the one learned later says, if it says so and it is not turned round by it."""
+    told = (fact.valid_from or draft.valid_from, fact.valid_to)
+    if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
+        return told
+    newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
+    begins, ends = newer
+    return newer if begins is None or ends is None or begins <= ends else told
+
+
+def _told_as(fact: Fact, draft: FactDraft) -> dict[str, object]:
+    """The other words in which it came, for an auditor; a shared row's events have no words."""
+    return {"told_as": draft.text} if fact.user_id and not same_wording(fact.text, draft.text) else {}
 
 
 def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:

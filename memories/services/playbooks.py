@@ -1,13 +1,14 @@
 """Playbooks: store what works. The same procedure again merges its outcomes; a changed one is a new version.
 
-Invariant: an owner has one current playbook for each wording of title, trigger and steps.
+Invariant: an owner has one current playbook for each wording of title, trigger and steps, and for what only says the
+same in other words.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -15,9 +16,11 @@ from django.utils import timezone
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_STEPS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
+from memories.hygiene.dedup import likeness
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
+from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
 from memories.services.ownership import own_episodes, owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
@@ -49,9 +52,14 @@ class PlaybookDraft:
     promoted_from: UUID | None = None
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """What a person would call the same procedure: the gates look at these."""
+        return (self.title, self.trigger, self.text, *self.steps)
+
+    @property
     def content_hash(self) -> str:
-        """The hash gate looks at what a person would call the same procedure."""
-        return content_hash(self.title, self.trigger, self.text, *self.steps)
+        """For the hash gate."""
+        return content_hash(*self.parts)
 
 
 def remember_playbook(
@@ -105,12 +113,15 @@ def remember_playbook(
 
 
 def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
-    """Pass the hash gate and write; the caller holds the owner's lock and has checked the draft."""
+    """Pass the gates (hash, then likeness) and write; the caller holds the owner's lock and has checked the draft."""
     columns = owner_columns(principal, draft.scope, draft.task)
     if draft.playbook_id and Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
     support = own_episodes(principal, draft.supporting_episode_ids)
     equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
+    if equal is None:
+        equal = alike_playbook(columns, draft.parts, not_ids=draft.supersedes_ids)
+        draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
     require_place(replaced, draft.scope, draft.task)
     close(replaced, at=draft.learned_at, valid_to=draft.learned_at, contradiction=draft.contradiction)
@@ -157,6 +168,7 @@ def create_playbook(principal: Principal, columns: Mapping[str, object], draft: 
         "steps": list(draft.steps),
         "text": draft.text,
         "content_hash": draft.content_hash,
+        "likeness": likeness(*draft.parts),
         "category": draft.category,
         "success_count": draft.success_count,
         "failure_count": draft.failure_count,
@@ -180,7 +192,7 @@ def create_playbook(principal: Principal, columns: Mapping[str, object], draft: 
 
 
 def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
-    """Add the outcomes of an equal procedure."""
+    """Add the outcomes of an equal procedure; the older wording stays."""
     before = snapshot(playbook)
     playbook.success_count += draft.success_count
     playbook.failure_count += draft.failure_count
@@ -195,10 +207,17 @@ def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Pl
         target_id=playbook.pk,
         reason=draft.reason,
         before=before,
-        after=snapshot(playbook),
+        after=snapshot(playbook) | _told_as(playbook, draft),
     )
     enqueue(playbook)
     return playbook
+
+
+def _told_as(playbook: Playbook, draft: PlaybookDraft) -> dict[str, object]:
+    """The other words in which it came, for an auditor; a shared row's events have no words."""
+    if playbook.user_id is None or playbook.content_hash == draft.content_hash:
+        return {}
+    return {"told_as": list(draft.parts)}
 
 
 def _later(left: datetime | None, right: datetime | None) -> datetime | None:

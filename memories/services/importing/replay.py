@@ -22,6 +22,7 @@ from memories.importing.records import MemoryRecord
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
+from memories.services.duplicates import alike_fact, alike_playbook
 from memories.services.facts import FactDraft, checked_fact, insert_facts, write_fact
 from memories.services.importing.endings import restore_state, state_of, tells_of_more
 from memories.services.importing.gates import meeting_no_gate
@@ -201,10 +202,15 @@ class Replay:
             return None
         columns = owner_columns(self._principal, scope_of(record), record.task)
         rows = model_of(record.kind).objects.filter(**columns, status__in=CURRENT, content_hash=hash_of(record))
-        equal: Supersedable | None = rows.first()
+        equal: Supersedable | None = rows.first() or self._alike(record, columns)
         if isinstance(equal, Fact) and self._gains(equal, belief):
             return None
         return equal
+
+    def _alike(self, record: MemoryRecord, columns: Mapping[str, object]) -> Supersedable | None:
+        if record.kind is Kind.SEMANTIC:
+            return alike_fact(columns, record.text, record.key)
+        return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
 
     def _gains(self, fact: Fact, belief: Belief) -> bool:
         record = belief.record
