@@ -7,26 +7,27 @@ is in doubt it stays silent: what was said is kept as an episode anyway, and a f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from memories.consolidation.grammar import vocabulary
+from memories.consolidation.grammar import everyday, vocabulary
+from memories.consolidation.grammar.statement import Statement
 from memories.consolidation.grammar.steps import Playbook, read_playbook
-from memories.consolidation.grammar.text import capitalised, clauses, plain, sentences, slug
+from memories.consolidation.grammar.text import (
+    capitalised,
+    clauses,
+    finer_clauses,
+    plain,
+    sentences,
+    slug,
+    without_time,
+)
+
+__all__ = ["Reading", "Statement", "read"]
 
 # Longer texts tell stories; the rules are for plain statements, and patterns stay fast on short ones.
 LONGEST_SENTENCE = 400
 LONGEST_PLAYBOOK = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A fact as it would be stored: short, without a subject. `ends` is what stopped being true, in their words."""
-
-    text: str
-    key: str = ""
-    category: str = ""
-    ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def read(message: str) -> Reading:
     playbook = read_playbook(text) if len(text) <= LONGEST_PLAYBOOK else None
     if playbook is not None:
         return Reading(playbook=playbook)
-    statements: list[Statement] = []
+    statements: list[Statement] = list(_introduced(text))
+    sarcastic = bool(vocabulary.SARCASM.search(text))
     forget: str | None = None
     questions: list[str] = []
     for whole in sentences(text):
@@ -54,8 +56,9 @@ def read(message: str) -> Reading:
             continue
         if match := _FORGET.match(sentence):
             forget = match["about"].strip()
-        elif found := tuple(_said(sentence)):
-            statements += found
+        elif found := () if sarcastic else tuple(_said(sentence)):
+            corrects = bool(_DENIED.match(whole))
+            statements += (replace(each, corrects=corrects or each.corrects) for each in found)
         elif vocabulary.QUESTION.search(sentence):
             questions.append(whole)
     return Reading(tuple(dict.fromkeys(statements)), None, forget, " ".join(questions))
@@ -71,7 +74,7 @@ def _said(sentence: str) -> Iterator[Statement]:
         what = match["what"]
         yield from tuple(_stated(what)) or (_remembered(what) if _HAS_VERB.search(what) else ())
     else:
-        yield from _stated(sentence)
+        yield from _stated(sentence, (*_ALL_RULES, *everyday.TASTES))
 
 
 def _remembered(what: str) -> Iterator[Statement]:
@@ -81,17 +84,42 @@ def _remembered(what: str) -> Iterator[Statement]:
     yield from tuple(_stated(what)) or (Statement(capitalised(_closed(what))),)
 
 
-def _stated(sentence: str) -> Iterator[Statement]:
+def _stated(sentence: str, rules: Sequence[everyday.Rule] = ()) -> Iterator[Statement]:
     """What a sentence states in passing; nothing if it asks, supposes or reports."""
     if vocabulary.QUESTION.search(sentence) or vocabulary.DOUBT.search(sentence) or '"' in sentence:
         return
     for clause in clauses(_OPENERS.sub("", sentence)):
-        for rule, build in _RULES:
-            if match := rule.match(clause):
-                found = tuple(build(match))
-                yield from found
-                if found:
-                    break
+        found = tuple(_clause(clause, rules or _ALL_RULES))
+        if not found:
+            found = tuple(each for part in finer_clauses(clause) for each in _clause(part, rules or _ALL_RULES))
+        yield from found
+    for rule, build in everyday.ASIDES:
+        if match := rule.search(sentence):
+            yield from (replace(each, quote=sentence) for each in build(match))
+
+
+def _clause(clause: str, rules: Sequence[everyday.Rule]) -> Iterator[Statement]:
+    """The facts of one clause, by the first rule that finds any."""
+    bare = without_time(_OPENERS.sub("", clause))
+    for rule, build in rules:
+        if match := rule.match(bare):
+            found = tuple(build(match))
+            if found:
+                beside = found[0].key in _SEVERAL_HOLD and bool(_BESIDE.search(bare))
+                moved = bool(_MOVED.match(bare))
+                yield from (
+                    replace(
+                        each, quote=clause, beside=beside, moved=each.moved or moved, key="" if beside else each.key
+                    )
+                    for each in found
+                )
+                return
+
+
+def _introduced(text: str) -> Iterator[Statement]:
+    """The name that somebody gives after a greeting: "Hi! I'm Mira"."""
+    if match := _INTRODUCED.match(text):
+        yield Statement(f"Name is {match['name']}", "name", "personal", quote=match["quote"])
 
 
 def _place(match: re.Match[str]) -> Iterator[Statement]:
@@ -142,7 +170,7 @@ def _profession(match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _favourite(match: re.Match[str]) -> Iterator[Statement]:
-    thing, value = match["thing"].strip(), _closed(match["value"])
+    thing, value = match["thing"].strip(), vocabulary.without_tail(match["value"])
     if slug(thing).split("_")[0] not in vocabulary.VAGUE and not vocabulary.TRANSIENT.match(value):
         yield Statement(
             f"{match['word'].capitalize()} {thing} {match['verb']} {value}", f"favourite_{slug(thing)}", "taste"
@@ -166,7 +194,7 @@ def _diet(match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _preference(match: re.Match[str]) -> Iterator[Statement]:
-    yield Statement(f"Prefers {_closed(match['what'])}", category="taste")
+    yield Statement(f"Prefers {vocabulary.without_tail(match['what'])}", category="taste")
 
 
 def _companion(match: re.Match[str]) -> Iterator[Statement]:
@@ -177,18 +205,21 @@ def _companion(match: re.Match[str]) -> Iterator[Statement]:
 def _named_thing(match: re.Match[str]) -> Iterator[Statement]:
     thing = match["thing"].strip()
     if name := vocabulary.person_in(match["name"]):
-        yield Statement(f"{capitalised(thing)}{match['link']}{name}", f"{slug(thing)}_name", "personal")
+        relation = re.split(r"\s(?:at|in|from)\s", thing, maxsplit=1)[0]
+        person = slug(relation) in vocabulary.PEOPLE
+        key = vocabulary.relation_key(relation) if person else f"{slug(thing)}_name"
+        yield Statement(f"{capitalised(thing)}{match['link']}{name}", key, "personal")
 
 
 def _thing(match: re.Match[str]) -> Iterator[Statement]:
-    thing, value = match["thing"].strip(), _closed(match["value"])
+    thing, value = match["thing"].strip(), vocabulary.without_tail(match["value"])
     if key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
         yield Statement(f"{capitalised(thing)} is {value}", "" if person else key, "personal")
 
 
 def _ended(match: re.Match[str]) -> Iterator[Statement]:
-    what = _closed(match["what"])
+    what = _closed(match["what"].split(", ", 1)[0])
     if what.split()[0].casefold() not in vocabulary.STATES_OF_MIND:
         yield Statement(f"No longer {vocabulary.third_person(what)}", ends=what)
 
@@ -214,10 +245,8 @@ def _rule(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_Build = Callable[[re.Match[str]], Iterator[Statement]]
-
 # The first rule that yields something wins for a clause. `{…}` says what each understands.
-_RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
+_RULES: tuple[everyday.Rule, ...] = (
     # I no longer work at Acme / I don't live in Bristol anymore / I'm no longer vegan
     (_rule(rf"{_I}\s+no longer\s+(?P<what>\w+.*)$"), _ended),
     (_rule(rf"{_I}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?more\b[.!]?$"), _ended),
@@ -272,7 +301,13 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
         ),
         _employer,
     ),
-    (_rule(rf"{_I_AM}{_LATELY}\s+(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}})[.!]*$"), _profession),
+    (
+        _rule(
+            rf"{_I_AM}{_LATELY}\s+(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)"
+            r"(?:\s+now)?(?:,.*)?[.!]*$"
+        ),
+        _profession,
+    ),
     # tastes, health, family
     (
         _rule(
@@ -286,7 +321,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (
         _rule(
             rf"{_I_AM}{_LATELY}\s+(?:an?\s+)?"
-            r"(?P<diet>vegetarian|vegan|pescatarian|lactose[ -]intolerant|gluten[ -]free)[.!]*$"
+            r"(?P<diet>vegetarian|vegan|pescatarian|lactose[ -]intolerant|gluten[ -]free)(?:\s+now)?[.!]*$"
         ),
         _diet,
     ),
@@ -298,14 +333,35 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
         _companion,
     ),
     # my dog's name is Rex / my dog is called Rex / my <thing> is <value>
-    (_rule(r"my (?P<thing>[\w -]+?)(?P<link>'s name is )(?P<name>.+)$"), _named_thing),
-    (_rule(r"my (?P<thing>[\w -]+?)(?P<link> is (?:called|named) )(?P<name>.+)$"), _named_thing),
-    (_rule(r"my (?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
+    (_rule(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?P<link>'s name is )(?P<name>.+)$"), _named_thing),
+    (
+        _rule(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?P<link> is (?:called|named) )(?P<name>.+)$"),
+        _named_thing,
+    ),
+    (_rule(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
+)
+
+_ALL_RULES = (*everyday.EARLY, *_RULES, *everyday.LATE)
+# One may work at two places, and live at two; "I also work at Acme" replaces nothing.
+_SEVERAL_HOLD = ("employer", "occupation", "home_city")
+_BESIDE = re.compile(
+    r"\b(?:also|too|as well|second job|part[- ]time|on the side|at weekends|on weekends)\b", re.IGNORECASE
+)
+_MOVED = re.compile(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|wrong|that's (?:wrong|not right))\b", re.IGNORECASE
+)
+_INTRODUCED = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^.!?]{0,20}?[.!,]?\s+"
+    r"(?P<quote>(?:i'm|i am)\s+(?P<name>(?-i:[A-Z][\w'-]+(?:\s[A-Z][\w'-]+){0,2})))(?=[.!,]|\s+and\b|\s+by the way|$)",
+    re.IGNORECASE,
 )
 
 _OPENERS = re.compile(
     r"^(?:(?:oh|ok|okay|hey|hi|hello|well|so|btw|by the way|fyi|also|actually|and|yes|yeah|no|please|thanks|thank you"
-    r"|update|quick update|good news|just so you know|for the record|hi there|dear memoryhub|memoryhub|in fact|great)\b"
+    r"|update|quick update|good news|big news|news|guess what"
+    r"|sorry|oops|hang on|wait|confession|new year|turns out|finally"
+    r"|just so you know|for the record|hi there|dear memoryhub|memoryhub|in fact|great)\b"
     r"[\s,:!.-]+)+",
     re.IGNORECASE,
 )

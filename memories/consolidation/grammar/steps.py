@@ -73,6 +73,11 @@ def read_playbook(text: str) -> Playbook | None:
     return None
 
 
+def read_steps(text: str) -> tuple[str, ...]:
+    """What somebody did or says to do, step by step; none if it does not read as things to do."""
+    return _steps(text)
+
+
 def _steps(text: str) -> tuple[str, ...]:
     """The steps, or none if they do not all read as things to do."""
     lines = [line for line in text.splitlines() if line.strip()]

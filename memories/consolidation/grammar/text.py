@@ -11,7 +11,21 @@ from collections.abc import Iterator
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
 _ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
-_CLAUSE = re.compile(r"(?:,|;)?\s+(?:and|but)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've)\b)|;\s+", re.IGNORECASE)
+_TIME_FIRST = (
+    r"(?:(?:today|yesterday|this morning|since then|now|then|as of today|as of \w+|on \w+day|last \w+"
+    r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
+)
+_SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
+_CLAUSE = re.compile(rf"(?:,|;)?\s+(?:and|but)\s+(?={_TIME_FIRST}{_SELF})|;\s+", re.IGNORECASE)
+_COMMA = re.compile(
+    rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
+)
+_WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
+# A sentence that begins so tells of another time, or of something on a condition.
+_ANOTHER_TIME = re.compile(
+    r"^(?:when|whenever|once|before|after|as|back|until|while|during|in those|as long as|whether|because|since)\b",
+    re.IGNORECASE,
+)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 # Only before what somebody says of themselves: "im Sommer" is German.
 _IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|pescatarian|diabetic|married|retired)\b)")
@@ -47,6 +61,17 @@ def sentences(text: str) -> Iterator[str]:
 def clauses(sentence: str) -> Iterator[str]:
     """The parts of a sentence that each say something of the speaker."""
     yield from (part.strip() for part in _CLAUSE.split(sentence) if part.strip())
+
+
+def finer_clauses(clause: str) -> Iterator[str]:
+    """The parts of a clause between commas that say something of the speaker, if it speaks of now."""
+    if not _ANOTHER_TIME.match(clause):
+        yield from (part.strip() for part in _COMMA.split(clause) if part.strip())
+
+
+def without_time(clause: str) -> str:
+    """A clause without the "today" or "last year" that it begins with."""
+    return _WHEN_FIRST.sub("", clause)
 
 
 def capitalised(text: str) -> str:

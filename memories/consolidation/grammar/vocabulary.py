@@ -163,9 +163,16 @@ _SAME_KEYS = {
     "birth_date": "date_of_birth",
     "home_address": "address",
     "surname": "last_name",
+    "manager": "boss",
+    "line_manager": "boss",
+    "supervisor": "boss",
+    "fiancé": "fiance",
+    "fiancée": "fiance",
+    "fiancee": "fiance",
     "licence_plate": "number_plate",
     "license_plate": "number_plate",
 }
+_DIALLED = re.compile(r"[+(]?\d[\d ()/.-]*$")
 _DATED = word_set("birthday birth_date date_of_birth anniversary wedding_anniversary")
 _NO_THINGS = word_set(
     """
@@ -194,6 +201,40 @@ TRANSIENT = re.compile(
         """
     )
     + r"))\b",
+    re.IGNORECASE,
+)
+# What a "like" or "love" that names nothing begins with.
+POINTING = word_set(
+    """
+    it this that these those how when what you your him her them the to my our being having where who if seeing a an
+    """
+)
+# Words by which people say that they mean the opposite; nothing in such a message is believed.
+SARCASM = re.compile(
+    r"^(?:"
+    + phrases(
+        """
+        oh great, oh sure, oh joy, oh yes because, oh yeah because, ah yes, yeah right, yeah sure, lol, haha, sure
+        because, right because, wow thanks, great just what, how lovely another, as if
+        """
+    )
+    + r")\b|\b(?:"
+    + phrases(
+        "obviously, not!, just what i needed, living the dream, lucky me, yay me, just love, simply love, so love"
+    )
+    + r")(?!\w)|/s\s*$|\blol\b",
+    re.IGNORECASE,
+)
+_CAPITALS = re.compile(
+    r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.? )?[^\W\d_a-z][\w'-]*(?: (?:de|da|van|von|del|la|al|bin)(?= ))*"
+    r"(?: [^\W\d_a-z][\w'-]*)*"
+)
+_TAIL = re.compile(
+    r"(?:,\s+(?:by the way|btw|so|which|who|because|but|and|though|he|she|it|they|i|we|my|our|not|that|as|since|mostly"
+    r"|just|at least)\b"
+    r"|\s+(?:and|but|so|because|though|which)\s+(?:it|he|she|they|i|we|my|our|that|this|the)\b"
+    r"|[;!(]|\.(?=\s|$)|\s[-–—]\s"
+    r"|\s+(?:now|nowadays|these\s+days|at\s+the\s+moment|currently|any\s?more|since|anyway|again)\b(?!\s+\w+ing)).*$",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+\w", re.IGNORECASE)
@@ -263,10 +304,29 @@ def attribute_key(thing: str, value: str) -> str:
     in_time = value.casefold().startswith(("in ", "on ", "at "))
     if in_time and key not in _DATED:
         return ""
-    if key in _ATTRIBUTES:
+    if key in ("phone", "mobile") and not _DIALLED.match(value):
+        return "phone"
+    if key in _ATTRIBUTES or key in _SAME_KEYS:
         return _SAME_KEYS.get(key, key)
     telling = _ARTICLE.match(value) or value[0].isupper() or value[0].isdigit()
     return key if telling else ""
+
+
+def relation_key(relation: str) -> str:
+    """The key of somebody one has one of: boss for "my manager"."""
+    key = slug(relation.replace("é", "e"))
+    return _SAME_KEYS.get(key, key)
+
+
+def name_at(text: str) -> str:
+    """The words with capital letters at the start of `text`: "Tom works at the council" begins with Tom."""
+    match = _CAPITALS.match(text.strip())
+    return match[0] if match else ""
+
+
+def without_tail(text: str) -> str:
+    """A value without what the sentence goes on to say after it."""
+    return _TAIL.sub("", text).strip().rstrip(".!;,: ").strip()
 
 
 def third_person(phrase: str) -> str:

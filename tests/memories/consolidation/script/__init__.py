@@ -76,7 +76,7 @@ def _patterns(listed: list[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _expected(fact: dict[str, Any]) -> Expected:
-    lists = {name: tuple(fact.pop(name, ())) for name in ("replaces", "makes_false", "may_end")}
+    lists: dict[str, Any] = {name: tuple(fact.pop(name, ())) for name in ("replaces", "makes_false", "may_end")}
     needs, kind = _patterns(fact.pop("needs")), Contradiction(fact.pop("kind", "natural"))
     return Expected(**fact, **lists, needs=needs, kind=kind)
 
