@@ -6,8 +6,9 @@ from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
-from memories.api.views.changes import CorrectView, PinView, RetireView, SupersedeView
+from memories.api.views.changes import CorrectView, PinView, PromoteView, RetireView, SupersedeView, UndoView
 from memories.api.views.consolidation import RerunView, RunsView, RunView
+from memories.api.views.endings import ConfirmView, RestoreView, ReviewView
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
 from memories.api.views.recall import RecallView
 from memories.api.views.session_memory import EndSessionView, SessionEntriesView, WorkingMemoryView
@@ -25,11 +26,16 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/end/", EndSessionView.as_view(), name="session-end"),
     path("turns/", NewSessionTurnsView.as_view(), name="turns"),
     path("memories/", MemoriesView.as_view(), name="memories"),
+    path("memories/review/", ReviewView.as_view(), name="review"),
     path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="memory"),
     path("memories/<uuid:memory_id>/chain/", ChainView.as_view(), name="chain"),
     path("memories/<uuid:memory_id>/correct/", CorrectView.as_view(), name="correct"),
     path("memories/<uuid:memory_id>/supersede/", SupersedeView.as_view(), name="supersede"),
     path("memories/<uuid:memory_id>/retire/", RetireView.as_view(), name="retire"),
+    path("memories/<uuid:memory_id>/undo/", UndoView.as_view(), name="undo"),
+    path("memories/<uuid:memory_id>/promote/", PromoteView.as_view(), name="promote"),
+    path("memories/<uuid:memory_id>/confirm/", ConfirmView.as_view(), name="confirm"),
+    path("memories/<uuid:memory_id>/restore/", RestoreView.as_view(), name="restore"),
     path("memories/<uuid:memory_id>/pin/", PinView.as_view(), name="pin"),
     path("consolidation/", RunsView.as_view(), name="runs"),
     path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),

@@ -65,6 +65,8 @@ class SupersedableSerializer(MemorySerializer):
     category = serializers.CharField()
     learned_at = serializers.DateTimeField(help_text="Since when it is believed.")
     superseded_at = serializers.DateTimeField(allow_null=True)
+    archived_at = serializers.DateTimeField(allow_null=True, help_text="Since then in the archive of the search index.")
+    evicted_at = serializers.DateTimeField(allow_null=True, help_text="Since then gone from every recall.")
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
     contradiction = serializers.CharField(help_text="natural: it was true until then; harsh: it never was.")
     retracted = serializers.BooleanField()
@@ -81,6 +83,9 @@ class FactSerializer(SupersedableSerializer):
     valid_to = serializers.DateTimeField(allow_null=True)
     use_count = serializers.IntegerField()
     last_used_at = serializers.DateTimeField(allow_null=True)
+    last_verified_at = serializers.DateTimeField(allow_null=True, help_text="When it was last said or confirmed again.")
+    review_after = serializers.DateTimeField(allow_null=True, help_text="Then it is to be confirmed, and counts half.")
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="Then it is gone.")
     supporting_episode_ids = serializers.SerializerMethodField(help_text="The words that it was learned from.")
 
     def get_supporting_episode_ids(self, fact: Fact) -> list[UUID]:
@@ -150,10 +155,11 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     retracted = serializers.BooleanField()
     confidence = serializers.FloatField(allow_null=True)
     superseded_by = serializers.UUIDField(allow_null=True)
+    restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
 
 
 class ChainSerializer(serializers.Serializer[Any]):
-    """Every state linked to a memory by supersession, oldest first; empty for episodes and the catalog."""
+    """Every state linked to a memory by supersession or undo, oldest first; empty for episodes and the catalog."""
 
     links = ChainLinkSerializer(many=True)
 
@@ -208,6 +214,8 @@ class NewFact(NewMemory):
     scope = Choice(Scope, default=Scope.USER)
     task = Text(limit=64, allow_blank=True, default="", help_text="With scope task only.")
     pinned = Truth(default=False)
+    review_after = Moment(default=None, help_text="From then on it counts half. Default: by what it is about.")
+    expires_at = Moment(default=None, help_text="Then it is gone. Default: by what it is about.")
     reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
@@ -277,8 +285,26 @@ class Replacement(StrictSerializer):
 
 
 class Retirement(StrictSerializer):
-    """Why it is no longer true."""
+    """Why it is no longer true, or (harsh) never was; `also_ids` go with it."""
 
+    also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further ones of its kind; all, or none.")
+    contradiction = Choice(
+        Contradiction, default=Contradiction.NATURAL, help_text="natural: true until now; harsh: never true."
+    )
+    valid_to = Moment(default=None, help_text="Until when it was true. Default: now.")
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Undoing(StrictSerializer):
+    """Why what was done was a mistake."""
+
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Promotion(StrictSerializer):
+    """The wider scope that a memory is copied to."""
+
+    to = Choice(Scope, help_text="user; tenant (administrators); global (platform staff).")
     reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 

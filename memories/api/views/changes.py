@@ -1,4 +1,4 @@
-"""What may be said of a memory: that it was wrong, has changed, is over, or matters."""
+"""What may be said of a memory: that it was wrong, has changed, is over, came back, matters, or holds for more."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ from rest_framework.response import Response
 from memories.api.permissions import READ_WRITE
 from memories.api.rendering import own_memory, rendered, written
 from memories.api.schema import problems
-from memories.api.serializers.memories import ANY_MEMORY, Correction, Pin, Replacement, Retirement, Written
+from memories.api.serializers.memories import (
+    ANY_MEMORY,
+    Correction,
+    Pin,
+    Promotion,
+    Replacement,
+    Retirement,
+    Undoing,
+    Written,
+)
 from memories.api.views.base import ApiView
 from memories.errors import Conflict
 from memories.selectors.memories import get_memory
 from memories.services.facts import pin_fact
+from memories.services.promote import promote
 from memories.services.supersede import correct, retire, supersede
-from memories.types import Kind
+from memories.services.undo import undo
+from memories.types import Kind, WriteResult
 
 
 class CorrectView(ApiView):
@@ -29,7 +40,7 @@ class CorrectView(ApiView):
         operation_id="memories_correct", request=Correction, responses={201: Written, **problems(400, 404, 409)}
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
-        """Say what is right instead. The old one stays in the history as never true."""
+        """Say what is right instead, also of one that was replaced. The old one stays in the history as never true."""
         fields = self.body(Correction)
         kind = own_memory(self.principal, memory_id).kind
         outcome = correct(self.principal, kind=kind, memory_id=memory_id, **fields)
@@ -62,11 +73,46 @@ class RetireView(ApiView):
         operation_id="memories_retire", request=Retirement, responses={200: Written, **problems(400, 404, 409)}
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
-        """Say that it is over and nothing takes its place. It stays in the history, hidden from recall."""
+        """Say that it is over (harsh: never was) and nothing takes its place. It stays in the history, not recalled."""
         fields = self.body(Retirement)
         kind = own_memory(self.principal, memory_id).kind
         outcome = retire(self.principal, kind=kind, memory_id=memory_id, **fields)
         return Response(written(self.principal, outcome))
+
+
+class UndoView(ApiView):
+    """A memory that was replaced or retired by mistake, or took the place of others by mistake."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(operation_id="memories_undo", request=Undoing, responses={201: Written, **problems(400, 404, 409)})
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Bring back, as a new memory, what it replaced, or itself if it was replaced or retired.
+
+        What took the place by mistake stays in the history as never true. An undo can be undone.
+        """
+        fields = self.body(Undoing)
+        kind = own_memory(self.principal, memory_id).kind
+        outcome = undo(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(written(self.principal, outcome), status=201)
+
+
+class PromoteView(ApiView):
+    """A memory that holds for more than it was said for."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_promote",
+        request=Promotion,
+        responses={200: Written, 201: Written, **problems(400, 404, 409)},
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Copy it into a wider scope, where it lives on its own. 200: it was known there."""
+        fields = self.body(Promotion)
+        kind = own_memory(self.principal, memory_id).kind
+        outcome = promote(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(written(self.principal, outcome), status=200 if outcome.result is WriteResult.MERGED else 201)
 
 
 class PinView(ApiView):

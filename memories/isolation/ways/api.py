@@ -24,7 +24,11 @@ _MEMORY_CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "memories/{id}/correct/", {"text": "Mine"}),
     ("POST", "memories/{id}/supersede/", {"text": "Mine"}),
     ("POST", "memories/{id}/retire/", {}),
+    ("POST", "memories/{id}/undo/", {}),
+    ("POST", "memories/{id}/promote/", {"to": "user"}),
     ("POST", "memories/{id}/pin/", {"pinned": True}),
+    ("POST", "memories/{id}/confirm/", {}),
+    ("POST", "memories/{id}/restore/", {}),
 )
 _SESSION_CALLS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "sessions/{id}/", None),

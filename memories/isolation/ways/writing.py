@@ -15,10 +15,12 @@ from memories.services.facts import pin_fact, remember_fact
 from memories.services.forget import forget, forget_session
 from memories.services.importing import import_memories
 from memories.services.playbooks import remember_playbook
+from memories.services.promote import promote
 from memories.services.remember import remember_episode
 from memories.services.sessions import rename_session
 from memories.services.supersede import correct, retire, supersede
 from memories.services.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
+from memories.services.undo import undo
 from memories.types import Contradiction, Kind, Owner, Scope
 
 MINE = "Mine now"
@@ -28,7 +30,7 @@ _KEPT = 20
 
 @way("services: change a memory of another", weight=5)
 def change(attempt: Attempt) -> None:
-    """Supersede, correct, retire, pin, forget."""
+    """Supersede, correct, retire, undo, promote, pin, forget."""
     attacker = attempt.attacker()
     victim = attempt.victim(attacker)
     target = attempt.target(victim)
@@ -36,7 +38,10 @@ def change(attempt: Attempt) -> None:
     calls: list[Callable[[UUID], object]] = [
         lambda id_: forget(who, kind=kind, memory_id=id_, cascade=True, sources=True),
         lambda id_: retire(who, kind=kind, memory_id=id_),
+        lambda id_: retire(who, kind=kind, memory_id=id_, contradiction=Contradiction.HARSH),
         lambda id_: correct(who, kind=kind, memory_id=id_, text=MINE),
+        lambda id_: undo(who, kind=kind, memory_id=id_),
+        lambda id_: promote(who, kind=kind, memory_id=id_, to=Scope.USER),
         lambda id_: supersede(who, old_ids=[id_], text=MINE, contradiction=Contradiction.HARSH),
         lambda id_: pin_fact(who, fact_id=id_, pinned=True),
     ]
@@ -58,6 +63,7 @@ def lean(attempt: Attempt) -> None:
         lambda id_: remember_fact(who, text=MINE, supersedes_ids=[id_]),
         lambda id_: remember_playbook(who, title=MINE, steps=[MINE], supersedes_ids=[id_]),
         lambda id_: supersede(who, old_ids=[id_, own], text=MINE),
+        lambda id_: retire(who, kind=Kind.SEMANTIC, memory_id=own, also_ids=[id_]),
     ]
     attempt.refuses(attacker, victim, attempt.chance.choice(calls), target.id)
 
@@ -96,6 +102,9 @@ def share(attempt: Attempt) -> None:
         lambda: import_memories(who, [MemoryRecord(Kind.CATALOG, text=MINE, title=MINE)]),
         lambda: forget(who, kind=shared.kind, memory_id=shared.id),
         lambda: retire(who, kind=Kind.SEMANTIC, memory_id=shared.id),
+        lambda: undo(who, kind=Kind.SEMANTIC, memory_id=shared.id),
+        lambda: promote(who, kind=Kind.SEMANTIC, memory_id=shared.id, to=Scope.GLOBAL),
+        lambda: promote(who, kind=Kind.SEMANTIC, memory_id=attempt.target(attacker, Kind.SEMANTIC).id, to=Scope.TENANT),
     ]
     attempt.denied(attacker, company.number, attempt.chance.choice(calls))
 

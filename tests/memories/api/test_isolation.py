@@ -65,6 +65,11 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ],
     ("supersede", "POST"): [Probe("fact", "memories/{id}/supersede/", lambda _: {"text": "Changed."}, 201)],
     ("retire", "POST"): [Probe(target, "memories/{id}/retire/", nothing) for target in ("fact", "playbook")],
+    ("undo", "POST"): [Probe(target, "memories/{id}/undo/", nothing, 201) for target in ("old_fact", "fact")],
+    ("promote", "POST"): [Probe("task_fact", "memories/{id}/promote/", lambda _: {"to": "user"}, 201)],
+    ("confirm", "POST"): [Probe("fact", "memories/{id}/confirm/", nothing)],
+    # There is nothing to restore: that it is not evicted is for its owner alone to know.
+    ("restore", "POST"): [Probe(target, "memories/{id}/restore/", nothing, 409) for target in ("fact", "playbook")],
     ("pin", "POST"): [Probe("fact", "memories/{id}/pin/", lambda _: {"pinned": True})],
     ("memories", "POST"): [
         Probe("session", "memories/", lambda it: {"kind": "episodic", "text": "x", "session_id": str(it)}, 201),
@@ -96,6 +101,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ],
     ("runs", "GET"): [Probe(path="consolidation/")],
     ("runs", "POST"): [Probe(path="consolidation/", body=nothing)],
+    ("review", "GET"): [Probe(path="memories/review/")],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
@@ -192,12 +198,14 @@ def test_a_turn_id_isolates_other_members(ada: Caller, bob: Caller) -> None:
     assert first["session_id"] != second["session_id"] and first["message_id"] != second["message_id"]
 
 
-def test_several_replaced_at_once_isolates_other_tenants(eve: Caller, life: Life) -> None:
+@pytest.mark.parametrize(("action", "body"), [("supersede", {"text": "All."}), ("retire", {})])
+def test_several_changed_at_once_isolates_other_tenants(
+    eve: Caller, life: Life, action: str, body: dict[str, str]
+) -> None:
     own = remember_fact(eve.principal, text="Mine.").memory_id
     before = everything()
     foreign, unknown = (
-        eve.post(f"memories/{own}/supersede/", {"text": "All.", "also_ids": [str(each)]})
-        for each in (life.fact, uuid4())
+        eve.post(f"memories/{own}/{action}/", {**body, "also_ids": [str(each)]}) for each in (life.fact, uuid4())
     )
     assert foreign.status == 404 and foreign.problem == unknown.problem
     assert everything() == before

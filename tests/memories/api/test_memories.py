@@ -182,10 +182,55 @@ def test_several_facts_are_replaced_by_one(ada: Caller, life: Life) -> None:
     assert ada.get(f"memories/{other}/").json["contradiction"] == "natural"
 
 
-@pytest.mark.parametrize("change", ["correct", "supersede"])
-def test_what_was_replaced_already_is_a_conflict(ada: Caller, life: Life, change: str) -> None:
-    answer = ada.post(f"memories/{life.old_fact}/{change}/", {"text": "Something else."})
+@pytest.mark.parametrize(("change", "body"), [("supersede", {"text": "Something else."}), ("retire", {})])
+def test_what_was_replaced_already_is_a_conflict(ada: Caller, life: Life, change: str, body: dict[str, str]) -> None:
+    answer = ada.post(f"memories/{life.old_fact}/{change}/", body)
     assert (answer.status, answer.problem["type"]) == (409, "urn:memoryhub:problem:conflict")
+
+
+def test_what_was_replaced_is_corrected_in_the_history(ada: Caller, life: Life) -> None:
+    answer = ada.post(f"memories/{life.old_fact}/correct/", {"text": "Plays no glockenspiel."}).json
+    links = ada.get(f"memories/{life.fact}/chain/").json["links"]
+    assert [link["id"] for link in links] == [str(life.old_fact), answer["memory_id"], str(life.fact)]
+    assert [link["retracted"] for link in links] == [True, False, False]
+
+
+def test_several_are_retired_as_never_true(ada: Caller, life: Life) -> None:
+    other = ada.post("memories/", {"text": "Plays the drums."}).json["memory_id"]
+    body = {"also_ids": [other], "contradiction": "harsh", "valid_to": "2026-03-01T09:30:00Z", "reason": "misheard"}
+    assert ada.post(f"memories/{life.fact}/retire/", body).json["superseded_ids"] == [str(life.fact), other]
+    assert ada.get(f"memories/{other}/").json["retracted"] is True
+
+
+def test_a_replacement_is_undone_and_that_again(ada: Caller, life: Life) -> None:
+    undone = ada.post(f"memories/{life.fact}/undo/", {"reason": "misheard"})
+    assert (undone.status, undone.json["memory"]["text"]) == (201, "Plays no xylophone.")
+    assert undone.json["superseded_ids"] == [str(life.fact)]
+    assert ada.post(f"memories/{life.fact}/undo/").status == 409
+    again = ada.post(f"memories/{undone.json['memory_id']}/undo/").json
+    assert again["memory"]["text"] == "Plays the xylophone."
+    links = ada.get(f"memories/{again['memory_id']}/chain/").json["links"]
+    assert [link["restores"] for link in links] == [None, None, str(life.old_fact), str(life.fact)]
+
+
+def test_a_memory_is_promoted_once(ada: Caller, life: Life) -> None:
+    first = ada.post(f"memories/{life.task_fact}/promote/", {"to": "user", "reason": "not only for music"})
+    again = ada.post(f"memories/{life.task_fact}/promote/", {"to": "user"})
+    assert (first.status, first.json["memory"]["scope"], again.status) == (201, "user", 200)
+    assert again.json["memory_id"] == first.json["memory_id"] != str(life.task_fact)
+
+
+@pytest.mark.parametrize(("to", "status"), [("task", 400), ("tenant", 403), ("global", 403), ("galaxy", 400)])
+def test_a_member_promotes_no_further_than_to_themselves(ada: Caller, life: Life, to: str, status: int) -> None:
+    assert ada.post(f"memories/{life.task_fact}/promote/", {"to": to}).status == status
+
+
+def test_an_administrator_promotes_to_the_tenant(eve: Caller, ada: Caller) -> None:
+    fact = eve.post("memories/", {"text": "We close at five."}).json["memory_id"]
+    copy = eve.post(f"memories/{fact}/promote/", {"to": "tenant"})
+    assert (copy.status, copy.json["memory"]["scope"]) == (201, "tenant")
+    assert eve.post(f"memories/{copy.json['memory_id']}/undo/").status == 403
+    assert ada.get(f"memories/{copy.json['memory_id']}/").status == 404
 
 
 def test_a_playbook_is_corrected_by_its_steps(ada: Caller, life: Life) -> None:
