@@ -1,0 +1,136 @@
+"""A program that lives the life of memories until it is killed: `python -m tests.proofs.living SEED`.
+
+It tells, consolidates, supersedes, undoes, promotes and collects, in the environment of a throwaway site. Every
+statement holds a word of its own, so that what became of it can be counted. A lease that the last process left behind
+counts as run out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import sys
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from threading import Thread
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+django.setup()
+
+from django.db import connections  # noqa: E402 - after the set-up
+from django.utils import timezone  # noqa: E402
+
+from memories.consolidation.material import Material  # noqa: E402
+from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact  # noqa: E402
+from memories.errors import MemoriesError  # noqa: E402
+from memories.models import EpisodeLedger, Fact  # noqa: E402
+from memories.services.collection import collect  # noqa: E402
+from memories.services.consolidation import consolidate  # noqa: E402
+from memories.services.promote import promote  # noqa: E402
+from memories.services.remember import EpisodeDraft, remember_episodes  # noqa: E402
+from memories.services.sessions import start_session  # noqa: E402
+from memories.services.supersede import correct, retire, supersede  # noqa: E402
+from memories.services.undo import undo  # noqa: E402
+from memories.types import Kind, Scope, Status  # noqa: E402
+from memoryhub.exclusive import Busy  # noqa: E402
+from tenants.models import Membership  # noqa: E402
+from tenants.principal import Principal, Role  # noqa: E402
+from tenants.principals import system_principal  # noqa: E402
+
+# Episodes of one telling, and how many of them one run reads: a batch ends in the middle of a telling.
+TOLD, BATCH = 5, 2
+
+
+class Literal:
+    """Takes every episode at its word; now and then it has nothing usable to say."""
+
+    name = "literal"
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def extract(self, material: Material) -> Extraction:
+        """See Extractor."""
+        if self._chance.random() < 0.1:
+            raise ExtractionFault("nothing usable", self._chance.choice(list(FaultKind)))
+        facts = tuple(
+            ProposedFact(episode.text, (episode.id,), key="home_city" if episode.text.startswith("Lives") else "")
+            for episode in material.episodes
+        )
+        return Extraction(facts, {"proposals": [fact.text for fact in facts]})
+
+
+def tell(principal: Principal, chance: random.Random) -> None:
+    """Say some things, one of them about where one lives."""
+    session = start_session(principal)
+    texts = [f"Owns a box called {uuid.uuid4().hex}" for _ in range(TOLD - 1)]
+    texts.insert(chance.randrange(TOLD), f"Lives in {uuid.uuid4().hex}")
+    remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft(text) for text in texts])
+
+
+def change(principal: Principal, chance: random.Random) -> None:
+    """Do one random thing to a random fact of theirs; the services may refuse it."""
+    facts = Fact.objects.of(principal).exclude(status=Status.EVICTED)
+    known = list(facts.order_by("-updated_at").values_list("pk", flat=True)[:50])
+    if len(known) < 3:
+        return
+    first, second = chance.sample(known, 2)
+    word = uuid.uuid4().hex
+    ways: list[Callable[[], object]] = [
+        lambda: supersede(principal, old_ids=[first, second], text=f"Has a shelf called {word}"),
+        lambda: correct(principal, kind=Kind.SEMANTIC, memory_id=first, text=f"Has a drawer called {word}"),
+        lambda: retire(principal, kind=Kind.SEMANTIC, memory_id=first, also_ids=[second]),
+        lambda: undo(principal, kind=Kind.SEMANTIC, memory_id=first),
+        lambda: promote(principal, kind=Kind.SEMANTIC, memory_id=first, to=Scope.TENANT),
+    ]
+    chance.choice(ways)()
+
+
+def collect_some(principal: Principal, chance: random.Random) -> None:
+    """Let time pass for some facts, and collect."""
+    now = timezone.now()
+    facts = Fact.objects.of(principal)
+    current = list(facts.current().values_list("pk", flat=True)[:50])
+    if current:
+        facts.filter(pk__in=chance.sample(current, min(3, len(current)))).update(expires_at=now - timedelta(hours=1))
+    collect(apply=True, now=now + timedelta(days=chance.choice([0, 100, 200])))
+
+
+def live(principal: Principal, seed: int) -> None:
+    """One thing after another, for ever."""
+    chance = random.Random(seed)
+    for number in itertools.count():
+        try:
+            tell(principal, chance)
+            consolidate(principal, extractor=Literal(chance), batch=BATCH)
+            for _ in range(3):
+                change(principal, chance)
+            if number % 3 == 2:
+                collect_some(principal, chance)
+        except (MemoriesError, Busy):
+            continue
+        finally:
+            connections.close_all()
+
+
+def main(seed: int) -> None:
+    """Every member lives on a thread of their own; say so once all of them do."""
+    EpisodeLedger.objects.update(leased_until=None, retry_at=None)
+    Membership.objects.update(role=Role.ADMIN)
+    members = Membership.objects.select_related("tenant", "user")
+    people = [system_principal(membership) for membership in members.order_by("pk")]
+    threads = [Thread(target=live, args=(person, seed + place), daemon=True) for place, person in enumerate(people)]
+    for thread in threads:
+        thread.start()
+    sys.stdout.write("living\n")
+    sys.stdout.flush()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

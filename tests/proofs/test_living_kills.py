@@ -1,0 +1,109 @@
+"""kill -9 anywhere while memories are consolidated, replaced, promoted, collected: nothing is left half done."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from rich.progress import track
+
+from tests.proofs.site import ROOT, Site
+
+PEOPLE = 2
+LONGEST_LIFE_SECONDS = 2.0
+START_SECONDS = 60.0
+
+# What one transaction writes together, or must never be twice.
+BROKEN = {
+    "a fact without its audit event": "SELECT count(*) FROM memories_fact f"
+    " WHERE NOT EXISTS (SELECT 1 FROM tenants_auditevent a WHERE a.target_id = f.id)",
+    "two current facts of one key": "SELECT count(*) FROM (SELECT 1 FROM memories_fact"
+    " WHERE key != '' AND status IN ('active', 'stale') GROUP BY tenant_id, user_id, scope, key HAVING count(*) > 1)",
+    "an episode that was consolidated twice": "SELECT count(*) FROM (SELECT 1 FROM memories_fact f"
+    " JOIN memories_fact_supporting_episodes l ON l.fact_id = f.id WHERE f.restores IS NULL"
+    " GROUP BY l.episode_id, f.text HAVING count(*) > 1)",
+    "an episode below the watermark that no run covers": "SELECT count(*) FROM memories_episode e"
+    " JOIN memories_episodeledger l ON l.tenant_id = e.tenant_id AND l.user_id = e.user_id"
+    " WHERE e.ordinal <= l.consolidated AND NOT EXISTS (SELECT 1 FROM memories_consolidationrun r"
+    " WHERE r.tenant_id = e.tenant_id AND r.user_id = e.user_id AND (r.state = 'done' OR r.given_up)"
+    " AND e.ordinal BETWEEN r.first_ordinal AND r.last_ordinal)",
+    "an episode of a done run without its fact": "SELECT count(*) FROM memories_episode e"
+    " WHERE EXISTS (SELECT 1 FROM memories_consolidationrun r WHERE r.tenant_id = e.tenant_id"
+    " AND r.user_id = e.user_id AND r.state = 'done' AND e.ordinal BETWEEN r.first_ordinal AND r.last_ordinal)"
+    " AND NOT EXISTS (SELECT 1 FROM memories_fact_supporting_episodes l WHERE l.episode_id = e.id)",
+    "a ledger that counts too few episodes": "SELECT count(*) FROM memories_episode e"
+    " JOIN memories_episodeledger l ON l.tenant_id = e.tenant_id AND l.user_id = e.user_id"
+    " WHERE e.ordinal > l.stored",
+    "a run that says done without an end": "SELECT count(*) FROM memories_consolidationrun"
+    " WHERE state != 'running' AND ended_at IS NULL",
+    "a superseded fact without a time": "SELECT count(*) FROM memories_fact"
+    " WHERE status = 'superseded' AND superseded_at IS NULL",
+}
+# The kinds of events that have to be among those recorded, or the proof proves nothing.
+LIVED = {
+    "consolidation.done",
+    "consolidation.given_up",
+    "fact.created",
+    "fact.superseded",
+    "fact.retired",
+    "fact.restored",
+    "fact.promoted",
+    "fact.evicted",
+    "fact.archived",
+}
+
+
+def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kills: int) -> None:
+    with Site(tmp_path) as site:
+        site.people(PEOPLE)
+        chance = random.Random(kills)
+        for number in track(range(1, kills + 1), description="kills"):
+            live_and_die(site, seed=number, seconds=chance.uniform(0.0, LONGEST_LIFE_SECONDS))
+            assert not broken(site), f"kill {number}"
+            site.manage("verify_chains")
+            site.manage("verify_audit")
+        assert lived(site) >= LIVED or kills < len(LIVED), LIVED - lived(site)
+
+
+def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
+    """Live for a while, then die at once."""
+    with (site.folder / "living.log").open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-m", "tests.proofs.living", str(seed)],
+            cwd=ROOT,
+            env=site.environ,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"living\n", (site.folder / "living.log").read_text()
+        time.sleep(seconds)
+        assert process.poll() is None, (site.folder / "living.log").read_text()
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(START_SECONDS)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def broken(site: Site) -> dict[str, int]:
+    """What is half done, and how often."""
+    with closing(sqlite3.connect(site.database)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        found = {what: database.execute(query).fetchone()[0] for what, query in BROKEN.items()}
+    return {what: count for what, count in found.items() if count}
+
+
+def lived(site: Site) -> set[str]:
+    """The kinds of events that were recorded."""
+    with closing(sqlite3.connect(site.database)) as database:
+        return {action for (action,) in database.execute("SELECT DISTINCT action FROM tenants_auditevent")}
