@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -74,24 +75,25 @@ class Command(MemberCommand):
                 json.dumps({"waiting": backlog.waiting, "since": since, "runs": [_line(run) for run in runs]})
             )
             return
-        table = Table("run", "began", "state", "trigger", "extractor", "episodes", "stored", "refused", "error")
+        table = Table("run", "began", "state", "read", "stored", box=SIMPLE_HEAD, pad_edge=False)
         for run in runs:
             line = _line(run)
             state = "given up" if run.given_up else line["state"]
-            numbers = [str(line[name]) for name in ("episodes", "stored", "refused")]
-            began = f"{run.started_at:%Y-%m-%d %H:%M}"
-            table.add_row(str(run.pk), began, state, line["trigger"], line["extractor"], *numbers, line["error"])
-        self._print(table, f"{backlog.waiting} episodes wait.")
+            table.add_row(
+                str(run.pk), f"{run.started_at:%d %b %H:%M}", state, str(line["episodes"]), str(line["stored"])
+            )
+        faults = [f"{run.started_at:%d %b %H:%M}  {run.error}" for run in runs if run.error]
+        self._print(table, "\n".join([*faults, f"{backlog.waiting} episodes wait."]))
 
     def _show(self, run: ConsolidationRun, *, as_json: bool) -> None:
         if as_json:
             shown = _line(run) | {"input": run.input, "decisions": run.decisions, "output": run.output}
             self.stdout.write(json.dumps(shown, ensure_ascii=False))
             return
-        table = Table("what", "verdict", "reason", "memory", "replaced")
+        table = Table("what", "verdict", "memory", "reason", box=SIMPLE_HEAD, pad_edge=False)
         for line in run.decisions:
-            replaced = ", ".join(line["superseded_ids"])
-            table.add_row(line["what"], line["verdict"], line["reason"], line["memory_id"] or "", replaced)
+            replaced = f", {len(line['superseded_ids'])} replaced" if line["superseded_ids"] else ""
+            table.add_row(line["what"], line["verdict"], line["memory_id"] or "", f"{line['reason']}{replaced}")
         self._print(table, run.error or f"{len(run.decisions)} decisions by {run.extractor}.")
 
     def _print(self, table: Table, sentence: str) -> None:
