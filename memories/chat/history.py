@@ -10,10 +10,10 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.chat.cards import address, headline
+from memories.chat.cards import address, headline, undo_address
 from memories.chat.moments import short_date
-from memories.selectors.memories import ChainLink, chain_of, history_of, memories_by_id
-from memories.types import CURRENT, Contradiction, Kind
+from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
+from memories.types import CURRENT, Contradiction, Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal
 
@@ -29,10 +29,17 @@ _DID: Mapping[str, str] = {
     "merged": "came upon it again",
     "superseded": "replaced it",
     "retired": "retired it",
+    "promoted": "copied it into a wider scope",
     "retracted": "found it to be wrong",
     "pinned": "pinned it",
     "unpinned": "unpinned it",
     "forgotten": "forgot it",
+    "confirmed": "confirmed it",
+    "evicted": "let it go",
+    "archived": "put it into the archive",
+    "unarchived": "took it out of the archive",
+    "restored": "brought it back",
+    "stale": "came to doubt it",
 }
 
 
@@ -46,7 +53,10 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One wording of a memory: how long it was believed, how that ended, and what happened to it."""
+    """One wording of a memory: how long it was believed, how that ended, and what happened to it.
+
+    `undo_url`: where to post that its ending was a mistake; empty if that brings nothing back.
+    """
 
     text: str
     steps: tuple[str, ...]
@@ -57,6 +67,7 @@ class State:
     ending: str
     confidence: float | None
     events: tuple[Happening, ...]
+    undo_url: str = ""
 
 
 def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
@@ -76,6 +87,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             ending=ending(link),
             confidence=link.confidence,
             events=happened.get(link.id, ()),
+            undo_url="" if is_shared(rows[link.id]) or not _can_return(link, links) else undo_address(kind, link.id),
         )
         for link in reversed(links)
     )
@@ -95,6 +107,17 @@ def ending(link: ChainLink) -> str:
     if link.retracted or link.contradiction is Contradiction.HARSH:
         return "It was wrong." if link.superseded_by else "It was wrong, and nothing took its place."
     return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
+
+
+def _can_return(link: ChainLink, links: Iterable[ChainLink]) -> bool:
+    """Whether its ending is the latest step and was not undone yet; what else speaks against it, the undo says."""
+    if link.status is not Status.SUPERSEDED or any(each.restores == link.id for each in links):
+        return False
+    successor = next((each for each in links if each.id == link.superseded_by), None)
+    if successor is None:
+        return True
+    undone = any(each.id == successor.restores and each.superseded_by == link.id for each in links)
+    return successor.status in CURRENT and not undone
 
 
 def _span(link: ChainLink) -> str:

@@ -87,11 +87,12 @@ def test_what_the_tenant_shares_is_read_and_not_changed(
 
 def test_the_shape_of_each_kind(ada: Caller, life: Life) -> None:
     supersedable = {"category", "learned_at", "superseded_at", "superseded_by", "contradiction", "retracted"}
+    supersedable |= {"archived_at", "evicted_at"}
     shapes: dict[UUID, set[str]] = {
         life.episode: {"session_id", "sequence", "speaker", "context", "happened_at"},
         life.fact: supersedable
         | {"key", "confidence", "source", "pinned", "valid_from", "valid_to", "use_count", "last_used_at"}
-        | {"supporting_episode_ids"},
+        | {"supporting_episode_ids", "last_verified_at", "review_after", "expires_at"},
         life.playbook: supersedable
         | {"title", "trigger", "steps", "success_count", "failure_count", "last_success_at", "last_failure_at"},
     }
