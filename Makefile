@@ -10,6 +10,7 @@ PORT ?= 8000
 KILLS ?= 100
 THREADS ?= 100
 FUZZ ?= 2000
+FAULTS ?= 1000
 OUTAGE ?= 60
 ARGS ?=
 
@@ -50,7 +51,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -14,6 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
     parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
     parser.addoption("--fuzz", type=int, default=2000, help="how many random operations try to see another's memory")
+    parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
     parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
 
 
@@ -47,3 +48,9 @@ def fuzz(pytestconfig: pytest.Config) -> int:
 def outage(pytestconfig: pytest.Config) -> int:
     """How long a part is away, in seconds."""
     return int(pytestconfig.getoption("--outage"))
+
+
+@pytest.fixture
+def faults(pytestconfig: pytest.Config) -> int:
+    """How many sequences of faults of a model are played."""
+    return int(pytestconfig.getoption("--faults"))

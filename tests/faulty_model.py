@@ -1,0 +1,208 @@
+"""A model that reads batches faithfully, at an endpoint that fails by chance, and what must hold whatever it did.
+
+Invariant: a seed gives the same sequence of faults on every machine. What a member said is one planted fact for each
+episode, so each can be counted.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from memories.consolidation.model import ModelExtractor
+from memories.llm.json_answers import JsonAnswers
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, RunState
+from memories.selectors.runs import unsettled_runs
+from memories.services.consolidation import consolidate, rerun
+from memories.services.remember import EpisodeDraft, remember_episodes
+from memories.services.sessions import start_session
+from tenants.principal import Principal
+from tests.openai_server import (
+    KEY,
+    Call,
+    Cut,
+    Decline,
+    HangUp,
+    Made,
+    OpenAIServer,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Stall,
+    Whole,
+    openai_server,
+    said_as_json,
+)
+
+SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+# Each is a fact of its own: none says, replaces or refines another.
+PLANTED = (
+    "Plays the cello",
+    "Keeps bees on the roof",
+    "Owns a red canoe",
+    "Collects maps of Iceland",
+    "Speaks Basque with grandmother",
+    "Has a sister called Nora",
+    "Is allergic to peanuts",
+    "Volunteers at the lifeboat station",
+    "Bakes rye bread every Sunday",
+    "Drives a van from 1987",
+)
+
+
+def record_of(request: dict[str, Any]) -> dict[str, Any]:
+    """The batch that a request asks about."""
+    record: dict[str, Any] = json.loads(request["messages"][1]["content"])
+    return record
+
+
+def faithful(request: dict[str, Any]) -> dict[str, Any]:
+    """What a careful reader answers: each of the user's episodes as a fact in its own words."""
+    facts = [
+        {"text": told["text"], "quote": told["text"], "confidence": 1, "episodes": [told["label"]]}
+        for told in record_of(request)["episodes"]
+        if told["by"] == "user"
+    ]
+    return {"facts": facts, "ends": [], "playbooks": [], "outcomes": []}
+
+
+def faithful_reply(request: dict[str, Any]) -> Say:
+    """The same as a stream."""
+    return said_as_json(faithful(request))
+
+
+READS_WELL = Made(faithful_reply)
+
+
+@contextmanager
+def extractor_at(server: OpenAIServer, *, stall_seconds: float = 5.0, retries: int = 0) -> Iterator[ModelExtractor]:
+    """The real client on the real extractor, in a hurry."""
+    model = JsonAnswers(
+        name="m",
+        base_url=server.base_url,
+        api_key=KEY,
+        stall_seconds=stall_seconds,
+        answer_seconds=10,
+        retry_seconds=0,
+        retries=retries,
+    )
+    try:
+        yield ModelExtractor(model)
+    finally:
+        model.close()
+
+
+def tell(principal: Principal, *texts: str, since: datetime = SAID_AT) -> None:
+    """Have a member say these things, an hour after one another."""
+    drafts = [EpisodeDraft(text, since + timedelta(hours=hour), principal.speaker) for hour, text in enumerate(texts)]
+    remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
+
+
+Fault = Callable[[random.Random, dict[str, Any]], Reply]
+
+
+def _cut(chance: random.Random, request: dict[str, Any], *, politely: bool) -> Reply:
+    stream = faithful_reply(request)
+    return Cut(stream, chance.randrange(len(b"".join(stream.chunks()))), politely)
+
+
+FAULTS: dict[str, Fault] = {
+    "malformed": lambda chance, request: Say(["{" * chance.randint(1, 50)]),
+    "prose": lambda chance, request: Say(["Certainly! Here is what I found."]),
+    "another shape": lambda chance, request: said_as_json({"facts": [{"text": "Owns a yacht"}]}),
+    "empty": lambda chance, request: Say([]),
+    "over-long": lambda chance, request: Say(["x" * 20_000] * 2),
+    "out of tokens": lambda chance, request: Say([json.dumps(faithful(request))[:-2]], finish="length"),
+    "disconnected": lambda chance, request: _cut(chance, request, politely=False),
+    "truncated": lambda chance, request: _cut(chance, request, politely=True),
+    "stalled": lambda chance, request: Stall(faithful_reply(request), chance.randint(0, 3)),
+    "no reply": lambda chance, request: HangUp(),
+    "server error": lambda chance, request: Refuse(chance.choice((500, 502, 503))),
+    "limit": lambda chance, request: Refuse(429, headers={"Retry-After": chance.choice(("0.001", "30", "soon"))}),
+    "wrong key": lambda chance, request: Refuse(401, message=f"Incorrect API key {KEY}"),
+    "bad request": lambda chance, request: Refuse(400),
+    "refusal": lambda chance, request: Decline(),
+    "filtered": lambda chance, request: Say(["{}"], finish="content_filter"),
+    "tool call": lambda chance, request: Call([("write_memory", '{"text": "Owns a yacht"}')]),
+    "nonsense": lambda chance, request: Raw(b"data: {nonsense\n\n"),
+    "a web page": lambda chance, request: Raw(b"<html>Welcome</html>"),
+}
+
+
+@dataclass
+class Chance:
+    """Replies by chance: `share` of them are faults, the others faithful, some of those in one piece."""
+
+    random: random.Random
+    share: float
+    drawn: Counter[str] = field(default_factory=Counter)
+
+    def reply(self, request: dict[str, Any]) -> Reply:
+        """The next one."""
+        if self.random.random() >= self.share:
+            whole = self.random.random() < 0.3
+            return Whole({"content": json.dumps(faithful(request))}) if whole else faithful_reply(request)
+        name = self.random.choice(sorted(FAULTS))
+        self.drawn[name] += 1
+        return FAULTS[name](self.random, request)
+
+
+def go_through(principal: Principal, seed: int) -> Counter[str]:
+    """One sequence: a member speaks, consolidations and reruns fail by chance, then the endpoint is well again.
+
+    After every step each episode is consolidated once, waits, or is in a failed run that can be run again; at the end
+    each is consolidated. Return which faults were met.
+    """
+    chance = Chance(random.Random(seed), share=random.Random(seed).choice((0.3, 0.6, 0.9)))
+    said = chance.random.sample(PLANTED, k=chance.random.randint(2, 5))
+    with openai_server(Made(chance.reply)) as server:
+        with extractor_at(server, stall_seconds=0.15, retries=chance.random.randint(0, 1)) as extractor:
+            for text in said:
+                tell(principal, text, since=SAID_AT + timedelta(days=said.index(text)))
+                if chance.random.random() < 0.8:
+                    consolidate(principal, extractor=extractor, batch=chance.random.randint(1, 5))
+                    check(principal)
+                for run in unsettled_runs(principal)[:1]:
+                    rerun(principal, run.pk, extractor=extractor)
+                    check(principal)
+        server.script[:] = [READS_WELL]
+        with extractor_at(server) as extractor:
+            heal(principal, extractor)
+    assert sorted(Fact.objects.of(principal).values_list("text", flat=True)) == sorted(said), f"seed {seed}"
+    return chance.drawn
+
+
+def heal(principal: Principal, extractor: ModelExtractor) -> None:
+    """Consolidate what waits and run again what was given up, with an endpoint that is well."""
+    report = consolidate(principal, extractor=extractor)
+    assert (report.waiting, report.given_up, report.error) == (0, 0, "")
+    for run in unsettled_runs(principal):
+        assert rerun(principal, run.pk, extractor=extractor).error == ""
+    check(principal)
+    assert not unsettled_runs(principal).exists()
+
+
+def check(principal: Principal) -> None:
+    """Hold the runs, the watermark and the facts of a member against one another."""
+    watermark = EpisodeLedger.objects.of(principal).get().consolidated
+    runs = list(ConsolidationRun.objects.of(principal))
+    assert not [run for run in runs if run.state == RunState.RUNNING]
+    assert all(run.error for run in runs if run.state == RunState.FAILED)
+    first_read = [run for run in runs if run.rerun_of_id is None]
+    settled = {run.rerun_of_id for run in runs if run.state == RunState.DONE and run.rerun_of_id}
+    learned = []
+    for episode in Episode.objects.of(principal):
+        read_by = [run for run in first_read if str(episode.pk) in run.input["episodes"]]
+        done = [run for run in read_by if run.state == RunState.DONE]
+        given_up = [run for run in read_by if run.given_up]
+        assert len(done) + len(given_up) == int(episode.ordinal <= watermark)
+        if done or any(run.pk in settled for run in given_up):
+            learned.append(episode.text)
+    assert sorted(Fact.objects.of(principal).values_list("text", flat=True)) == sorted(learned)
