@@ -78,6 +78,11 @@ class Card:
         return self.current and not self.shared and self.kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
 
     @property
+    def can_amend(self) -> bool:
+        """Facts and how-tos of one's own that were replaced or retired, and are not known to be wrong."""
+        return self.status is Status.SUPERSEDED and not self.retracted and not self.shared
+
+    @property
     def can_forget(self) -> bool:
         """Everything of one's own."""
         return not self.shared
@@ -114,6 +119,11 @@ def cards_of(
 def address(kind: Kind, memory_id: UUID) -> str:
     """The page of one memory."""
     return reverse("remember:memory", kwargs={"kind": kind, "memory_id": memory_id})
+
+
+def undo_address(kind: Kind, memory_id: UUID) -> str:
+    """Where to post that the ending of a memory was a mistake."""
+    return reverse("remember:undo", kwargs={"kind": kind, "memory_id": memory_id})
 
 
 def speaker_name(principal: Principal, speaker: str) -> str:

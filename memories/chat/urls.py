@@ -39,6 +39,7 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/", memory.show, name="memory"),
     path("remember/<kind:kind>/<uuid:memory_id>/correct/", memory.correct, name="correct"),
     path("remember/<kind:kind>/<uuid:memory_id>/retire/", memory.retire, name="retire"),
+    path("remember/<kind:kind>/<uuid:memory_id>/undo/", memory.undo, name="undo"),
     path("remember/<kind:kind>/<uuid:memory_id>/pin/", memory.pin, name="pin"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", forgetting.forget, name="forget"),
 ]

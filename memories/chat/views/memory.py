@@ -1,4 +1,4 @@
-"""One memory: what it says, where it came from, what became of it; and correcting, retiring and pinning it."""
+"""One memory: what it says, where it came from, what became of it; and correcting, retiring, pinning and undoing."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from memories.selectors.sources import questions_of, supported_facts
 from memories.services.facts import pin_fact
 from memories.services.supersede import correct as correct_memory
 from memories.services.supersede import retire as retire_memory
+from memories.services.undo import undo as undo_ending
 from memories.types import Kind
 from tenants.principal import Principal
 
@@ -77,6 +78,21 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     else:
         messages.success(request, "Retired. It stays in the history and is not recalled again.")
     return redirect(next_address(request, address(kind, memory_id)))
+
+
+@require_POST
+@member_page
+def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """That it was replaced or retired was a mistake: it is believed again."""
+    get_memory(principal, kind, memory_id)
+    try:
+        outcome = undo_ending(principal, kind=kind, memory_id=memory_id)
+    except Conflict as error:
+        messages.error(request, str(error))
+        return redirect(address(kind, memory_id))
+    mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
+    messages.success(request, f"Undone: it is believed again.{mistaken}")
+    return redirect(address(kind, outcome.memory_id))
 
 
 @require_POST

@@ -59,9 +59,45 @@ def test_a_correction_that_cannot_be_comes_back_with_a_reason(ada: Client, life:
     assert Fact.objects.get(pk=life.edinburgh).status == Status.ACTIVE
 
 
-def test_what_was_replaced_already_is_not_corrected(ada: Client, life: Life) -> None:
+def test_what_was_replaced_is_corrected_where_it_stands_in_the_history(ada: Client, life: Life) -> None:
+    form = ada.get(_address("memory", Kind.SEMANTIC, life.bristol)).content.decode()
+    assert "the right one takes its place there" in form
+    assert "No longer true</summary>" not in form
     response = ada.post(_address("correct", Kind.SEMANTIC, life.bristol), {"text": "Lives in Bath"}, follow=True)
-    assert "It was replaced already" in response.content.decode()
+    assert "Corrected. The old wording stays in the history" in response.content.decode()
+    assert Fact.objects.get(text="Lives in Bath").superseded_by_id == life.edinburgh
+
+
+def test_what_is_known_to_be_wrong_is_not_corrected_again(ada: Client, life: Life) -> None:
+    address = _address("correct", Kind.SEMANTIC, life.bristol)
+    ada.post(address, {"text": "Lives in Bath"})
+    assert (
+        "It was marked as wrong already" in ada.post(address, {"text": "Lives in Wells"}, follow=True).content.decode()
+    )
+    assert "That is wrong" not in ada.get(_address("memory", Kind.SEMANTIC, life.bristol)).content.decode()
+
+
+def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> None:
+    undo = _address("undo", Kind.SEMANTIC, life.bristol)
+    page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
+    assert page.count(f'action="{undo}"') == 1
+    page = ada.post(undo, follow=True).content.decode()
+    assert "Undone: it is believed again. What had taken its place stays in the history, marked as wrong." in page
+    assert "You brought it back" in page
+    assert f'action="{undo}"' not in page
+    assert Fact.objects.current().get().text == "Lives in Bristol"
+
+
+def test_a_retired_how_to_comes_back(ada: Client, life: Life) -> None:
+    ada.post(_address("retire", Kind.PROCEDURAL, life.howto))
+    page = ada.post(_address("undo", Kind.PROCEDURAL, life.howto), follow=True).content.decode()
+    assert "Undone: it is believed again." in page
+    assert Playbook.objects.current().get().success_count == 3
+
+
+def test_what_cannot_be_undone_says_why(ada: Client, life: Life) -> None:
+    page = ada.post(_address("undo", Kind.PROCEDURAL, life.howto), follow=True).content.decode()
+    assert "there is nothing to undo" in page
 
 
 def test_retiring_keeps_it_in_the_history(ada: Client, life: Life) -> None:
@@ -81,7 +117,7 @@ def test_what_is_replaced_cannot_be_pinned(ada: Client, life: Life) -> None:
     assert "It was replaced already" in page.content.decode()
 
 
-@pytest.mark.parametrize("action", ["correct", "retire", "pin", "forget"])
+@pytest.mark.parametrize("action", ["correct", "retire", "pin", "undo", "forget"])
 def test_members_cannot_change_what_is_shared(ada: Client, admin_principal: Principal, action: str) -> None:
     fact = remember_fact(admin_principal, text="We close in August", scope=Scope.TENANT).memory_id
     response = ada.post(_address(action, Kind.SEMANTIC, fact), {"text": "We never close", "pinned": "1"})
