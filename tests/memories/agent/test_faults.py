@@ -22,6 +22,7 @@ from tests.openai_server import (
     KEY,
     Call,
     Cut,
+    Decline,
     HangUp,
     OpenAIServer,
     Raw,
@@ -29,6 +30,7 @@ from tests.openai_server import (
     Reply,
     Say,
     Stall,
+    Whole,
     openai_server,
     until,
 )
@@ -70,6 +72,11 @@ FAULTS = [
     pytest.param([Raw(b"data: {nonsense\n\n")], "", True, id="nonsense"),
     pytest.param([Say([])], "", True, id="empty"),
     pytest.param([Say(["No."], finish="content_filter")], "No.", False, id="filtered"),
+    pytest.param([Decline()], "", False, id="a refusal"),
+    pytest.param([Refuse(429, headers={"Retry-After": "90"})], "", True, id="a long rate limit"),
+    pytest.param([Say(["x" * 20_000] * 2)], "x" * 20_000, True, id="over-long"),
+    pytest.param([Cut(ANSWER, until(ANSWER, b"see."), politely=True)], "We shall ", True, id="an end that is none"),
+    pytest.param([Whole({"content": "So"}, finish=None)], "So", True, id="one piece without an end"),
     pytest.param([Say(["So"], finish="length")], "So", True, id="out of tokens"),
     pytest.param([WRITE], "", True, id="endless tool calls"),
     pytest.param([WRITE, Refuse(500)], "", True, id="an error after a tool"),
@@ -130,6 +137,22 @@ def test_a_tool_call_cut_at_any_byte_writes_all_or_nothing(principal: Principal,
     written = [event for event in events if isinstance(event, MemoryWritten)]
     assert [fact.text for fact in Fact.objects.all()] == ["Likes tea"] * len(written)
     assert isinstance(events[-1], TurnFinished if written else TurnFailed)
+
+
+def test_an_answer_in_one_piece_is_an_answer(principal: Principal) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": WRITE.calls[0][0], "arguments": WRITE.calls[0][1]}}
+    events = say(principal, Whole({"content": None, "tool_calls": [call]}, "tool_calls"), Whole({"content": "Noted."}))
+    assert isinstance(events[-1], TurnFinished)
+    assert text_of(events) == "Noted."
+    assert Fact.objects.get().text == "Likes tea"
+
+
+def test_tools_in_turns_without_an_answer_end_in_a_failure_that_can_be_retried(principal: Principal) -> None:
+    look = Call([("recall_memory", '{"query": "tea"}')])
+    events = say(principal, *[WRITE, look] * MAX_AGENT_STEPS)
+    failed = events[-1]
+    assert isinstance(failed, TurnFailed)
+    assert (failed.retryable, Fact.objects.count()) == (True, 1)
 
 
 def test_endless_tool_calls_are_bounded_at_the_endpoint(principal: Principal) -> None:

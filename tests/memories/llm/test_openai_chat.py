@@ -22,6 +22,7 @@ from tests.openai_server import (
     Reply,
     Say,
     Stall,
+    Whole,
     openai_server,
     until,
 )
@@ -195,6 +196,34 @@ def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixt
         fault(Refuse(401, message=f"Incorrect API key {KEY}"))
     assert "AuthenticationError 401" in caplog.text
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("politely", [False, True], ids=["disconnected", "ended"])
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        pytest.param(Say(["Hi."]), [Text("Hi.")], id="text"),
+        pytest.param(Call([("look", '{"query": "tea"}')]), [ToolCall("look", '{"query": "tea"}')], id="a tool call"),
+        pytest.param(Whole({"content": "Hi."}), [Text("Hi.")], id="in one piece"),
+    ],
+)
+def test_an_answer_cut_at_any_byte_is_whole_or_a_fault(
+    stream: Say | Call | Whole, expected: list[Output], politely: bool
+) -> None:
+    with openai_server(stream) as server:
+        model = OpenAIChat(name="m", base_url=server.base_url, api_key=KEY, stall_seconds=5, retry_seconds=0)
+        for size in range(len(b"".join(stream.chunks()))):
+            server.script[:] = [Cut(stream, size, politely)]
+            outputs: list[Output] = []
+            try:
+                outputs += model.stream(MESSAGES, TOOLS, may_call_tools=True)
+            except ModelFault:
+                assert not [output for output in outputs if isinstance(output, ToolCall | Finished)]
+            else:
+                *said, finished = (output for output in outputs if not isinstance(output, Silence))
+                assert said == expected
+                assert isinstance(finished, Finished)
+        model.close()
 
 
 def test_closing_the_stream_ends_the_connection() -> None:
