@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from memories.errors import NotFound
+from memories.hygiene.endings import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall import candidates
 from memories.recall.pipeline import recall
 from memories.search import search_plane
 from memories.search.checking import Problem, check, rebuild
-from memories.search.outbox import drain, enqueue
+from memories.search.outbox import drain
 from memories.selectors.memories import chain_of
+from memories.services.collection import collect
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
+from memories.services.restore import restore
 from memories.services.supersede import retire
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
@@ -40,17 +42,19 @@ def moved(plane: str, principal: Principal) -> Principal:
     """Ada, who lived in Bristol from March and in Edinburgh since May; Bristol is archived."""
     remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
     remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
-    move(Fact.objects.get(text="Lives in Bristol"), archived=True)
+    collected(principal)
     return principal
 
 
-def move(row: Fact | Playbook, *, archived: bool) -> None:
-    """Put a superseded memory into the archive or take it out, as a collection does and its undoing."""
-    with transaction.atomic():
-        row.archived_at = timezone.now() if archived else None
-        row.version += 1
-        row.save()
-        enqueue(row)
+def collected(principal: Principal, *, now: datetime | None = None) -> None:
+    """Have the collection archive what was superseded long ago, and the search plane know."""
+    report = collect(apply=True, tenant_id=principal.tenant_id, now=now)
+    assert {decision.ending for decision in report.decisions} == {Ending.ARCHIVED}
+    delivered()
+
+
+def delivered() -> None:
+    """Everything is in the search plane, so that no recall finds a memory because it is on its way."""
     assert drain().failed == 0 and not OutboxEntry.objects.exists()
 
 
@@ -74,13 +78,17 @@ def test_it_is_recalled_among_superseded_ones(moved: Principal) -> None:
 def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str, principal: Principal) -> None:
     how_to = remember_playbook(principal, title="Reset the hub", steps=["Hold both buttons"], learned_at=MARCH)
     retire(principal, kind=Kind.PROCEDURAL, memory_id=how_to.memory_id)
-    move(Playbook.objects.get(), archived=True)
+    collected(principal, now=timezone.now() + timedelta(days=91))
+    assert Playbook.objects.get().archived_at is not None
     assert recall(principal, "reset the hub").items == ()
     assert [item.id for item in recall(principal, "reset the hub", as_of=JULY).items] == [how_to.memory_id]
 
 
 def test_what_is_taken_out_of_the_archive_is_where_it_was(moved: Principal) -> None:
-    move(Fact.objects.get(text="Lives in Bristol"), archived=False)
+    restore(moved, kind=Kind.SEMANTIC, memory_id=Fact.objects.get(text="Lives in Bristol").pk)
+    delivered()
+    owner = Owner(moved.tenant_id, moved.user_id)
+    assert [state.archived for state in search_plane().stored(owner)] == [False, False]
     assert texts(recall(moved, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
     assert texts(recall(moved, "where do I live?")) == ["Lives in Edinburgh"]
 
@@ -89,11 +97,8 @@ def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) ->
     remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
     remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
     drain()
-    with transaction.atomic():
-        fact = Fact.objects.get(text="Lives in Bristol")
-        fact.archived_at, fact.version = timezone.now(), fact.version + 1
-        fact.save()
-        enqueue(fact)
+    collect(apply=True, tenant_id=principal.tenant_id)
+    assert OutboxEntry.objects.exists()
     assert texts(recall(principal, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
 
 
