@@ -24,6 +24,7 @@ class MemoriesConfig(AppConfig):
         background.register("search expunging", start_expunger)
         background.register("consolidation", start_consolidator)
         background.register("collection", start_collector)
+        background.register("session expiry", start_session_expiry)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -72,6 +73,13 @@ def start_consolidator() -> Callable[[], None]:
 def start_collector() -> Callable[[], None]:
     """Collect what is over from now on, once a day, where no Celery does."""
     from memories.services.collecting import serve
+
+    return serve()
+
+
+def start_session_expiry() -> Callable[[], None]:
+    """End the sessions whose time is over from now on, where no Celery does."""
+    from memories.services.session_expiry import serve
 
     return serve()
 

@@ -29,6 +29,7 @@ chat = [
     path("chat/<uuid:session_id>/send/", sending.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
+    path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
     path("chat/<uuid:session_id>/turns/<int:turn>/", conversation.turn, name="turn"),
     path("chat/<uuid:session_id>/turns/<int:turn>/retry/", sending.retry, name="retry"),
 ]

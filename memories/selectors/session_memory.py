@@ -50,7 +50,11 @@ class Found:
 
 def working_memory(principal: Principal, session_id: UUID, *, now: datetime | None = None) -> Slots:
     """The slots of a session. Raises NotFound."""
-    session = get_session(principal, session_id)
+    return slots_of(get_session(principal, session_id), now=now)
+
+
+def slots_of(session: Session, *, now: datetime | None = None) -> Slots:
+    """The slots of a session that was read already."""
     return Slots() if _over(session, now or timezone.now()) else from_json(session.working_memory)
 
 

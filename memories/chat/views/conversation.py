@@ -15,8 +15,10 @@ from django.views.decorators.http import require_safe
 from memories.chat.fragments import turn_fragments
 from memories.chat.pages import member_page
 from memories.chat.sidebar import recent_sessions
+from memories.chat.task import shown_task
 from memories.chat.turns import panel_of, shown_turns
 from memories.models import Session
+from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, transcript
 from tenants.principal import Principal
 
@@ -64,6 +66,7 @@ def render_chat(
         "turns": shown_turns(principal, turns),
         "earlier": turns[0].turn - 1 if turns else 0,
         "more": min(len(turns) + 100, TURNS_AT_MOST),
+        "task": shown_task(session.pk, slots_of(session)) if session else None,
         "panel": panel_of(principal, chosen) if chosen else None,
         "selected": chosen.turn if chosen else None,
         "groups": recent_sessions(principal),

@@ -1,4 +1,4 @@
-"""All conversations; renaming one, and forgetting one with everything that was said in it."""
+"""All conversations; renaming one, ending its task, and forgetting one with everything that was said in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.chat.pages import member_page
 from memories.chat.sidebar import by_age
@@ -18,8 +18,9 @@ from memories.models import Session
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import get_session, list_sessions
 from memories.services.forget import forget_session
+from memories.services.session_memory import end_session
 from memories.services.sessions import rename_session
-from memories.types import Kind
+from memories.types import Kind, WriteResult
 from tenants.principal import Principal
 
 PAGE_SIZE = 100
@@ -51,6 +52,17 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
             return redirect("chat:session", session_id=session_id)
     context = {"session": session, "title": title, "error": error}
     return render(request, "chat/rename.html", context, status=400 if error else 200)
+
+
+@require_POST
+@member_page
+def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
+    """End the task of a conversation; what mattered in it is kept as memory."""
+    ended = end_session(principal, session_id=session_id)
+    kept = {outcome.memory_id for outcome in ended.proposed if outcome.result is not WriteResult.BLOCKED}
+    became = f"Kept as memory: {counted(len(kept), 'fact')}." if kept else "Nothing in it was marked as important."
+    messages.success(request, f"The task is finished. {became}")
+    return redirect("chat:session", session_id=session_id)
 
 
 @require_http_methods(["GET", "POST"])

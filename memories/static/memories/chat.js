@@ -118,6 +118,7 @@ const DRAW = {
   memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
   memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
   memory_forgotten: (_event, answer) => say(answer, "forgetting"),
+  task_changed: (event, answer) => say(answer, taskWords(event)),
   text_delta(event, answer) {
     const follow = atEnd();
     answer.text.append(event.text);
@@ -133,6 +134,12 @@ const DRAW = {
 };
 
 const draw = (event, answer) => DRAW[event.type]?.(event, answer) === true;
+function taskWords({ steps, done, finished }) {
+  if (finished) return "the task is finished";
+  if (!steps) return "noting the task";
+  return done < steps ? `plan: step ${done + 1} of ${steps}` : `plan: all ${steps} steps done`;
+}
+
 const count = (number, single, plural) => `${number} ${number === 1 ? single : plural}`;
 
 function say(answer, words) {

@@ -1,0 +1,79 @@
+"""The task beside the conversation: how far it is, what must hold, and how a member ends it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.chat.stream import Reader, page_frame
+from memories.chat.task import shown_task
+from memories.models import EntryKind, Fact
+from memories.services.turns import begin_turn
+from memories.services.working_memory import note, observe, set_plan, set_task
+from memories.slots import Plan, Slots
+from memories.types import Importance
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def session(principal: Principal) -> UUID:
+    session = begin_turn(principal, text="Help me repot the fern").session_id
+    set_task(principal, session_id=session, goal="Repot the <fern>", constraints=["No peat"])
+    set_plan(principal, session_id=session, steps=["Buy soil", "Fill the pot", "Water it"], done=1)
+    observe(principal, session_id=session, text="The pot is cracked", importance=Importance.CRITICAL)
+    observe(
+        principal, session_id=session, text="Before noon", kind=EntryKind.CONSTRAINT, importance=Importance.CRITICAL
+    )
+    note(principal, session_id=session, text="12 cm")
+    return session
+
+
+def page(client: Client, session: UUID) -> str:
+    return client.get(reverse("chat:session", args=[session])).content.decode()
+
+
+def test_the_task_stands_beside_the_conversation(ada: Client, session: UUID) -> None:
+    shown = page(ada, session)
+    assert "Repot the &lt;fern&gt;" in shown
+    assert "Step 2 of 3" in shown
+    assert shown.index("Buy soil") < shown.index('aria-current="step"') < shown.index("Fill the pot")
+    assert (
+        shown.index("Before noon") < shown.index("No peat") < shown.index("The pot is cracked") < shown.index("12 cm")
+    )
+
+
+def test_without_a_task_nothing_of_it_is_shown(ada: Client, principal: Principal) -> None:
+    session = begin_turn(principal, text="Hello").session_id
+    assert 'aria-label="Task"' not in page(ada, session)
+    assert 'aria-label="Task"' not in ada.get("/").content.decode()
+
+
+def test_the_last_frame_of_an_answer_brings_the_task(principal: Principal, session: UUID) -> None:
+    frame = page_frame(Reader(principal, UTC, "token"), session, 1).decode()
+    data = json.loads(frame.split("data: ", 1)[1])
+    assert "Step 2 of 3" in data["panel_html"]
+
+
+def test_a_member_finishes_the_task(ada: Client, session: UUID) -> None:
+    answer = ada.post(reverse("chat:finish", args=[session]), follow=True)
+    assert "The task is finished. Kept as memory: 4 facts." in answer.content.decode()
+    assert 'aria-label="Task"' not in answer.content.decode()
+    assert Fact.objects.filter(text="The pot is cracked").exists()
+    again = ada.post(reverse("chat:finish", args=[session]), follow=True).content.decode()
+    assert "Nothing in it was marked as important." in again
+
+
+@pytest.mark.parametrize(
+    ("plan", "progress"),
+    [(Plan(("a", "b"), 0), "Step 1 of 2"), (Plan(("a", "b"), 2), "All 2 steps done"), (Plan(), "")],
+)
+def test_progress_is_a_phrase(plan: Plan, progress: str) -> None:
+    task = shown_task(UUID(int=1), Slots(plan=plan))
+    assert (task.progress if task else "") == progress
