@@ -50,6 +50,7 @@ def recall(
     session_id: UUID | None = None,
     exclude_episode_ids: Sequence[UUID] = (),
     token_budget: int | None = None,
+    threshold: float | None = None,
     fusion: Fusion = Fusion.SUM,
     record: bool = True,
     now: datetime | None = None,
@@ -58,8 +59,8 @@ def recall(
 
     `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
     is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
-    bounds the texts together, in word pieces. `record=False` leaves no trace and counts no use. Ages are counted back
-    from `now`, the moment of asking (from `as_of` if that is given).
+    bounds the texts together, in word pieces; what scores below `threshold` is left out. `record=False` leaves no trace
+    and counts no use. Ages are counted back from `now`, the moment of asking (from `as_of` if that is given).
     Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
@@ -74,6 +75,7 @@ def recall(
         session_id=session_id,
         exclude_episode_ids=exclude_episode_ids,
         token_budget=token_budget,
+        threshold=threshold,
         now=now,
     )
     stages = Stages()
@@ -151,6 +153,7 @@ def _record(
                 "include_superseded": request.include_superseded,
                 "as_of": request.as_of.isoformat() if request.as_of else None,
                 "token_budget": request.token_budget,
+                "threshold": request.threshold,
             },
             stages=stages.stages,
             candidates=selection.traced,

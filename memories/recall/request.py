@@ -5,6 +5,7 @@ Invariant: a request that exists can be answered; everything wrong with it was s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +33,7 @@ class Request:
     exclude: frozenset[UUID]
     token_budget: int | None
     now: datetime
+    threshold: float | None = None
 
     @property
     def alive_after(self) -> datetime:
@@ -51,6 +53,7 @@ def checked(
     exclude_episode_ids: Sequence[UUID],
     token_budget: int | None,
     now: datetime,
+    threshold: float | None = None,
 ) -> Request:
     """The request, or InvalidInput naming the argument."""
     clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
@@ -61,6 +64,8 @@ def checked(
         raise InvalidInput("as_of", "needs a time zone.")
     if token_budget is not None and token_budget < 1:
         raise InvalidInput("token_budget", "must be at least 1.")
+    if threshold is not None and not math.isfinite(threshold):
+        raise InvalidInput("threshold", "must be a number.")
     return Request(
         query=query,
         kinds=_kinds(types),
@@ -71,6 +76,7 @@ def checked(
         session_id=session_id,
         exclude=frozenset(exclude_episode_ids),
         token_budget=token_budget,
+        threshold=threshold,
         now=now,
     )
 

@@ -41,8 +41,15 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
         rows = _texts(principal, request, pool, order[:size])
         present = [index for index in order[:size] if _row(pool, index).id in rows]
         contenders = [_contender(pool, scores, index, rows) for index in present]
-        verdicts = select(contenders, limit=request.limit, asked=request.query, token_budget=request.token_budget)
-        if verdicts.count(Cut.NO) >= request.limit or size >= len(order):
+        verdicts = select(
+            contenders,
+            limit=request.limit,
+            asked=request.query,
+            token_budget=request.token_budget,
+            threshold=request.threshold,
+        )
+        # Whoever comes after one below the threshold is below it, too.
+        if verdicts.count(Cut.NO) >= request.limit or Cut.THRESHOLD in verdicts or size >= len(order):
             break
         size *= 2
     cuts = dict(zip(present, verdicts, strict=True))

@@ -131,6 +131,7 @@ def _shape(request: Request) -> Request:
         session_id=None,
         exclude=frozenset(),
         token_budget=None,
+        threshold=None,
         now=_NOW,
     )
 

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from memories.errors import InvalidInput
-from memories.models import Fact
+from memories.models import Fact, RecallTrace
 from memories.recall.pipeline import recall
 from memories.recall.scoring import Fusion
 from memories.search.outbox import drain
@@ -229,3 +229,21 @@ def test_a_member_with_nothing_gets_nothing(principal: Principal) -> None:
 def test_a_member_with_one_memory_gets_it(say: Say, ask: Ask) -> None:
     say("hello")
     assert ask("zebra?") == ["hello"]
+
+
+def test_a_threshold_leaves_out_what_scores_below_it_and_the_trace_says_so(principal: Principal, say: Say) -> None:
+    say("We reset the hub by holding both buttons", "The bus was late", "Bulbs arrive on Tuesday")
+    drain()
+    scores = [item.score for item in recall(principal, "how did we reset the hub?").items]
+    assert len(scores) == 3
+    answer = recall(principal, "how did we reset the hub?", threshold=(scores[0] + scores[1]) / 2)
+    assert [item.score for item in answer.items] == pytest.approx(scores[:1])
+    trace = RecallTrace.objects.get(pk=answer.trace_id)
+    assert [line["cut"] for line in trace.candidates] == ["", "threshold", "threshold"]
+    assert trace.parameters["threshold"] == pytest.approx((scores[0] + scores[1]) / 2)
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
+def test_a_threshold_is_a_number(principal: Principal, threshold: float) -> None:
+    with pytest.raises(InvalidInput, match="threshold"):
+        recall(principal, "anything", threshold=threshold)
