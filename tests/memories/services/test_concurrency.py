@@ -10,13 +10,19 @@ from typing import TypeVar
 import pytest
 from django.db import connection
 
+from memories.errors import Conflict
 from memories.models import Episode, Fact, OutboxEntry
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
+from memories.services.promote import promote
+from memories.services.supersede import correct, supersede
 from memories.services.turns import begin_turn
-from memories.types import WriteResult
+from memories.services.undo import undo
+from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit_verification import verify_all
+from tenants.models import Tenant
 from tenants.principal import Principal
+from tests.factories import make_membership, own_principal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,6 +57,82 @@ def test_rival_facts_at_once_make_one_chain(principal: Principal) -> None:
     assert Fact.objects.count() == THREADS
     assert verify_chains().ok
     assert all(report.ok for report in verify_all())
+
+
+def attempted(work: Callable[[int], WriteOutcome]) -> Callable[[int], WriteOutcome | None]:
+    """`work`, with None for a refusal."""
+
+    def attempt(number: int) -> WriteOutcome | None:
+        try:
+            return work(number)
+        except Conflict:
+            return None
+
+    return attempt
+
+
+def whole() -> bool:
+    return verify_chains().ok and all(report.ok for report in verify_all())
+
+
+def test_an_undo_sent_many_times_is_done_once(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    leeds = remember_fact(principal, text="Lives in Leeds", key="home_city").memory_id
+    outcomes = together(attempted(lambda _: undo(principal, kind=Kind.SEMANTIC, memory_id=leeds)))
+    assert sum(outcome is not None for outcome in outcomes) == 1
+    assert [row.text for row in Fact.objects.current()] == ["Lives in Bristol"]
+    assert Fact.objects.count() == 3 and whole()
+
+
+def test_the_undo_of_a_merge_and_of_its_parts_meet(principal: Principal) -> None:
+    olds = [remember_fact(principal, text=f"Owns bulb {number}").memory_id for number in range(THREADS - 1)]
+    merged = supersede(principal, old_ids=olds, text="Owns bulbs").memory_id
+    together(attempted(lambda number: undo(principal, kind=Kind.SEMANTIC, memory_id=[merged, *olds][number])))
+    believed = [row.text for row in Fact.objects.current()]
+    assert len(believed) == len(set(believed)) == len(olds)
+    assert "Owns bulbs" not in believed and whole()
+
+
+def test_undo_and_supersede_meet(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    leeds = remember_fact(principal, text="Lives in Leeds", key="home_city").memory_id
+
+    def work(number: int) -> WriteOutcome:
+        if number % 2:
+            return undo(principal, kind=Kind.SEMANTIC, memory_id=leeds)
+        return supersede(principal, old_ids=[leeds], text=f"Lives in town {number}")
+
+    outcomes = together(attempted(work))
+    # Whichever came first; where it was replaced first, the undo takes back that.
+    assert sum(outcome is not None for outcome in outcomes[0::2]) <= 1
+    assert sum(outcome is not None for outcome in outcomes[1::2]) == 1
+    assert Fact.objects.current().get().text in ("Lives in Bristol", "Lives in Leeds") and whole()
+
+
+def test_a_past_corrected_many_times_at_once_is_corrected_once(principal: Principal) -> None:
+    bristol = remember_fact(principal, text="Lives in Bristol", key="home_city").memory_id
+    remember_fact(principal, text="Lives in Leeds", key="home_city")
+    outcomes = together(
+        attempted(
+            lambda number: correct(principal, kind=Kind.SEMANTIC, memory_id=bristol, text=f"Lives in town {number}")
+        )
+    )
+    assert sum(outcome is not None for outcome in outcomes) == 1
+    assert Fact.objects.count() == 3 and whole()
+
+
+def test_what_is_promoted_many_times_at_once_has_one_copy(admin_principal: Principal) -> None:
+    fact = remember_fact(admin_principal, text="The tap drips").memory_id
+    outcomes = together(lambda _: promote(admin_principal, kind=Kind.SEMANTIC, memory_id=fact, to=Scope.TENANT))
+    assert [outcome.result for outcome in outcomes].count(WriteResult.CREATED) == 1
+    assert Fact.objects.filter(scope=Scope.TENANT).count() == 1 and whole()
+
+
+def test_administrators_who_promote_the_same_make_one_copy(tenant: Tenant) -> None:
+    admins = [own_principal(make_membership(tenant, role="admin")) for _ in range(THREADS)]
+    facts = [remember_fact(admin, text="The tap drips", key="tap").memory_id for admin in admins]
+    together(lambda number: promote(admins[number], kind=Kind.SEMANTIC, memory_id=facts[number], to=Scope.TENANT))
+    assert Fact.objects.filter(scope=Scope.TENANT).count() == 1 and whole()
 
 
 def test_one_turn_sent_many_times_is_stored_once(principal: Principal) -> None:
