@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from memories.consolidation.grammar.statement import End
 from memories.consolidation.grammar.vocabulary import third_person
@@ -30,6 +31,10 @@ _ANIMAL = re.compile(
     r"|labrador|spaniel|poodle|collie|dachshund|retriever|tabby)\b",
     re.IGNORECASE,
 )
+_PET = re.compile(
+    r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ", re.IGNORECASE
+)
+_PET_NAME = re.compile(r"(?:called|named|name is|is) (?P<name>[A-Z][\w-]+)")
 _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
 _DENIES = re.compile(r"(?:no longer|does not|doesn't|not|never)\b", re.IGNORECASE)
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
@@ -97,6 +102,17 @@ def _living(end: End, known: Sequence[Held]) -> list[Held]:
     return [*pets, *about] if pets else []
 
 
+def _animal(end: End, known: Sequence[Held]) -> list[Held]:
+    """The one pet of its kind, with what else is known of it by name."""
+    pets = [held for held in _named(end.what, known) if _PET.match(held.text)]
+    name = _PET_NAME.search(pets[0].text) if len(pets) == 1 else None
+    return _living(replace(end, what=name["name"]), known) if name else pets if len(pets) == 1 else []
+
+
+def _marriage(_end: End, known: Sequence[Held]) -> list[Held]:
+    return [held for held in known if held.slot == "spouse"]
+
+
 def _habit(end: End, known: Sequence[Held]) -> list[Held]:
     return [held for held in _named(end.what, known) if _HABIT.match(held.text)]
 
@@ -141,5 +157,7 @@ _CHOICES: dict[str, Callable[[End, Sequence[Held]], list[Held]]] = {
     "habit": _habit,
     "couple": _couple,
     "health": _health,
+    "animal": _animal,
+    "marriage": _marriage,
     "any": _any,
 }

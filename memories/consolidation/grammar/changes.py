@@ -51,7 +51,7 @@ def read_changes(message: str) -> tuple[Change, ...]:
     """What `message` says about facts that may be known."""
     found: list[Change] = []
     text = plain(message)
-    if vocabulary.SARCASM.search(text):
+    if vocabulary.SARCASM.search(text) or vocabulary.GIVEN_TEXT.match(text):
         return ()
     for sentence in sentences(text):
         bare = _OPENERS.sub("", sentence)
@@ -147,7 +147,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(rf"(?:it's|it is|that's|it was|he's|she's|they're)\s+not\s+(?P<wrong>{_VALUE})(?:,|;|\s+but)\s+(?:but\s+)?(?:(?:it's|it is|that's|he's|she's)\s+)?(?P<right>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"(?:it's|it is|that's|it was|he's|she's|they're|i meant|i mean|make that|should be)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"i said\s+(?P<wrong>{_VALUE}),?\s+but\s+(?:i\s+)?(?:meant|it's)\s+(?P<right>{_VALUE})[.!]*$"), _correction),
-    (_rule(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is|are|is called|is named)\s+not\s+(?P<wrong>{_VALUE})(?:,|;|\s+but)\s+(?:but\s+)?(?:(?:it's|it is|he's|she's)\s+)?(?P<right>{_VALUE})[.!]*$"), _correction),
+    (_rule(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is\s+not|isn't|are\s+not|is\s+not\s+called|isn't\s+called)\s+(?P<wrong>{_VALUE})(?:,|;|\s+but)\s+(?:but\s+)?(?:(?:it's|it is|he's|she's)\s+)?(?P<right>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is called|is named|is|are)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"(?P<about>{_CAPITAL}[\w-]+(?:'s\s+[\w -]+?)?)\s+(?:is called|is|works at|lives in)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"{_I}\s+(?:(?:live|work|play|drive|ride|speak|have|own|study|eat|drink|take)\s+|was born\s+|come\s+)(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
@@ -180,6 +180,8 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(r"(?:my|our|the)\s+(?P<what>[\w' -]+?)\s+(?:was|got|has\s+been)\s+stolen\b.*$"), _ended("owned", _NATURAL)),
     (_rule(rf"(?:my|our)\s+(?:\w+\s+)?(?P<what>{_CAPITAL}[\w-]+)\s+(?:died|passed\s+away|was\s+put\s+down)\b.*$"), _ended("living", _NATURAL)),
     (_rule(rf"(?P<what>{_CAPITAL}[\w-]+)\s+(?:died|passed\s+away|was\s+put\s+down|had\s+to\s+be\s+put\s+(?:down|to\s+sleep))\b.*$"), _ended("living", _NATURAL)),
+    (_rule(r"(?:my|our)\s+(?P<what>cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)\s+(?:died|passed\s+away|was\s+put\s+down)\b.*$"), _ended("animal", _NATURAL)),
+    (_rule(r"(?:i|we)(?:'ve|\s+have)?\s+(?:just\s+|finally\s+)?(?:got\s+|gotten\s+)?(?P<what>divorced)\b.*$"), _ended("marriage", _NATURAL)),
     (_rule(rf"i\s+(?:broke\s+up\s+with|split\s+up\s+with|divorced)\s+(?P<what>{_CAPITAL}.*)$"), _ended("couple", _NATURAL)),
 )  # fmt: skip
 

@@ -74,14 +74,18 @@ _RELATIONS = phrases(
 )
 _OF_HOME = frozenset(("landlord", "landlady"))
 _OF_WORK = frozenset(("boss", "manager"))
-_NO_HABITS = re.compile(r"(?:to sleep|to bed|crazy|mad|nuts|wrong|back)\b", re.IGNORECASE)
+# What people give up for good and take up again; who eats pizza again just had some yesterday.
+_TAKEN_UP = frozenset(
+    ("meat", "fish", "dairy", "gluten", "sugar", "bread", "eggs", "chocolate", "alcohol", "wine", "coffee", "beer")
+)
+_NO_HABITS = re.compile(r"(?:late|to sleep|to bed|crazy|mad|nuts|wrong|back)\b", re.IGNORECASE)
 
 
 def _employed(match: re.Match[str]) -> Iterator[Statement]:
     where = vocabulary.workplace_in(re.split(r",|\s+since\b|\s+in\b|\s+on\b", match["where"], maxsplit=1)[0])
     if not where or not where[0].isupper():
         return
-    how = (match["how"] if "how" in match.groupdict() and match["how"] else "at").lower()
+    how = "for" if (match.groupdict().get("how") or "").casefold() == "for" else "at"
     yield Statement(f"Works {how} {where}", "employer", "work")
     if match["job"]:
         job = re.split(r"\s+(?:and|since|in|at|but|now|last|today)\b|[,.!;]", match["job"], maxsplit=1)[0].strip()
@@ -89,12 +93,18 @@ def _employed(match: re.Match[str]) -> Iterator[Statement]:
             yield Statement(f"Works as {match['article'].lower()} {job}", "occupation", "work")
 
 
+def _employed_in_profession(match: re.Match[str]) -> Iterator[Statement]:
+    if match["job"].split()[-1].casefold() in vocabulary.PROFESSIONS:
+        yield from _employed(match)
+
+
 def _home_detail(match: re.Match[str]) -> Iterator[Statement]:
-    where = vocabulary.place_in(match["where"])
+    where, what = vocabulary.place_in(match["where"]), match["what"].lower()
+    article = "an" if what[0] in "aeiou" else "a"
     if where and match["at"].casefold() != "in":
-        yield Statement(f"Lives in {match['what']} {match['at'].lower()} {where}", "address", "home")
+        yield Statement(f"Lives in {article} {what} {match['at'].lower()} {where}", "address", "home")
     elif where:
-        yield Statement(f"Lives in {match['what']} in {where}", "neighbourhood", "home")
+        yield Statement(f"Lives in {article} {what} in {where}", "neighbourhood", "home")
 
 
 def _street(match: re.Match[str]) -> Iterator[Statement]:
@@ -172,10 +182,12 @@ def _their_date(match: re.Match[str]) -> Iterator[Statement]:
 
 def _again(match: re.Match[str]) -> Iterator[Statement]:
     verb = match["verb"].lower()
-    base = {"eating": "eat", "drinking": "drink", "smoking": "smoke", "playing": "play"}.get(verb, verb)
-    diet = "diet" if base == "eat" else ""
-    what = capitalised(vocabulary.third_person(f"{base} {match['what']}".strip()))
-    yield Statement(f"{what} again", diet, "food" if base in ("eat", "drink") else "habits")
+    base = {"eating": "eat", "drinking": "drink", "smoking": "smoke"}.get(verb, verb)
+    what = match["what"].strip()
+    if what.casefold() in _TAKEN_UP or (not what and base != "eat"):
+        said = capitalised(vocabulary.third_person(f"{base} {what}".strip()))
+        diet = "diet" if what.casefold() in ("meat", "fish", "dairy") else ""
+        yield Statement(f"{said} again", diet, "food")
 
 
 def _abstains(match: re.Match[str]) -> Iterator[Statement]:
@@ -186,6 +198,28 @@ def _abstains(match: re.Match[str]) -> Iterator[Statement]:
 
 def _condition(match: re.Match[str]) -> Iterator[Statement]:
     yield Statement(f"Has {match['what']}", category="health")
+
+
+def _has(match: re.Match[str]) -> Iterator[Statement]:
+    yield Statement(f"Has {match['what']}", category="family")
+
+
+def _studies(match: re.Match[str]) -> Iterator[Statement]:
+    yield Statement(f"Studies {vocabulary.without_tail(match['what'])}", category="education")
+
+
+def _gave_up(match: re.Match[str]) -> Iterator[Statement]:
+    verb = {"eating": "eat", "drinking": "drink", "smoking": "smoke"}[match["verb"].lower()]
+    what = f"{verb} {match['what']}".strip()
+    if what != "eat":
+        yield Statement(f"No longer {vocabulary.third_person(what)}", category="food", ends=what)
+
+
+def _prefers(match: re.Match[str]) -> Iterator[Statement]:
+    what = vocabulary.without_tail(match["what"])
+    first = what.split()[0].casefold() if what else "it"
+    if len(what.split()) <= vocabulary.LONGEST_THING + 1 and first not in vocabulary.POINTING | {"not", "if", "no"}:
+        yield Statement(f"Prefers {what}", category="taste")
 
 
 def _plays(match: re.Match[str]) -> Iterator[Statement]:
@@ -225,9 +259,13 @@ _CAPITAL = r"(?-i:[A-Z])"
 
 # Before the plain rules: these say more in the same words.
 EARLY: tuple[Rule, ...] = (
+    (_rule(rf"(?:(?:our|my|the)\s+)?rent\s+(?:is|went\s+(?:up|down)\s+to|is\s+going\s+up\s+to)(?:\s+now)?\s+{_AMOUNT}(?P<rest>.*)$"), _rent),
     (_rule(rf"i(?:'ve|\s+have)\s+been\s+working\s+(?P<how>at|for)\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the)\s|$){_AS}"), _employed),
     (_rule(rf"i{_LATELY}\s+work\s+(?P<how>at|for)\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the)\s){_AS}"), _employed),
     (_rule(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?)\s+(?:at|with)\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the|their)\s|$){_AS}"), _employed),
+    (_rule(rf"i{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:now\s+)?i(?:'m|\s+am)\s+(?:now\s+)?(?P<how>at|with)\s+(?P<where>{_CAPITAL}.+?)(?=,?\s+as\s+(?:an?|the)\s|\s+now\b|[.!]*$){_AS}"), _employed),
+    (_rule(rf"(?:i'm|i\s+am)\s+(?:now\s+)?working\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}.+?)(?=\s+(?:now|these\s+days|since)\b){_AS}"), _employed),
+    (_rule(rf"(?:i'm|i\s+am)\s+(?:now\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+at\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed_in_profession),
     (_rule(rf"i{_LATELY}\s+joined\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the|their)\s){_AS}"), _employed),
     (_rule(rf"{_I}{_LATELY}\s+moved\b[^:]*?(?:\bto\s+|:\s*)(?P<where>\d+\s?[a-z]?,?\s+{_CAPITAL}[\w' -]+)"), _moved_to_address),
     (_rule(r"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady),?\s+(?P<name>" + _CAPITAL + r".*)$"), _relation),
@@ -235,20 +273,23 @@ EARLY: tuple[Rule, ...] = (
 
 LATE: tuple[Rule, ...] = (
     (_rule(rf"{_I}{_LATELY}\s+(?:bought|purchased|got\s+myself|got\s+ourselves|treated\s+myself\s+to|own)(?:\s+myself|\s+ourselves)?\s+(?P<article>an?)\s+(?:new\s+|used\s+|second-hand\s+)?(?P<what>\w.*)$"), _bought),
+    (_rule(rf"{_I}{_LATELY}\s+(?:have|got)\s+an?\s+new\s+(?P<relation>{_RELATIONS})[,:]\s+(?:his|her|their)\s+name\s+is\s+(?P<name>{_CAPITAL}.*)$"), _relation),
+    (_rule(rf"{_I}\s+(?:have|'ve\s+got)\s+(?P<what>(?:an?|one|two|three|four|five|six|\d+)\s+(?:kids?|children|sons?|daughters?|brothers?|sisters?|siblings?|grandchildren|cats?|dogs?))\b(?!\s+(?:called|named))"), _has),
+    (_rule(rf"i(?:'m\s+studying|\s+study|\s+am\s+studying)\s+(?P<what>[\w ]+?\s+at\s+{_CAPITAL}[\w' -]+)"), _studies),
+    (_rule(rf"{_I}{_LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up)\s+(?P<verb>eating|drinking|smoking)\s*(?P<what>[\w' -]*?)(?=\s+(?:in|last|this|a|since|because|for|when|yesterday|today|completely)\b|[,.!;]|$)"), _gave_up),
     (_rule(rf"i{_LATELY}\s+(?P<verb>drive|ride)\s+(?P<article>an?)\s+(?P<what>\w.*)$"), _owns),
-    (_rule(rf"{_I}{_LATELY}\s+(?:adopted|got|rescued|bought|have)\s+(?P<what>an?\s+[\w -]+?(?:,\s+an?\s+[\w -]+?)?),?\s+(?:called|named)\s+(?P<name>.+)$"), _pet),
-    (_rule(rf"{_I}{_LATELY}\s+(?:adopted|got|rescued|bought|have)\s+(?P<what>an?\s+[\w -]+?),\s+(?:his|her|its|their)\s+name\s+is\s+(?P<name>.+)$"), _pet),
+    (_rule(rf"{_I}{_LATELY}\s+(?:adopted|got|rescued|bought)\s+(?P<what>an?\s+[\w -]+?(?:,\s+an?\s+[\w -]+?)?),?\s+(?:called|named)\s+(?P<name>.+)$"), _pet),
+    (_rule(rf"{_I}{_LATELY}\s+(?:adopted|got|rescued|bought)\s+(?P<what>an?\s+[\w -]+?),\s+(?:his|her|its|their)\s+name\s+is\s+(?P<name>.+)$"), _pet),
     (_rule(rf"i{_LATELY}\s+(?P<verb>cycle|bike|walk|drive|commute|run)\s+(?P<rest>to\s+work\b(?!.*\b(?:today|yesterday)\b)[^,.;!]*)"), _commute),
     (_rule(rf"i{_LATELY}\s+(?P<verb>take|catch|get)\s+(?P<rest>the\s+(?:[\w-]+\s+)*(?:bus|train|tram|metro|tube|ferry|subway)(?:\s+\w+)?\s+to\s+work\b)(?!.*\b(?:today|yesterday)\b)"), _commute),
     (_rule(rf"{_I}{_LATELY}\s+(?P<verb>go|take|play|swim|run|train|sing|teach|volunteer|walk|cycle|visit|cook|meet|practise|attend|do|climb|dance|call)\s+(?P<rest>[^,.;!]*?\b{_OFTEN})"), _habit),
     (_rule(rf"{_I}{_LATELY}\s+pay\s+{_AMOUNT}(?P<rest>.*\b(?:rent|landlord|landlady)\b.*)$"), _rent),
-    (_rule(rf"(?:our|my|the)\s+rent\s+(?:is|went\s+(?:up|down)\s+to|is\s+going\s+up\s+to)(?:\s+now)?\s+{_AMOUNT}(?P<rest>.*)$"), _rent),
     (_rule(rf".*\b(?:rent)\b.*,\s*(?:so\s+)?(?:now\s+)?it's\s+(?:now\s+)?{_AMOUNT}(?P<rest>.*)$"), _rent),
     (_rule(rf"i(?:'m|\s+am)?\s+(?:just\s+)?(?:got\s+|now\s+|)married\s+(?:to\s+)?(?P<name>{_CAPITAL}.*)$"), _married),
     (_rule(rf"(?P<name>{_CAPITAL}[\w-]+(?:\s{_CAPITAL}[\w-]+)?)'s\s+(?P<what>birthday|anniversary)\s+is\s+(?P<on>on\s+)?(?P<date>(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_CAPITAL}\w+|{_CAPITAL}\w+\s+\d{{1,2}})\b"), _their_date),
-    (_rule(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing)|play(?:ing)?)\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
+    (_rule(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing))\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
     (_rule(r"i\s+(?:don't|do not)\s+(?P<verb>eat|drink)\s+(?P<what>[\w' -]+?)[.!]*$"), _abstains),
-    (_rule(rf"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>{_CONDITIONS})\b"), _condition),
+    (_rule(rf"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>{_CONDITIONS})\b(?!\s+(?:today|again|right))"), _condition),
     (_rule(r"i\s+(?:can\s+)?play\s+(?P<what>the\s+[a-z]+)[.!]*$"), _plays),
     (_rule(rf"i\s+(?:also\s+)?speak\s+(?P<what>(?:fluent\s+)?{_CAPITAL}\w+(?:(?:,|\s+and)\s+{_CAPITAL}\w+)*)"), _speaks),
     (_rule(r"(?:i'm|i\s+am)\s+(?P<age>\d{1,3})\s+years\s+old\b"), _age),
@@ -257,6 +298,7 @@ LATE: tuple[Rule, ...] = (
 
 # What people say they like; "remember that I like tea" keeps their own words instead.
 TASTES: tuple[Rule, ...] = (
+    (_rule(r"i\s+(?:really\s+|now\s+)?prefer\s+(?P<what>[^.!?]+)[.!]*$"), _prefers),
     (_rule(r"i\s+(?:really\s+|absolutely\s+)?(?P<verb>like|love|enjoy|hate|dislike|can't\s+stand)\s+(?P<what>[^.!?]+)[.!]*$"), _likes),
 )  # fmt: skip
 
@@ -265,6 +307,6 @@ ASIDES: tuple[Rule, ...] = (
     (_rule(rf"\b(?P<name>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got\s+married|are\s+married(?:\s+now)?|tied\s+the\s+knot)\b"), _married),
     (_rule(rf"\b(?P<name>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got|are)\s+engaged\b"), _engaged),
     (_rule(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),?\s+(?P<name>{_CAPITAL}.*)$"), _relation),
-    (_rule(rf"\b{_I}\b.*?\b(?:in|into|to)\s+(?P<what>an?\s+(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{_CAPITAL}.*)$"), _home_detail),
+    (_rule(rf"\b{_I}\b.*?\b(?:in|into|to)\s+(?:an?|our|my)\s+(?:new\s+)?(?P<what>(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{_CAPITAL}.*)$"), _home_detail),
     (_rule(rf"\bi\s+live\s+(?P<at>on|at)\s+(?P<where>(?:\d|{_CAPITAL}).*)$"), _street),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memories.consolidation.grammar import everyday, vocabulary
+from memories.consolidation.grammar import everyday, requests, vocabulary
 from memories.consolidation.grammar.statement import Statement
 from memories.consolidation.grammar.steps import Playbook, read_playbook
 from memories.consolidation.grammar.text import (
@@ -47,16 +47,16 @@ def read(message: str) -> Reading:
     if playbook is not None:
         return Reading(playbook=playbook)
     statements: list[Statement] = list(_introduced(text))
-    sarcastic = bool(vocabulary.SARCASM.search(text))
+    unmeant = bool(vocabulary.SARCASM.search(text) or vocabulary.GIVEN_TEXT.match(text))
     forget: str | None = None
     questions: list[str] = []
     for whole in sentences(text):
-        sentence = _POLITE.sub(r"\1", _OPENERS.sub("", whole))
+        sentence = requests.POLITE.sub(r"\1", _OPENERS.sub("", whole))
         if len(sentence) > LONGEST_SENTENCE:
             continue
-        if match := _FORGET.match(sentence):
+        if match := requests.FORGET.match(sentence):
             forget = match["about"].strip()
-        elif found := () if sarcastic else tuple(_said(sentence)):
+        elif found := () if unmeant else tuple(_said(sentence)):
             corrects = bool(_DENIED.match(whole))
             statements += (replace(each, corrects=corrects or each.corrects) for each in found)
         elif vocabulary.QUESTION.search(sentence):
@@ -66,13 +66,13 @@ def read(message: str) -> Reading:
 
 def _said(sentence: str) -> Iterator[Statement]:
     """The facts of one sentence: what it asks to remember, else what it states in passing."""
-    if match := _TO_DO.match(sentence):
+    if match := requests.TO_DO.match(sentence):
         yield Statement(f"To do: {_closed(match['what'])}", category="to do")
-    elif match := _REMEMBER_THAT.match(sentence):
+    elif match := requests.REMEMBER_THAT.match(sentence):
         yield from _remembered(match["what"])
-    elif (match := _REMEMBER.match(sentence)) and not _MEMORIES_SHARED.match(match["what"]):
+    elif (match := requests.REMEMBER.match(sentence)) and not requests.MEMORIES_SHARED.match(match["what"]):
         what = match["what"]
-        yield from tuple(_stated(what)) or (_remembered(what) if _HAS_VERB.search(what) else ())
+        yield from tuple(_stated(what)) or (_remembered(what) if requests.HAS_VERB.search(what) else ())
     else:
         yield from _stated(sentence, (*_ALL_RULES, *everyday.TASTES))
 
@@ -88,14 +88,15 @@ def _stated(sentence: str, rules: Sequence[everyday.Rule] = ()) -> Iterator[Stat
     """What a sentence states in passing; nothing if it asks, supposes or reports."""
     if vocabulary.QUESTION.search(sentence) or vocabulary.DOUBT.search(sentence) or '"' in sentence:
         return
-    for clause in clauses(_OPENERS.sub("", sentence)):
+    for clause in clauses(_NOT_THAT.sub(r"\1", _OPENERS.sub("", sentence))):
         found = tuple(_clause(clause, rules or _ALL_RULES))
         if not found:
             found = tuple(each for part in finer_clauses(clause) for each in _clause(part, rules or _ALL_RULES))
         yield from found
     for rule, build in everyday.ASIDES:
         if match := rule.search(sentence):
-            yield from (replace(each, quote=sentence) for each in build(match))
+            moved = bool(_MOVED.match(without_time(sentence)))
+            yield from (replace(each, quote=sentence, moved=moved) for each in build(match))
 
 
 def _clause(clause: str, rules: Sequence[everyday.Rule]) -> Iterator[Statement]:
@@ -165,7 +166,7 @@ def _occupation(match: re.Match[str]) -> Iterator[Statement]:
 
 def _profession(match: re.Match[str]) -> Iterator[Statement]:
     job = match["job"].strip()
-    if job.split()[-1].casefold() in vocabulary.PROFESSIONS:
+    if job.split()[-1].casefold() in vocabulary.PROFESSIONS and " of a " not in job:
         yield Statement(f"Works as {match['article'].lower()} {job}", "occupation", "work")
 
 
@@ -276,6 +277,9 @@ _RULES: tuple[everyday.Rule, ...] = (
         _place,
     ),
     (_rule(rf"{_I}{_LATELY}\s+live{_LATELY}\s+in\s+{_REST}"), _place),
+    (_rule(rf"{_I}{_HAVE}{_LATELY}\s+settled(?:\s+down)?\s+in\s+{_REST}"), _place),
+    (_rule(rf"{_I}(?:'ve|\s+have)\s+(?:lived|been living)\s+in\s+(?P<place>.+?\s+(?:since|for)\s.+)$"), _place),
+    (_rule(rf"{_I}{_HAVE}\s+left\s+[\w' -]+?,\s+now\s+(?:living|based)\s+in\s+{_REST}"), _place),
     (_rule(rf"{_I_AM}{_LATELY}\s+(?:living|based){_LATELY}\s+in\s+{_REST}"), _place),
     (_rule(rf"my home (?:city|town) is(?: now)?\s+{_REST}"), _place),
     (_rule(rf"(?:{_I_AM}|i come)(?:\s+originally)?\s+from\s+{_REST}"), _origin),
@@ -339,6 +343,14 @@ _RULES: tuple[everyday.Rule, ...] = (
         _named_thing,
     ),
     (_rule(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
+    (_rule(r"(?:i|we)(?:'ve|\s+have)?\s+changed my (?P<thing>[\w -]+?)\s+to\s+(?P<value>.+)$"), _thing),
+    (
+        _rule(
+            r"my (?P<thing>[\w -]+?)\s+(?:has\s+)?changed(?:\s+to|[,:;]?\s+(?:and\s+)?(?:now\s+)?it's(?:\s+now)?)\s+"
+            r"(?P<value>.+)$"
+        ),
+        _thing,
+    ),
 )
 
 _ALL_RULES = (*everyday.EARLY, *_RULES, *everyday.LATE)
@@ -351,6 +363,8 @@ _MOVED = re.compile(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b", re.IGNOREC
 _DENIED = re.compile(
     r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|wrong|that's (?:wrong|not right))\b", re.IGNORECASE
 )
+# "I work for Globex, not Acme" says the same of Globex as without Acme.
+_NOT_THAT = re.compile(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^.!?]{0,20}?[.!,]?\s+"
     r"(?P<quote>(?:i'm|i am)\s+(?P<name>(?-i:[A-Z][\w'-]+(?:\s[A-Z][\w'-]+){0,2})))(?=[.!,]|\s+and\b|\s+by the way|$)",
@@ -364,27 +378,4 @@ _OPENERS = re.compile(
     r"|just so you know|for the record|hi there|dear memoryhub|memoryhub|in fact|great)\b"
     r"[\s,:!.-]+)+",
     re.IGNORECASE,
-)
-# A request in the form of a question is a request.
-_POLITE = re.compile(
-    r"^((?:can|could|would|will) you (?:please )?(?:remember that|note that|keep in mind)\b.*?)\?+$", re.IGNORECASE
-)
-_ASKING = r"(?:(?:please|can you|could you|would you|will you|i want you to|i'd like you to|you should|always)\s+)*"
-_FORGET = re.compile(
-    rf"{_ASKING}(?:forget|(?:delete|erase|remove)(?=\s+(?:my\b|what i\b|the memor|the fact\b|everything\b)))\s+"
-    r"(?!(?:to|it anyway)\b)(?P<about>(?:(?!\bfrom\b).)+?)(?:\s+from (?:your )?memory)?[.!?]*$",
-    re.IGNORECASE,
-)
-_TO_DO = re.compile(
-    rf"{_ASKING}(?:remember|don't forget|do not forget|remind me)\s+to\s+(?P<what>\w.+?)[.!?]*$", re.IGNORECASE
-)
-_KEEP = r"(?:remember|memori[sz]e|don't forget|do not forget|keep in mind|bear in mind|note|take note|make a note)"
-_REMEMBER_THAT = re.compile(
-    rf"{_ASKING}{_KEEP}(?:\s*:\s*|\s+this\s*:\s*|\s*,?\s+that\s*:?\s+)(?!(?:time|day|night|one|trip|song|guy)\b)(?P<what>\w.*)$",
-    re.IGNORECASE,
-)
-_REMEMBER = re.compile(rf"{_ASKING}{_KEEP}\s+(?P<what>(?:i|i'm|i've|we|we're|my|our)\b.*[^?])$", re.IGNORECASE)
-_MEMORIES_SHARED = re.compile(r"(?:me|us|when|how|where|who|what|why|the time|last)\b", re.IGNORECASE)
-_HAS_VERB = re.compile(
-    r"\b(?:is|are|am|was|were|has|have|had|likes?|loves?|hates?|needs?|wants?|prefers?|uses?|goes?|go)\b|'[sm]\b|'re\b|'ve\b"
 )

@@ -51,7 +51,7 @@ class Shift:
 class End:
     """Something stopped (natural) or never was (harsh). `what` names it as the user did; `how` says what it can be.
 
-    `how`: any, home, work, owned, living (a pet), habit, couple, health.
+    `how`: any, home, work, left, owned, living (a pet by name), animal, habit, couple, marriage, health.
     """
 
     what: str

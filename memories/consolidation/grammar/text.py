@@ -21,6 +21,11 @@ _COMMA = re.compile(
     rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
 )
 _WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
+# "Moved to Oslo last week!", said by whom if not by the speaker.
+_NO_SUBJECT = re.compile(
+    r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up)\s",
+    re.IGNORECASE,
+)
 # A sentence that begins so tells of another time, or of something on a condition.
 _ANOTHER_TIME = re.compile(
     r"^(?:when|whenever|once|before|after|as|back|until|while|during|in those|as long as|whether|because|since)\b",
@@ -70,8 +75,9 @@ def finer_clauses(clause: str) -> Iterator[str]:
 
 
 def without_time(clause: str) -> str:
-    """A clause without the "today" or "last year" that it begins with."""
-    return _WHEN_FIRST.sub("", clause)
+    """A clause without the "today" or "last year" that it begins with, and with the "I" that chat leaves out."""
+    bare = _WHEN_FIRST.sub("", clause)
+    return f"I {bare[0].lower()}{bare[1:]}" if _NO_SUBJECT.match(bare) else bare
 
 
 def capitalised(text: str) -> str:

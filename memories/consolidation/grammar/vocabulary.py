@@ -32,7 +32,8 @@ DOUBT = re.compile(
         let's say, what if, think of, think about, think i, think we, thinking of, thinking about, consider,
         considering, planning, plan to, hope to, hoping to, i hope, want to, wanna, going to, gonna, about to,
         probably, almost, nearly, not sure, supposed to, used to, as if, like i, i may, we may, doubt, not true,
-        joking, kidding, said, says, told, asked, thinks, claims, heard, wrote, writes, dream, dreamt, dreamed, joked,
+        joking, kidding, said, says, told, asked, thinks, claims, heard, wrote, writes, dream, dreams, dreamt, dreamed,
+        joked,
         according to, story, novel, character, game, temporarily, for now, this week, this weekend, on holiday,
         on vacation, visiting, next week, next month, next year, next summer, tomorrow
         """
@@ -145,8 +146,8 @@ _ATTRIBUTES = word_set(
     native_language mother_tongue first_language pronouns nickname username handle website star_sign zodiac_sign
     hobby diet car licence_plate license_plate number_plate bank school university major degree gym locker_number
     seat_preference flight_number room_number desk_number customer_number account_number order_number
-    policy_number membership_number passport_number surname last_name first_name middle_name maiden_name dog cat
-    pet surgery
+    policy_number membership_number passport_number surname last_name first_name middle_name maiden_name
+    surgery
     """
 )
 _SAME_KEYS = {
@@ -178,6 +179,7 @@ _NO_THINGS = word_set(
     """
     point question guess problem issue opinion understanding plan fault idea concern hope wish dream feeling turn
     head back bad mistake answer advice job_here worry fear thought impression view belief goal aim feedback
+    old previous former ex late future dream ideal
     suggestion comment first last next other only own biggest main request message stomach heart day week life
     mind mood brain
     """
@@ -197,7 +199,8 @@ TRANSIENT = re.compile(
     + phrases(
         """
         mess, joke, nightmare, disaster, problem, pain, secret, bit, lot, little, long, good, bad, great, big, huge,
-        real, total, complete, mystery, issue, idiot, while, few
+        real, total, complete, mystery, issue, idiot, while, few, monster, menace, angel, darling, genius, star,
+        sweetheart, treasure, legend, hero, saint, terror, devil, handful
         """
     )
     + r"))\b",
@@ -222,7 +225,20 @@ SARCASM = re.compile(
     + phrases(
         "obviously, not!, just what i needed, living the dream, lucky me, yay me, just love, simply love, so love"
     )
-    + r")(?!\w)|/s\s*$|\blol\b",
+    + r")(?!\w)|/s\s*$|\b(?:lol|haha\w*|kidding|joking|jk|april fools?)\b|[.!]\s+not[.!]*\s*$",
+    re.IGNORECASE,
+)
+# A text that is to be worked on is not what its writer says of themselves.
+GIVEN_TEXT = re.compile(
+    r"^(?:(?:please|can you|could you|now)\s+)*(?:"
+    + phrases(
+        """
+        translate, draft, proofread, proof-read, rewrite, rephrase, paraphrase, summarise, summarize, shorten, polish,
+        correct, spellcheck, write, compose, example, for example, e.g., for my novel, for my story, for my essay,
+        fix the grammar, let's play, imagine, pretend, roleplay, role-play, scenario, test, quote, lyrics
+        """
+    )
+    + r")\b(?!ing\b)",
     re.IGNORECASE,
 )
 _CAPITALS = re.compile(
