@@ -27,7 +27,9 @@ class ReviewView(ApiView):
 
     rights = {"GET": READ}
 
-    @extend_schema(operation_id="memories_review", parameters=[ReviewQuery], responses={200: ReviewList, **problems(400)})
+    @extend_schema(
+        operation_id="memories_review", parameters=[ReviewQuery], responses={200: ReviewList, **problems(400)}
+    )
     def get(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.query
         """Facts to ask their owner about, those that were confirmed longest ago first. Listing changes nothing."""
         facts = facts_to_review(self.principal, **self.query(ReviewQuery))

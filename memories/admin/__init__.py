@@ -1,0 +1,6 @@
+"""The admin of memories: what a tenant decides about them. Nobody's memory is shown here."""
+
+from memories.admin.expiry_rule import ExpiryRuleAdmin
+from memories.admin.memory_policy import MemoryPolicyAdmin
+
+__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin"]

@@ -1,0 +1,129 @@
+"""The admin of memories: administrators decide for their own tenants, and the trail tells of it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from memories.models import ExpiryRule, MemoryPolicy
+from tenants.models import AuditEvent, Membership, Tenant, User
+from tests.factories import make_membership
+
+pytestmark = pytest.mark.django_db
+
+MODELS = ["memorypolicy", "expiryrule"]
+
+
+@pytest.fixture(autouse=True)
+def _plain_pages(settings: Settings) -> None:
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
+
+
+def with_access(membership: Membership) -> Membership:
+    User.objects.filter(id=membership.user_id).update(is_staff=True)
+    return Membership.objects.select_related("user", "tenant").get(id=membership.id)
+
+
+@pytest.fixture
+def browser(tenant: Tenant, client: Client) -> Client:
+    """The browser of Alice, who administers `tenant`."""
+    client.force_login(with_access(make_membership(tenant, role="admin", name="Alice")).user)
+    return client
+
+
+@pytest.fixture
+def foreign(db: None) -> dict[str, Any]:
+    """What another tenant decided."""
+    other = make_membership(role="admin", name="Eve").tenant
+    return {
+        "memorypolicy": MemoryPolicy.objects.create(tenant=other, session_hours=4321),
+        "expiryrule": ExpiryRule.objects.create(tenant=other, category="zeppelins", soft_days=4321),
+    }
+
+
+def page(model: str, what: str = "changelist", *args: object) -> str:
+    return reverse(f"admin:memories_{model}_{what}", args=args)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_admin_lists_isolate_other_tenants(browser: Client, foreign: dict[str, Any], model: str) -> None:
+    answer = browser.get(page(model))
+    assert answer.status_code == 200
+    assert list(answer.context["cl"].queryset) == []
+    assert "4321" not in answer.content.decode() and "zeppelins" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("what", ["change", "history", "delete"])
+def test_admin_pages_isolate_other_tenants(browser: Client, foreign: dict[str, Any], model: str, what: str) -> None:
+    there, nowhere = foreign[model].pk, foreign[model].pk + 1_000
+    first, second = (browser.get(page(model, what, key)) for key in (there, nowhere))
+    assert first.status_code == second.status_code != 200
+    browser.post(page(model, what, there), {"post": "yes", "session_hours": "1", "soft_days": "1"})
+    row = type(foreign[model]).objects.get(pk=there)
+    assert 4321 in (getattr(row, "session_hours", 0), getattr(row, "soft_days", 0))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_is_decided_for_another_tenant(browser: Client, foreign: dict[str, Any], model: str) -> None:
+    for tenant_id in (Tenant.objects.create(name="Third", slug="third").id, uuid.uuid4()):
+        answer = browser.post(page(model, "add"), {"tenant": str(tenant_id), "category": "food", "soft_days": "3"})
+        assert "Select a valid choice" in answer.content.decode()
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_members_and_staff_without_the_role_do_not_come_in(client: Client, tenant: Tenant, model: str) -> None:
+    member, support = make_membership(tenant), with_access(make_membership(tenant, role="support"))
+    client.force_login(member.user)
+    assert client.get(page(model)).status_code == 302
+    client.force_login(support.user)
+    assert client.get(page(model)).status_code == 403
+
+
+def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> None:
+    browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), "session_hours": "8", "recall_mode": ""})
+    policy = MemoryPolicy.objects.get()
+    assert (policy.tenant, policy.session_hours, policy.recall_items) == (tenant, 8, None)
+    browser.post(page("memorypolicy", "change", policy.pk), {"recall_items": "3", "keep_superseded": "on"})
+    policy.refresh_from_db()
+    assert (policy.session_hours, policy.recall_items, policy.keep_superseded) == (None, 3, True)
+    events = AuditEvent.objects.filter(action="policy.changed", actor_kind="staff")
+    assert [event.chain for event in events] == [f"tenant:{tenant.id}"] * 2
+
+
+def test_what_cannot_be_followed_is_said_beside_the_field(browser: Client, tenant: Tenant) -> None:
+    answer = browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), "recall_items": "9999"})
+    assert "must be a whole number from 0 to 100." in answer.content.decode()
+    answer = browser.post(
+        page("expiryrule", "add"), {"tenant": str(tenant.id), "category": "food", "soft_days": "9", "hard_days": "2"}
+    )
+    assert "gone before it is to be confirmed" in answer.content.decode()
+    assert not MemoryPolicy.objects.exists() and not ExpiryRule.objects.exists()
+
+
+def test_a_rule_is_set_changed_and_dropped(browser: Client, tenant: Tenant) -> None:
+    fields = {"tenant": str(tenant.id), "category": "Food"}
+    browser.post(page("expiryrule", "add"), {**fields, "soft_days": "9"})
+    rule = ExpiryRule.objects.get()
+    assert (rule.category, rule.soft_days) == ("food", 9)
+    assert "already exists" in browser.post(page("expiryrule", "add"), fields).content.decode()
+    browser.post(page("expiryrule", "change", rule.pk), {"hard_days": "30"})
+    rule.refresh_from_db()
+    assert (rule.soft_days, rule.hard_days) == (None, 30)
+    browser.post(page("expiryrule", "delete", rule.pk), {"post": "yes"})
+    assert not ExpiryRule.objects.exists()
+    told = AuditEvent.objects.order_by("sequence").values_list("action", flat=True)
+    assert list(told) == ["expiry_rule.set", "expiry_rule.set", "expiry_rule.dropped"]
+
+
+def test_several_rules_are_dropped_at_once(browser: Client, tenant: Tenant, foreign: dict[str, Any]) -> None:
+    mine = ExpiryRule.objects.create(tenant=tenant, category="food")
+    chosen = [str(mine.pk), str(foreign["expiryrule"].pk)]
+    browser.post(page("expiryrule"), {"action": "delete_selected", "_selected_action": chosen, "post": "yes"})
+    assert list(ExpiryRule.objects.all()) == [foreign["expiryrule"]]

@@ -1,0 +1,125 @@
+"""A tenant's administrators decide how its memory is kept: nobody else, nothing that cannot be followed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memories.errors import InvalidInput, NotFound
+from memories.models import ExpiryRule, MemoryPolicy
+from memories.selectors.policies import Policy, expiry_rules_of, policy_of
+from memories.services.policies import drop_expiry_rule, set_expiry_rule, set_policy
+from memories.types import RecallMode
+from tenants.actor import SYSTEM, Actor
+from tenants.audit import verify_all
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_decided_is_in_force_and_the_rest_as_by_default(admin_principal: Principal) -> None:
+    tenant_id = admin_principal.tenant_id
+    set_policy(admin_principal, tenant_id=tenant_id, session_hours=8, recall_mode="pull", keep_superseded=True)
+    set_policy(admin_principal, tenant_id=tenant_id, recall_threshold=0.25)
+    assert policy_of(tenant_id) == Policy(
+        session_lifetime=timedelta(hours=8),
+        recall_mode=RecallMode.PULL,
+        recall_threshold=0.25,
+        keep_superseded=True,
+    )
+    set_policy(admin_principal, tenant_id=tenant_id, session_hours=None, recall_mode="")
+    assert policy_of(tenant_id) == Policy(recall_threshold=0.25, keep_superseded=True)
+
+
+def test_the_trail_tells_what_changed(admin_principal: Principal) -> None:
+    tenant_id = admin_principal.tenant_id
+    for _ in range(2):
+        set_policy(admin_principal, tenant_id=tenant_id, session_hours=8)
+        set_expiry_rule(admin_principal, tenant_id=tenant_id, category=" Food ", soft_days=10)
+    drop_expiry_rule(admin_principal, tenant_id=tenant_id, category="food")
+    events = AuditEvent.objects.filter(chain=f"tenant:{tenant_id}").order_by("sequence")
+    assert [event.action for event in events] == ["policy.changed", "expiry_rule.set", "expiry_rule.dropped"]
+    assert events[0].actor_id == admin_principal.user_id
+    assert events[0].payload.data == {"reason": "", "before": {"session_hours": None}, "after": {"session_hours": 8}}
+    assert events[1].payload.data["reason"] == "food"
+    assert all(chain.ok for chain in verify_all())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"session_hours": 0},
+        {"session_hours": "8"},
+        {"consolidate_every": True},
+        {"recall_items": 101},
+        {"recall_items": -1},
+        {"recall_mode": "shout"},
+        {"recall_threshold": float("nan")},
+        {"recall_threshold": True},
+        {"keep_superseded": None},
+        {"tenant_name": "mine"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_followed_is_refused(admin_principal: Principal, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        set_policy(admin_principal, tenant_id=admin_principal.tenant_id, consolidate_hours=4, **wrong)
+    assert caught.value.field == next(iter(wrong))
+    assert not MemoryPolicy.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        ({"category": " "}, "category"),
+        ({"category": "food", "soft_days": 0}, "soft_days"),
+        ({"category": "food", "hard_days": 40_000}, "hard_days"),
+        ({"category": "food", "soft_days": 10, "hard_days": 9}, "hard_days"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(admin_principal: Principal, rule: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        set_expiry_rule(admin_principal, tenant_id=admin_principal.tenant_id, **rule)
+    assert caught.value.field == field
+    assert not ExpiryRule.objects.exists()
+
+
+def test_a_rule_is_found_by_its_folded_name(admin_principal: Principal) -> None:
+    tenant_id = admin_principal.tenant_id
+    set_expiry_rule(admin_principal, tenant_id=tenant_id, category="Food", hard_days=5)
+    set_expiry_rule(admin_principal, tenant_id=tenant_id, category="FOOD", hard_days=6)
+    assert [rule.hard_days for rule in expiry_rules_of(tenant_id).values()] == [6]
+    drop_expiry_rule(SYSTEM, tenant_id=tenant_id, category="Food")
+    with pytest.raises(NotFound):
+        drop_expiry_rule(SYSTEM, tenant_id=tenant_id, category="Food")
+
+
+def test_nobody_else_decides(principal: Principal, admin_principal: Principal, other_tenant_member: Principal) -> None:
+    tenant_id = admin_principal.tenant_id
+    strangers: list[Principal | Actor] = [
+        principal,
+        admin_principal.as_agent(),
+        replace(other_tenant_member, role=admin_principal.role),
+        replace(other_tenant_member, actor_kind=ActorKind.SYSTEM),
+        Actor(ActorKind.STAFF, principal.user_id),
+        Actor(ActorKind.STAFF, None),
+        Actor(ActorKind.MEMBER, admin_principal.user_id),
+    ]
+    for stranger in strangers:
+        with pytest.raises(Forbidden):
+            set_policy(stranger, tenant_id=tenant_id, session_hours=8)
+        with pytest.raises(Forbidden):
+            set_expiry_rule(stranger, tenant_id=tenant_id, category="food")
+        with pytest.raises(Forbidden):
+            drop_expiry_rule(stranger, tenant_id=tenant_id, category="food")
+    assert not MemoryPolicy.objects.exists() and not AuditEvent.objects.exists()
+
+
+def test_staff_who_administer_the_tenant_decide(admin_principal: Principal) -> None:
+    actor = Actor(ActorKind.STAFF, admin_principal.user_id)
+    assert set_policy(actor, tenant_id=admin_principal.tenant_id, recall_items=3).recall_items == 3
