@@ -10,6 +10,7 @@ from memories.api.views.changes import CorrectView, PinView, PromoteView, Retire
 from memories.api.views.consolidation import RerunView, RunsView, RunView
 from memories.api.views.endings import ConfirmView, RestoreView, ReviewView
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
+from memories.api.views.outcomes import OutcomeView
 from memories.api.views.recall import RecallView
 from memories.api.views.session_memory import EndSessionView, SessionEntriesView, WorkingMemoryView
 from memories.api.views.sessions import SessionsView, SessionView
@@ -36,6 +37,7 @@ urlpatterns = [
     path("memories/<uuid:memory_id>/promote/", PromoteView.as_view(), name="promote"),
     path("memories/<uuid:memory_id>/confirm/", ConfirmView.as_view(), name="confirm"),
     path("memories/<uuid:memory_id>/restore/", RestoreView.as_view(), name="restore"),
+    path("memories/<uuid:memory_id>/outcome/", OutcomeView.as_view(), name="outcome"),
     path("memories/<uuid:memory_id>/pin/", PinView.as_view(), name="pin"),
     path("consolidation/", RunsView.as_view(), name="runs"),
     path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),

@@ -55,10 +55,15 @@ def use(count: Floats) -> Floats:
 
 
 def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> Floats:
-    """1 without outcomes; the success rate is smoothed as if one success and one failure had been seen before."""
+    """1 without outcomes; the success rate is smoothed as if one success and one failure had been seen before.
+
+    A recent success counts as far as it is the rule: what failed three times since it worked is not lifted by that
+    above what nobody has tried.
+    """
     rate = (successes + 1.0) / (successes + failures + 2.0)
     lately = np.where(np.isfinite(success_age_days), decay(np.nan_to_num(success_age_days, posinf=0.0)), 0.0)
-    return np.asarray((1.0 + OUTCOME_WEIGHT * (2.0 * rate - 1.0)) * (1.0 + RECENT_SUCCESS_WEIGHT * lately), np.float32)
+    by_rate = 1.0 + OUTCOME_WEIGHT * (2.0 * rate - 1.0)
+    return np.asarray(by_rate * (1.0 + RECENT_SUCCESS_WEIGHT * rate * lately), np.float32)
 
 
 def factors(of: Circumstances) -> Floats:

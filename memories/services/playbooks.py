@@ -144,10 +144,7 @@ def checked_playbook(draft: PlaybookDraft) -> PlaybookDraft:
     clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
     clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     clean_text(draft.task, field="task", limit=64, required=False)
-    if len(draft.steps) > MAX_STEPS:
-        raise InvalidInput("steps", f"has {len(draft.steps)} steps; at most {MAX_STEPS} are allowed.")
-    for step in draft.steps:
-        clean_text(step, field="steps", limit=MAX_MEMORY_CHARACTERS)
+    check_steps(draft.steps)
     if draft.success_count < 0 or draft.failure_count < 0:
         raise InvalidInput("success_count", "counts cannot be negative.")
     for field in ("learned_at", "last_success_at", "last_failure_at"):
@@ -155,6 +152,14 @@ def checked_playbook(draft: PlaybookDraft) -> PlaybookDraft:
         if value is not None and timezone.is_naive(value):
             raise InvalidInput(field, "needs a time zone.")
     return draft
+
+
+def check_steps(steps: Sequence[str]) -> None:
+    """Raise InvalidInput if `steps` cannot be stored."""
+    if len(steps) > MAX_STEPS:
+        raise InvalidInput("steps", f"has {len(steps)} steps; at most {MAX_STEPS} are allowed.")
+    for step in steps:
+        clean_text(step, field="steps", limit=MAX_MEMORY_CHARACTERS)
 
 
 def create_playbook(principal: Principal, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:

@@ -25,6 +25,7 @@ _MEMORY_CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "memories/{id}/supersede/", {"text": "Mine"}),
     ("POST", "memories/{id}/retire/", {}),
     ("POST", "memories/{id}/undo/", {}),
+    ("POST", "memories/{id}/outcome/", {"success": False, "refined_steps": ["Mine"]}),
     ("POST", "memories/{id}/promote/", {"to": "user"}),
     ("POST", "memories/{id}/pin/", {"pinned": True}),
     ("POST", "memories/{id}/confirm/", {}),
@@ -36,6 +37,10 @@ _SESSION_CALLS: tuple[tuple[str, str, Any], ...] = (
     ("PATCH", "sessions/{id}/", {"title": "Mine"}),
     ("DELETE", "sessions/{id}/?cascade=true", None),
     ("POST", "sessions/{id}/turns/", {"message": "What was said here?"}),
+    ("GET", "sessions/{id}/working-memory/", None),
+    ("PATCH", "sessions/{id}/working-memory/", {"goal": "Mine"}),
+    ("GET", "sessions/{id}/entries/?q=look", None),
+    ("POST", "sessions/{id}/end/", {"learned": ["Mine"]}),
 )
 _NAMING: tuple[Callable[[str], dict[str, Any]], ...] = (
     lambda id_: {"text": "Mine", "supporting_episode_ids": [id_]},

@@ -14,6 +14,7 @@ from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.forget import forget, forget_session
 from memories.services.importing import import_memories
+from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
 from memories.services.promote import promote
 from memories.services.remember import remember_episode
@@ -30,7 +31,7 @@ _KEPT = 20
 
 @way("services: change a memory of another", weight=5)
 def change(attempt: Attempt) -> None:
-    """Supersede, correct, retire, undo, promote, pin, forget."""
+    """Supersede, correct, retire, undo, promote, pin, tell an outcome, forget."""
     attacker = attempt.attacker()
     victim = attempt.victim(attacker)
     target = attempt.target(victim)
@@ -44,6 +45,7 @@ def change(attempt: Attempt) -> None:
         lambda id_: promote(who, kind=kind, memory_id=id_, to=Scope.USER),
         lambda id_: supersede(who, old_ids=[id_], text=MINE, contradiction=Contradiction.HARSH),
         lambda id_: pin_fact(who, fact_id=id_, pinned=True),
+        lambda id_: record_outcome(who, playbook_id=id_, success=False, refined_steps=[MINE]),
     ]
     if kind is Kind.EPISODIC:
         calls = calls[:1]  # episodes are never changed, whoever asks
@@ -58,11 +60,13 @@ def lean(attempt: Attempt) -> None:
     target = attempt.target(victim)
     who = attacker.principal
     own = attempt.target(attacker, Kind.SEMANTIC).id
+    how_to = attempt.target(attacker, Kind.PROCEDURAL).id
     calls: list[Callable[[UUID], object]] = [
         lambda id_: remember_fact(who, text=MINE, supporting_episode_ids=[id_]),
         lambda id_: remember_fact(who, text=MINE, supersedes_ids=[id_]),
         lambda id_: remember_playbook(who, title=MINE, steps=[MINE], supersedes_ids=[id_]),
         lambda id_: supersede(who, old_ids=[id_, own], text=MINE),
+        lambda id_: record_outcome(who, playbook_id=how_to, success=True, supporting_episode_ids=[id_]),
         lambda id_: retire(who, kind=Kind.SEMANTIC, memory_id=own, also_ids=[id_]),
     ]
     attempt.refuses(attacker, victim, attempt.chance.choice(calls), target.id)

@@ -66,6 +66,7 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("supersede", "POST"): [Probe("fact", "memories/{id}/supersede/", lambda _: {"text": "Changed."}, 201)],
     ("retire", "POST"): [Probe(target, "memories/{id}/retire/", nothing) for target in ("fact", "playbook")],
     ("undo", "POST"): [Probe(target, "memories/{id}/undo/", nothing, 201) for target in ("old_fact", "fact")],
+    ("outcome", "POST"): [Probe("playbook", "memories/{id}/outcome/", lambda _: {"success": True})],
     ("promote", "POST"): [Probe("task_fact", "memories/{id}/promote/", lambda _: {"to": "user"}, 201)],
     ("confirm", "POST"): [Probe("fact", "memories/{id}/confirm/", nothing)],
     # There is nothing to restore: that it is not evicted is for its owner alone to know.

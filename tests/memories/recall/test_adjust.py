@@ -61,7 +61,25 @@ def test_a_playbook_that_works_gains_what_one_that_fails_loses() -> None:
 
 def test_a_recent_success_adds_a_little() -> None:
     lately, long_ago = outcomes(of([1, 1]), of([1, 1]), of([1, 9_000]))
-    assert 1.0 <= long_ago < lately == pytest.approx(1.1)
+    assert 1.0 <= long_ago < lately == pytest.approx(1.05)
+
+
+def test_what_worked_often_goes_before_what_worked_once_before_what_nobody_tried() -> None:
+    nine_of_ten, once, untried, failed = outcomes(of([9, 1, 0, 0]), of([1, 0, 0, 1]), of([1, 1, np.inf, np.inf]))
+    assert nine_of_ten > once > untried > failed
+
+
+def test_each_failure_pushes_down_even_if_it_worked_lately() -> None:
+    falling = outcomes(of([1, 1, 1, 1]), of([0, 1, 2, 3]), of([1, 1, 1, 1]))
+    assert [*falling] == sorted(falling, reverse=True)
+    assert len({*falling}) == 4
+    assert falling[-1] < 1.0
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.floats(0, 5_000))
+def test_another_success_never_takes_away(good: int, bad: int, since: float) -> None:
+    before, after = outcomes(of([good, good + 1]), of([bad, bad]), of([since, 0.0]))
+    assert after >= before - 1e-6
 
 
 def test_the_catalog_steps_back() -> None:

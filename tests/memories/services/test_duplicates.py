@@ -32,7 +32,7 @@ def test_other_words_for_the_same_merge_and_the_older_words_stay(principal: Prin
     fact = Fact.objects.get()
     assert (second.result, second.memory_id) == (WriteResult.MERGED, first.memory_id)
     assert (fact.text, fact.confidence, fact.version) == (LEFT, 0.9, 2)
-    event = AuditEvent.objects.filter(action="fact.merged").latest("id")
+    event = AuditEvent.objects.get(action="fact.merged")
     assert (event.payload.data["after"]["told_as"], event.payload.data["reason"]) == (
         RIGHT,
         "says the same in other words",

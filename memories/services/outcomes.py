@@ -1,0 +1,152 @@
+"""Outcomes: whether a playbook worked. Counted with its last times, and a better way of doing it is a new version.
+
+Invariant: an episode counts once for a playbook, whatever version it has by then; times never move back; the counts of
+a version say how often these steps worked, or steps that worked and were only improved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.constants import MAX_TITLE_CHARACTERS
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import Playbook
+from memories.search.outbox import enqueue
+from memories.services.ownership import own_episodes, owner_lock
+from memories.services.playbooks import check_steps, remember_playbook
+from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
+from tenants.audit import record_event
+from tenants.principal import Principal
+
+COUNTED = "It was counted already."
+
+
+def record_outcome(
+    principal: Principal,
+    *,
+    playbook_id: UUID,
+    success: bool,
+    refined_steps: Sequence[str] = (),
+    supporting_episode_ids: Sequence[UUID] = (),
+    at: datetime | None = None,
+    reason: str = "",
+) -> WriteOutcome:
+    """Count that a playbook worked or failed; with `refined_steps`, these take its place.
+
+    Of a replaced playbook it is the current version that counts. With episodes, only those that were neither counted
+    for it nor taught it make a difference; without any, every call counts. Raises InvalidInput, NotFound (a playbook or
+    an episode that is not the owner's), Conflict (it was retired), Forbidden; nothing is stored then.
+    """
+    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    check_steps(refined_steps)
+    if at is not None and timezone.is_naive(at):
+        raise InvalidInput("at", "needs a time zone.")
+    with owner_lock(principal):
+        playbook = _current_version(principal, playbook_id)
+        episodes = own_episodes(principal, supporting_episode_ids)
+        counted = _episodes_of(playbook)
+        fresh = [episode for episode in episodes if episode.pk not in counted]
+        if episodes and not fresh:
+            return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, playbook.pk, reason=COUNTED)
+        moment = at or timezone.now()
+        _count(principal, playbook, success=success, at=moment, reason=reason, episode_ids=[each.pk for each in fresh])
+        playbook.supporting_episodes.add(*fresh)
+        if not refined_steps or content_hash(*refined_steps) == content_hash(*playbook.steps):
+            return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, playbook.pk, reason=reason)
+        return _refine(principal, playbook, refined_steps, success=success, at=moment, reason=reason)
+
+
+def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
+    """The owner's playbook or what took its place. Raises NotFound, Conflict."""
+    own = Playbook.objects.of(principal)
+    playbook = own.filter(pk=playbook_id).first()
+    if playbook is None:
+        raise NotFound("playbook")
+    while playbook.status not in CURRENT:
+        if playbook.status != Status.SUPERSEDED or playbook.superseded_by_id is None:
+            raise Conflict("It was retired or has expired; store it anew if it is used again.")
+        playbook = own.get(pk=playbook.superseded_by_id)
+    return playbook
+
+
+def _episodes_of(playbook: Playbook) -> Collection[UUID]:
+    """The episodes that taught this playbook or were counted for it, in any version."""
+    known: set[UUID] = set()
+    versions = [playbook.pk]
+    while versions:
+        links = Playbook.supporting_episodes.through.objects.filter(playbook_id__in=versions)
+        known.update(links.values_list("episode_id", flat=True))
+        versions = list(Playbook.objects.filter(superseded_by__in=versions).values_list("pk", flat=True))
+    return known
+
+
+def _count(
+    principal: Principal, playbook: Playbook, *, success: bool, at: datetime, reason: str, episode_ids: Sequence[UUID]
+) -> None:
+    """One more success or failure. What was stale and works is fresh again."""
+    before = _record(playbook)
+    if success:
+        playbook.success_count += 1
+        playbook.last_success_at = max(at, playbook.last_success_at or at)
+        playbook.status = Status.ACTIVE
+    else:
+        playbook.failure_count += 1
+        playbook.last_failure_at = max(at, playbook.last_failure_at or at)
+    playbook.version += 1
+    playbook.save()
+    record_event(
+        principal,
+        action="playbook.succeeded" if success else "playbook.failed",
+        target_kind=Kind.PROCEDURAL.value,
+        target_id=playbook.pk,
+        reason=reason,
+        before=before,
+        after=_record(playbook) | {"at": at.isoformat(), "episode_ids": [str(pk) for pk in episode_ids]},
+    )
+    enqueue(playbook)
+
+
+def _record(playbook: Playbook) -> dict[str, object]:
+    """How often it worked, for the audit: numbers and times, no words."""
+    return {
+        "success_count": playbook.success_count,
+        "failure_count": playbook.failure_count,
+        "last_success_at": playbook.last_success_at.isoformat() if playbook.last_success_at else None,
+        "last_failure_at": playbook.last_failure_at.isoformat() if playbook.last_failure_at else None,
+    }
+
+
+def _refine(
+    principal: Principal, old: Playbook, steps: Sequence[str], *, success: bool, at: datetime, reason: str
+) -> WriteOutcome:
+    """A new version with `steps`. After a success it keeps the record: it is what worked, done a little better.
+
+    After a failure it begins with none: neither the failures nor the successes of the old steps say anything of what
+    was changed because of them. The old version keeps what it had, in the chain.
+    """
+    return remember_playbook(
+        principal,
+        title=old.title,
+        trigger=old.trigger,
+        steps=steps,
+        text=old.text,
+        category=old.category,
+        supersedes_ids=[old.pk],
+        # Steps that only ever failed were never right; the others were, until the better ones.
+        contradiction=Contradiction.NATURAL if success or old.success_count else Contradiction.HARSH,
+        success_count=old.success_count if success else 0,
+        failure_count=old.failure_count if success else 0,
+        last_success_at=old.last_success_at if success else None,
+        last_failure_at=old.last_failure_at if success else None,
+        # A version never begins before the one that it replaces.
+        learned_at=max(at, old.learned_at),
+        scope=Scope(old.scope),
+        task=old.task or "",
+        supporting_episode_ids=list(old.supporting_episodes.values_list("pk", flat=True)),
+        reason=reason or "refined",
+    )
