@@ -107,7 +107,7 @@ class Planner:
     def _fact(
         self, place: int, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]
     ) -> Decision:
-        self._check_words(fact, support)
+        self._check_words(fact, support, decided)
         said_at = max(episode.happened_at for episode in support)
         fact = self._without_what_it_must_not_replace(fact, said_at, decided)
         learned = {episode.id for episode in support}
@@ -126,7 +126,7 @@ class Planner:
             return Decision(place, Verdict.KNOWN, f"the same as number {earlier.place + 1}", fact)
         return Decision(place, Verdict.STORE, "said by the user", fact)
 
-    def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText]) -> None:
+    def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]) -> None:
         if not fact.text.strip() or len(fact.text) > MAX_MEMORY_CHARACTERS:
             raise _Refused("its text is empty or too long")
         confidence = CONFIDENCE_OF_SOURCE[fact.source] if fact.confidence is None else fact.confidence
@@ -134,11 +134,17 @@ class Planner:
             raise _Refused("its confidence is below the floor")
         if fact.valid_from and fact.valid_to and fact.valid_to < fact.valid_from:
             raise _Refused("it ends before it begins")
+        # What an earlier episode of the batch taught is known to this one, as it would be in a batch of its own.
+        taught = [
+            each.proposal.text
+            for each in decided
+            if each.verdict is Verdict.STORE and isinstance(each.proposal, ProposedFact)
+        ]
         reason = ungrounded(
             fact,
             own=[episode.text for episode in support],
             assistant=[episode.before for episode in support],
-            known=[known.text for known in self.material.facts],
+            known=[*(known.text for known in self.material.facts), *taught],
         )
         if reason:
             raise _Refused(reason)

@@ -255,3 +255,12 @@ def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> No
     assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
     (decision,) = plan(replace(outcome, playbook_id=uuid4()), episodes=(episode,), playbooks=(there,))
     assert decision.verdict is Verdict.REFUSE
+
+
+def test_a_name_that_an_earlier_episode_of_the_batch_taught_is_known_to_a_later_one() -> None:
+    first, second = said("My bike is a Canyon Endurace"), said("I put an Ultegra groupset on the bike")
+    bike = fact("Has a Canyon Endurace", first)
+    better = fact("Has a Canyon Endurace with an Ultegra groupset", second, supersedes_places=(0,))
+    assert [each.verdict for each in plan(bike, better, episodes=(first, second))] == [Verdict.STORE] * 2
+    refused = fact("Has a Canyon Endurace", first, confidence=0.1)
+    assert [each.verdict for each in plan(refused, better, episodes=(first, second))] == [Verdict.REFUSE] * 2
