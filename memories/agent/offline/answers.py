@@ -61,6 +61,8 @@ def answer(question: str, memories: Sequence[Memory]) -> str:
     lead = _told(first)
     if _WHEN.search(question):
         lead += _counted(first)
+    if asked & first.words:  # what only has words for the same was not asked for
+        others = [memory for memory in others if asked & memory.words]
     if first.settled and _share(asked, first) == 1:
         others = [memory for memory in others if memory.settled]  # sentences add nothing to the fact itself
     if not others:
@@ -97,16 +99,17 @@ def _names_people(question: str) -> bool:
 
 
 def _ranked(asked: frozenset[str], memories: Sequence[Memory], *, past: bool, of_me: bool) -> list[Memory]:
-    """Best first: the words of the question that it holds, facts of the time and of whom it asks, then as recalled.
+    """Best first: the words of the question that it holds, facts of the time and of whom it asks, its very words.
 
-    Of what is over, the latest comes first.
+    Of what is over, the latest comes first; what is left is as recalled.
     """
 
-    def rank(place: int, memory: Memory) -> tuple[float, bool, bool, float, int]:
+    def rank(place: int, memory: Memory) -> tuple[float, bool, bool, int, float, int]:
         fitting = memory.settled and memory.current is not past
         of_others = of_me and memory.settled and tells_of_others(memory.text)
         ended = memory.until.timestamp() if past and memory.until else 0.0
-        return (-_share(asked, memory), not fitting, of_others, -ended, place)
+        own_words = len(asked & memory.words)
+        return (-_share(asked, memory), not fitting, of_others, -own_words, -ended, place)
 
     placed = sorted(enumerate(distinct(memories)), key=lambda entry: rank(*entry))
     return [memory for _, memory in placed]
@@ -169,6 +172,8 @@ def _wrote(done: Done) -> str:
     replaced = [quote(str(old["text"])) for old in result.get("replaced", ())]
     if not replaced:
         return f"I will remember {what}."
+    if done.arguments.get("contradiction") == "harsh":
+        return f"I put that right: {what}, not {listed(replaced)}."
     verb = "stays" if len(replaced) == 1 else "stay"
     return f"I will remember {what}. It replaces {listed(replaced)}, which {verb} in your history."
 
@@ -178,8 +183,8 @@ def _ended(done: Done) -> str:
         return f"I could not change that: {done.result['error']}"
     what = listed([quote(str(each["text"])) for each in done.result["ended"]])
     if done.result["result"] == "never_true":
-        return f"I took back {what}: it was never true, and I will not tell it as having been."
-    return f"{what} is over. It stays in your history."
+        return f"I took back {what}, as never true."
+    return f"{what} {'is' if len(done.result['ended']) == 1 else 'are'} over, and kept in your history."
 
 
 def _forgot(done: Done) -> str:
@@ -191,6 +196,13 @@ def _forgot(done: Done) -> str:
 def _named(memory: Memory) -> str:
     """One memory in a list to choose from: a how-to by its title, without its steps."""
     return f"How to: {quote(memory.title)}" if memory.kind == "procedural" else _told(memory)
+
+
+def which_place(places: Sequence[str]) -> str:
+    """Ask which place is meant by "there"."""
+    if not places:
+        return "I do not know which place you mean: none is in your memory. Say it by its name."
+    return "\n".join(["Which place do you mean? Say it by its name.", *(f"- {quote(place)}" for place in places)])
 
 
 def choose(memories: Sequence[Memory]) -> str:

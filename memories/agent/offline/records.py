@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memories.consolidation.grammar.words import content_words
-from memories.llm.base import ChatMessage
+from memories.llm.base import ChatMessage, ToolCall
+
+# How much of a text makes a query, how many memories a wide recall brings up, how many exchanges "there" reaches back.
+LONGEST_QUERY = 300
+WIDE = 20
+EXCHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,16 @@ class Done:
 
 @dataclass(slots=True)
 class Turn:
-    """The user's latest message and what happened since; `said` and `answered` are the exchange just before it."""
+    """The user's latest message and what happened since; `said` and `answered` are the exchange just before it.
+
+    `earlier` are the words of the last exchanges, newest first, in each what the user said before what was answered.
+    """
 
     text: str = ""
     done: list[Done] = field(default_factory=list)
     said: str = ""
     answered: str = ""
+    earlier: tuple[str, ...] = ()
 
     def calls(self, *tools: str) -> list[Done]:
         """The calls of these tools."""
@@ -99,8 +108,10 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
     latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
     if latest < 0:
         return Turn()
-    said, answered = _exchange(messages[:latest])
-    turn = Turn(str(messages[latest]["content"]), said=said, answered=answered)
+    before = _exchanges(messages[:latest])
+    said, answered = before[0] if before else ("", "")
+    earlier = tuple(words for exchange in before[:EXCHANGES] for words in exchange)
+    turn = Turn(str(messages[latest]["content"]), said=said, answered=answered, earlier=earlier)
     called: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for message in messages[latest + 1 :]:
         for call in message.get("tool_calls") or ():
@@ -110,10 +121,20 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
     return turn
 
 
-def _exchange(messages: Sequence[ChatMessage]) -> tuple[str, str]:
-    """What was last said and answered before."""
-    last = {message["role"]: str(message["content"]) for message in messages if message["content"]}
-    return last.get("user", ""), last.get("assistant", "")
+def tool_call(tool: str, **arguments: Any) -> ToolCall:
+    """A call of a tool, as a model makes it."""
+    return ToolCall(tool, json.dumps(arguments, ensure_ascii=False))
+
+
+def _exchanges(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
+    """What was said and answered before, newest first."""
+    exchanges: list[tuple[str, str]] = []
+    for message in messages:
+        if message["role"] == "user":
+            exchanges.append((str(message["content"]), ""))
+        elif message["role"] == "assistant" and message["content"] and exchanges:
+            exchanges[-1] = (exchanges[-1][0], str(message["content"]))
+    return exchanges[::-1]
 
 
 def distinct(memories: Iterable[Memory]) -> list[Memory]:

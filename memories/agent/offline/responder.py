@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from memories.agent.offline import answers, questions
+from memories.agent.offline import answers, forgetting, questions
+from memories.agent.offline.changing import unsettled
 from memories.agent.offline.past import asks_for_history, history
-from memories.agent.offline.plan import CHANGING, EVERYTHING, MOST_PARTS, plan, to_forget
+from memories.agent.offline.plan import CHANGING, MOST_PARTS, plan
 from memories.agent.offline.records import Memory, Turn, read_turn
+from memories.agent.offline.standing import places, points_to_a_place
 from memories.consolidation.grammar.rules import Reading, read
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolSchema
 
@@ -36,6 +38,7 @@ ALL_OF_IT = (
 )
 ALL_I_KNOW = "All that I know of you is on the page “What I remember”; ask me about one thing and I look it up."
 CLOSED = "I cannot look into your memory at the moment, so I do not know. What you said is kept."
+NOTHING_TO_TAKE_BACK = "Nothing in your memory says that, so there is nothing to take back. What you said is kept."
 NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
 
 
@@ -70,6 +73,8 @@ def _say(turn: Turn, reading: Reading) -> str:
         parts.append(_not_forgotten(turn, reading.forget))
     if turn.closed:
         parts.append(CLOSED)
+    elif not done and (end := unsettled(turn)):
+        parts.append(answers.which_place(places(end, turn)) if points_to_a_place(end) else NOTHING_TO_TAKE_BACK)
     elif reading.question:
         parts += _answers(reading.question, turn.memories)
     if parts:
@@ -100,7 +105,7 @@ def _answer(question: str, memories: Sequence[Memory]) -> str:
 
 
 def _not_forgotten(turn: Turn, forget: str) -> str:
-    if EVERYTHING.match(forget):
+    if forgetting.EVERYTHING.match(forget):
         return ALL_OF_IT
-    found = to_forget(turn, forget)
+    found = forgetting.choice(turn, forget)
     return answers.choose(found) if found else NOTHING_TO_FORGET

@@ -66,8 +66,8 @@ def test_what_is_no_longer_believed_is_marked() -> None:
 
 def test_when_it_was_so_is_told_where_that_differs_from_when_it_was_believed() -> None:
     until = datetime(2026, 5, 1, tzinfo=UTC)
-    ended = {"status": Status.SUPERSEDED, "until": until, "valid_to": until}
-    old = recalled("Lives in Bristol", valid_from=datetime(2019, 6, 1, tzinfo=UTC), **ended)
+    since = datetime(2019, 6, 1, tzinfo=UTC)
+    old = recalled("Lives in Bristol", status=Status.SUPERSEDED, until=until, valid_from=since, valid_to=until)
     (told,) = rendered(old)["memories"]
     assert (told["true_from"], told["until"]) == ("2019-06-01T00:00Z", "2026-05-01T00:00Z")
     assert "true_until" not in told
