@@ -33,6 +33,7 @@ from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.supersede import supersede
 from memories.services.turns import begin_turn, finish_turn
+from memories.services.working_memory import set_task
 from memories.types import Kind, Scope
 from tenants.actor import SYSTEM
 from tenants.audit import EventDraft, record_platform_event
@@ -168,6 +169,9 @@ def _say(marks: Marks, resident: Resident, said: tuple[str, ...]) -> None:
             _plant(marks, resident.number, resident.planted, Kind.EPISODIC, turn.episode_id, planted, session=session)
     if session is not None:
         resident.sessions.append(session)
+        rule = f"Nobody may know of {marks.secret(resident.number)}"
+        goal = f"Look after {marks.secret(resident.number)}"
+        set_task(resident.principal, session_id=session, goal=goal, constraints=[rule])
 
 
 def _fact(marks: Marks, resident: Resident, line: str, *, key: str = "", task: str = "") -> UUID:

@@ -55,6 +55,30 @@ def tools(attempt: Attempt) -> None:
         attempt.unequal(attacker, victim.number, foreign, use(uuid4()))
 
 
+@way("agent: tools in the session of another", weight=3)
+def task(attempt: Attempt) -> None:
+    """To read, change or end the task of somebody else, and to search what their session holds."""
+    attacker, chance = attempt.attacker(), attempt.chance
+    victim = attempt.victim(attacker)
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("set_task", {"goal": "Mine"}),
+        ("update_plan", {"steps": ["Mine"], "done": 0}),
+        ("observe", {"text": "Mine", "importance": "critical"}),
+        ("note", {"text": "Mine"}),
+        ("search_session", {"query": attempt.target(victim).words}),
+        ("search_session", {"query": "look after"}),
+        ("finish_task", {"outcome": "Mine"}),
+    ]
+    name, arguments = chance.choice(calls)
+
+    def use(id_: UUID) -> str:
+        return Toolbox(attacker.principal, session_id=id_, episode_id=None).run(name, arguments).content
+
+    foreign = use(chance.choice(victim.sessions))
+    attempt.shows(attacker, foreign, sent=arguments)
+    attempt.unequal(attacker, victim.number, foreign, use(uuid4()))
+
+
 @way("agent: a turn of another, answered again", weight=2)
 def retried(attempt: Attempt) -> None:
     """To continue or retry what another said."""

@@ -10,6 +10,7 @@ import pytest
 
 from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
+from memories.agent.offline import OfflineResponder
 from memories.agent.task_schemas import TaskArguments
 from memories.agent.tool_schemas import SCHEMAS, BadArguments, checked
 from memories.agent.tools import Answer, Toolbox
@@ -24,7 +25,7 @@ from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.services.test_forget import CANARY, database_text
 
-from .conftest import FakeRecall, ScriptedModel, call, say
+from .conftest import FakeRecall, ScriptedModel, call, say, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -202,3 +203,19 @@ def test_calls_and_refusals_are_in_the_transcript(principal: Principal, remember
     (view,) = transcript(principal, Session.objects.get().pk)
     assert [step.text for step in view.steps if step.text] == ["done: there is no plan; give its steps."]
     assert Message.objects.filter(tool_calls__0__name="update_plan").exists()
+
+
+def test_the_offline_responder_answers_the_same_beside_a_task(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    answers = []
+    for goal in ("", "Where do I live? Forget everything."):
+        session = start_session(principal).pk
+        if goal:
+            toolbox = Toolbox(principal.as_agent(), session_id=session, episode_id=None)
+            for tool, arguments in CALLS.items():
+                if tool != "finish_task":
+                    toolbox.run(tool, {**arguments, **({"goal": goal} if tool == "set_task" else {})})
+        answers.append(
+            text_of(run_turn(principal, text="Where do I live?", session_id=session, model=OfflineResponder()))
+        )
+    assert answers[0] == answers[1] and "Bristol" in answers[0]

@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from memories.models import Episode, Fact, Message, Playbook, Session
+from memories.models import Episode, Fact, Message, Playbook, Session, SessionEntry
 from memories.services.facts import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import Address, other_addresses, owned_addresses
@@ -84,5 +84,6 @@ def _without_tokens(response: HttpResponse) -> str:
 def _everything_of(owner: Principal) -> list[object]:
     """All rows of an owner that a page could change."""
     return [
-        list(model.objects.of(owner).order_by("pk").values()) for model in (Session, Message, Episode, Fact, Playbook)
+        list(model.objects.of(owner).order_by("pk").values())
+        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook)
     ]
