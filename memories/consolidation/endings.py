@@ -87,12 +87,15 @@ def _left(end: End, known: Sequence[Held]) -> list[Held]:
 
 
 def _owned(end: End, known: Sequence[Held]) -> list[Held]:
+    harsh = end.kind is Contradiction.HARSH
     own = [
         held
         for held in _named(end.what, known)
-        if _OWNS.match(held.text) and not _ANIMAL.search(held.text) and held.slot not in (HOME, EMPLOYER, "boss")
+        if _OWNS.match(held.text)
+        and (harsh or not _ANIMAL.search(held.text))
+        and held.slot not in (HOME, EMPLOYER, "boss")
     ]
-    return own if len(own) == 1 or end.kind is Contradiction.HARSH else []
+    return own if len(own) == 1 or harsh else []
 
 
 def _living(end: End, known: Sequence[Held]) -> list[Held]:

@@ -65,8 +65,8 @@ def _share(book: KnownPlaybook, said: frozenset[str]) -> float:
 
 def _known(title: str, trigger: str, playbooks: Sequence[KnownPlaybook]) -> bool:
     """Whether a known playbook is for the same."""
-    new = content_words(f"{title} {trigger}")
-    return any(content_words(f"{book.title} {book.trigger}") == new for book in playbooks)
+    new = {content_words(title), content_words(trigger)}
+    return any(new & ({content_words(book.title), content_words(book.trigger)} - {frozenset()}) for book in playbooks)
 
 
 def _told(verdict: Verdict, episode: EpisodeText) -> list[ProposedOutcome | ProposedPlaybook]:

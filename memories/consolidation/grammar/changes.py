@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from memories.consolidation.grammar import vocabulary
 from memories.consolidation.grammar.statement import Change, Correction, End, Shift
-from memories.consolidation.grammar.text import clauses, finer_clauses, plain, sentences, without_time
+from memories.consolidation.grammar.text import clauses, finer_clauses, plain, sentences, with_subject, without_time
 from memories.types import Contradiction
 
 LONGEST_SENTENCE = 400
@@ -53,17 +53,17 @@ def read_changes(message: str) -> tuple[Change, ...]:
     text = plain(message)
     if vocabulary.SARCASM.search(text) or vocabulary.GIVEN_TEXT.match(text):
         return ()
-    for sentence in sentences(text):
+    for place, sentence in enumerate(sentences(text)):
         bare = _OPENERS.sub("", sentence)
         if len(sentence) > LONGEST_SENTENCE or '"' in sentence or vocabulary.QUESTION.search(bare):
             continue
         if vocabulary.DOUBT.search(bare) or _PAST.search(bare):
             continue
-        found += _changes(sentence)
+        found += _changes(sentence, alone=place == 0)
     return tuple(dict.fromkeys(found))
 
 
-def _changes(sentence: str) -> Iterator[Change]:
+def _changes(sentence: str, *, alone: bool) -> Iterator[Change]:
     """The changes of one sentence: of its clauses, or of the parts of a clause."""
     denied = bool(_DENIED.match(sentence))
     whole = _OPENERS.sub("", sentence)
@@ -71,6 +71,7 @@ def _changes(sentence: str) -> Iterator[Change]:
     for clause in clauses(whole):
         for part in dict.fromkeys((clause, *finer_clauses(clause))):
             bare = without_time(_OPENERS.sub("", part))
+            bare = with_subject(bare) if alone and part == clause else bare
             changes = tuple(_matched(bare, part, _RULES, denied=denied or bool(_AFTER_ALL.search(sentence))))
             yield from changes
             if changes:
@@ -151,6 +152,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is called|is named|is|are)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"(?P<about>{_CAPITAL}[\w-]+(?:'s\s+[\w -]+?)?)\s+(?:is called|is|works at|lives in)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"{_I}\s+(?:(?:live|work|play|drive|ride|speak|have|own|study|eat|drink|take)\s+|was born\s+|come\s+)(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
+    (_rule(rf"{_I_AM}\s+(?:allergic\s+to|from|based\s+in|living\s+in|working\s+at|married\s+to|called)\s+(?P<right>{_VALUE}){_NOT}(?:to\s+|from\s+|in\s+|at\s+)?(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"{_I_AM}\s+(?P<right>(?!not\b){_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     # another day or hour
     (_rule(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)\s+(?:is|are|has\s+moved|have\s+moved|moved|is\s+now|takes\s+place)\s+(?:to|on|at)?\s*(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm)|half\s+past\s+\w+)(?:\s+(?:now|from\s+now\s+on|these\s+days|instead))+\b"), _shift),
@@ -176,7 +178,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(rf"{_I}{_LATELY}\s+(?:resigned\s+from|was\s+laid\s+off\s+(?:from|by|at)|got\s+laid\s+off\s+(?:from|by|at)|was\s+fired\s+(?:from|by)|got\s+fired\s+(?:from|by)|quit\s+my\s+job\s+at|left\s+my\s+job\s+at|handed\s+in\s+my\s+notice\s+at)\s+(?P<what>.+)$"), _ended("work", _NATURAL)),
     (_rule(rf"{_I}{_LATELY}\s+left\s+(?P<what>{_CAPITAL}.+)$"), _ended("left", _NATURAL)),
     (_rule(rf"{_I}{_LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up(?:\s+on)?|dropped\s+out\s+of|finished\s+with|cancelled)\s+(?:taking\s+|going\s+to\s+|doing\s+)?(?:my\s+|our\s+|the\s+)?(?P<what>\w.*)$"), _ended("habit", _NATURAL)),
-    (_rule(rf"(?:{_I}{_LATELY}\s+)?(?:sold|got\s+rid\s+of|gave\s+away|scrapped|traded\s+in)\s+(?:my|our|the)\s+(?P<what>\w.*?)(?:\s+to\s+.*)?$"), _ended("owned", _NATURAL)),
+    (_rule(rf"{_I}{_LATELY}\s+(?:sold|got\s+rid\s+of|gave\s+away|scrapped|traded\s+in)\s+(?:my|our|the)\s+(?P<what>\w.*?)(?:\s+to\s+.*)?$"), _ended("owned", _NATURAL)),
     (_rule(r"(?:my|our|the)\s+(?P<what>[\w' -]+?)\s+(?:was|got|has\s+been)\s+stolen\b.*$"), _ended("owned", _NATURAL)),
     (_rule(rf"(?:my|our)\s+(?:\w+\s+)?(?P<what>{_CAPITAL}[\w-]+)\s+(?:died|passed\s+away|was\s+put\s+down)\b.*$"), _ended("living", _NATURAL)),
     (_rule(rf"(?P<what>{_CAPITAL}[\w-]+)\s+(?:died|passed\s+away|was\s+put\s+down|had\s+to\s+be\s+put\s+(?:down|to\s+sleep))\b.*$"), _ended("living", _NATURAL)),

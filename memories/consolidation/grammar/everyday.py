@@ -264,6 +264,7 @@ EARLY: tuple[Rule, ...] = (
     (_rule(rf"i{_LATELY}\s+work\s+(?P<how>at|for)\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the)\s){_AS}"), _employed),
     (_rule(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?)\s+(?:at|with)\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the|their)\s|$){_AS}"), _employed),
     (_rule(rf"i{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:now\s+)?i(?:'m|\s+am)\s+(?:now\s+)?(?P<how>at|with)\s+(?P<where>{_CAPITAL}.+?)(?=,?\s+as\s+(?:an?|the)\s|\s+now\b|[.!]*$){_AS}"), _employed),
+    (_rule(rf"i{_LATELY}\s+left\s+[\w' -]+?\s+and\s+(?:have\s+)?(?:just\s+|then\s+|now\s+)?started(?:\s+work(?:ing)?)?\s+(?P<how>at|with|for)\s+(?P<where>{_CAPITAL}.+?)(?=,?\s+as\s+(?:an?|the)\s|$){_AS}"), _employed),
     (_rule(rf"(?:i'm|i\s+am)\s+(?:now\s+)?working\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}.+?)(?=\s+(?:now|these\s+days|since)\b){_AS}"), _employed),
     (_rule(rf"(?:i'm|i\s+am)\s+(?:now\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+at\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed_in_profession),
     (_rule(rf"i{_LATELY}\s+joined\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the|their)\s){_AS}"), _employed),

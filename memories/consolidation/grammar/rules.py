@@ -20,6 +20,7 @@ from memories.consolidation.grammar.text import (
     plain,
     sentences,
     slug,
+    with_subject,
     without_time,
 )
 
@@ -50,8 +51,9 @@ def read(message: str) -> Reading:
     unmeant = bool(vocabulary.SARCASM.search(text) or vocabulary.GIVEN_TEXT.match(text))
     forget: str | None = None
     questions: list[str] = []
-    for whole in sentences(text):
+    for place, whole in enumerate(sentences(text)):
         sentence = requests.POLITE.sub(r"\1", _OPENERS.sub("", whole))
+        sentence = with_subject(sentence) if place == 0 else sentence
         if len(sentence) > LONGEST_SENTENCE:
             continue
         if match := requests.FORGET.match(sentence):

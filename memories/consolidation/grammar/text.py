@@ -23,7 +23,8 @@ _COMMA = re.compile(
 _WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
 # "Moved to Oslo last week!", said by whom if not by the speaker.
 _NO_SUBJECT = re.compile(
-    r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up)\s",
+    r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold"
+    r"|got rid of)\s",
     re.IGNORECASE,
 )
 # A sentence that begins so tells of another time, or of something on a condition.
@@ -75,9 +76,13 @@ def finer_clauses(clause: str) -> Iterator[str]:
 
 
 def without_time(clause: str) -> str:
-    """A clause without the "today" or "last year" that it begins with, and with the "I" that chat leaves out."""
-    bare = _WHEN_FIRST.sub("", clause)
-    return f"I {bare[0].lower()}{bare[1:]}" if _NO_SUBJECT.match(bare) else bare
+    """A clause without the "today" or "last year" that it begins with."""
+    return _WHEN_FIRST.sub("", clause)
+
+
+def with_subject(sentence: str) -> str:
+    """A sentence with the "I" that chat leaves out; only the first of a message surely speaks of its writer."""
+    return f"I {sentence[0].lower()}{sentence[1:]}" if _NO_SUBJECT.match(sentence) else sentence
 
 
 def capitalised(text: str) -> str:
