@@ -6,6 +6,8 @@ Invariant: no sentence quotes the error: its text may hold the key, the address 
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import httpx
@@ -69,14 +71,23 @@ def may_pass(error: Exception) -> bool:
 
 
 def retry_after(error: Exception) -> float:
-    """Seconds that the server asks to wait; 0 if it does not say."""
+    """Seconds that the server asks to wait, in seconds or as a date; 0 if it does not say."""
     if not isinstance(error, openai.APIStatusError):
         return 0.0
+    told = error.response.headers.get("retry-after", "0")
     try:
-        seconds = float(error.response.headers.get("retry-after", "0"))
+        seconds = float(told)
+    except ValueError:
+        seconds = _seconds_until(told)
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        moment = parsedate_to_datetime(date)
     except ValueError:
         return 0.0
-    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
 def _endpoint(message: str, retry_after: float = 0.0) -> ModelFault:

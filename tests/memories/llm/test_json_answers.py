@@ -6,6 +6,8 @@ import json
 import socket
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -189,6 +191,15 @@ def test_what_may_pass_says_how_long_to_wait(reply: Reply, sentence: str, times:
     assert sentence in error.message
     assert (error.cause, error.retry_after) == (Cause.ENDPOINT, wait)
     assert len(server.requests) == times
+
+
+def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None:
+    at = format_datetime(datetime.now(UTC) + timedelta(seconds=80), usegmt=True)
+    error, _ = fault(Refuse(429, headers={"Retry-After": at}))
+    assert 75 < error.retry_after <= 80
+    for other in ("soon", "nan", "-5", "Thu, 99 Foo 2026 99:99:99 GMT"):
+        error, _ = fault(Refuse(429, headers={"Retry-After": other}))
+        assert error.retry_after == 0
 
 
 def test_an_answer_that_drips_ends_in_time() -> None:
