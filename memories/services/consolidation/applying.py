@@ -23,6 +23,7 @@ from memories.consolidation.proposals import (
 )
 from memories.errors import MemoriesError, NotFound
 from memories.services.facts import remember_fact
+from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
 from memories.services.supersede import retire
 from memories.types import Kind, Source, WriteOutcome
@@ -90,8 +91,6 @@ def _write(
                     reason=REASON,
                 )
             case ProposedOutcome() as told:
-                from memories.services.outcomes import record_outcome
-
                 return record_outcome(
                     principal,
                     playbook_id=told.playbook_id,
