@@ -22,6 +22,8 @@ _SECTIONS: tuple[tuple[Relation, str, str], ...] = (
     (Relation.FORGOT, "Forgot", "forgot"),
     (Relation.RECALLED, "Used", "used"),
 )
+# What ended in a turn that wrote nothing was replaced by nothing.
+_ENDED = ("Ended", "ended")
 _ORDER_IN_LINE = (Relation.RECALLED, Relation.WROTE, Relation.REPLACED, Relation.CONFIRMED, Relation.FORGOT)
 
 
@@ -92,13 +94,13 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
     cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
     sections = []
     shown: set[UUID] = set()
-    for relation, title, _ in _SECTIONS:
+    for relation, _, _ in _SECTIONS:
         if mentions := by_relation[relation]:
             fresh = [mention for mention in mentions if mention.memory_id not in shown]
             sections.append(
                 PanelSection(
                     relation,
-                    title,
+                    _words(view, relation)[0],
                     cards=tuple(cards[m.memory_id] for m in fresh if m.memory_id in cards),
                     gone=tuple(m.kind for m in fresh if m.memory_id not in cards),
                     above=len(mentions) - len(fresh),
@@ -111,9 +113,15 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 def usage_of(view: TurnView) -> tuple[str, ...]:
     """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn."""
-    verbs = {relation: verb for relation, _, verb in _SECTIONS}
     counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
-    return tuple(f"{verbs[relation]} {count}" for relation, count in counts.items() if count)
+    return tuple(f"{_words(view, relation)[1]} {count}" for relation, count in counts.items() if count)
+
+
+def _words(view: TurnView, relation: Relation) -> tuple[str, str]:
+    """The title of a section, and the verb in the line."""
+    if relation is Relation.REPLACED and not view.having(Relation.WROTE) and not view.having(Relation.CONFIRMED):
+        return _ENDED
+    return next((title, verb) for each, title, verb in _SECTIONS if each is relation)
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, Card]:

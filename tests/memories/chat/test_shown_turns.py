@@ -11,10 +11,12 @@ from memories.chat.turns import panel_of, shown_turns, usage_of
 from memories.importing import ConversationSession, ConversationTurn
 from memories.models import MessageState, Relation, Session
 from memories.selectors.sessions import find_turn, transcript
+from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.importing import import_sessions
+from memories.services.supersede import retire
 from memories.services.turns import add_tool_result, begin_turn, finish_turn
-from memories.types import Kind, Recall, Recalled, Scope, Status
+from memories.types import Contradiction, Kind, Recall, Recalled, Scope, Status
 from tenants.principal import Principal
 from tests.memories.chat.lives import live
 
@@ -24,6 +26,17 @@ pytestmark = pytest.mark.django_db
 def test_the_line_counts_distinct_memories(principal: Principal) -> None:
     life = live(principal)
     assert usage_of(find_turn(principal, life.session, 1)) == ("wrote 1", "replaced 1")
+
+
+def test_what_ended_with_nothing_in_its_place_was_not_replaced(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bath").memory_id
+    turn = begin_turn(principal, text="I never lived there")
+    outcome = retire(principal, kind=Kind.SEMANTIC, memory_id=fact, contradiction=Contradiction.HARSH)
+    add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="c1", written=[outcome])
+    view = find_turn(principal, turn.session_id, 1)
+    assert usage_of(view) == ("ended 1",)
+    (section,) = panel_of(principal, view).sections
+    assert (section.title, section.cards[0].retracted) == ("Ended", True)
 
 
 def test_what_changed_comes_before_what_was_used(principal: Principal) -> None:
