@@ -3,7 +3,8 @@
 Everything happens in a throwaway folder. The first part is one owner on the embedded search plane; there the floor is
 what the machine cannot do without: for a recall one FTS5 query and one matrix product, for a write one insert and one
 durable commit. The second part is many members on a real Elasticsearch, where the floor is the bare request: it runs if
-ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node).
+ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node). Between the
+two stands the collection of facts that are over, beside the bare writes that it makes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-PARTS = ("embedded", "elasticsearch")
+PARTS = ("embedded", "collection", "elasticsearch")
 # With --large: 500,000 memories of 1,000 members, on a node with more memory.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
@@ -48,12 +49,27 @@ def main() -> int:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
         return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        (embedded if options.part == "embedded" else elasticsearch)(options, folder)
+        {"embedded": embedded, "collection": collection, "elasticsearch": elasticsearch}[options.part](options, folder)
     return 0
 
 
 def embedded(options: argparse.Namespace, folder: str) -> None:
     """One owner, on SQLite and the embedded search plane."""
+    _on_sqlite(folder)
+    from benchmarks.run import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+    run(options, folder)
+
+
+def collection(options: argparse.Namespace, folder: str) -> None:
+    """One owner whose facts are all over, on SQLite."""
+    _on_sqlite(folder)
+    from benchmarks.collecting import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+    run(options, folder)
+
+
+def _on_sqlite(folder: str) -> None:
     os.environ.update(
         DJANGO_SETTINGS_MODULE="memoryhub.settings",
         MEMORYHUB_ENV="development",
@@ -62,9 +78,6 @@ def embedded(options: argparse.Namespace, folder: str) -> None:
         MEMORYHUB_SEARCH="embedded",
         DATABASE_URL="",
     )
-    from benchmarks.run import run  # noqa: PLC0415 - Django reads its settings on the way in
-
-    run(options, folder)
 
 
 def elasticsearch(options: argparse.Namespace, folder: str) -> None:

@@ -21,6 +21,9 @@ from tenants.models import AuditEvent, Membership
 
 Ending = Fact | Playbook
 
+# An erasure looks through transcripts and records: it takes about so many times as long as any other ending.
+ERASURE_EFFORT = 10
+
 # What decides, and what the outbox is told.
 _COMMON = (
     "id", "tenant", "user", "scope", "version", "status", "learned_at", "superseded_at", "archived_at", "evicted_at",
@@ -52,12 +55,14 @@ def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:
 
 
 def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, list[UUID]]]:
-    """The ids of an owner's memories that may be due, `size` at a time."""
+    """The ids of an owner's memories that may be due, `size` at a time; fewer of those to erase, which takes longer."""
     for model in (Fact, Playbook):
-        rows = _due(model, now).filter(tenant=owner.tenant_id, user=owner.user_id)
-        ids = iter(list(rows.order_by("pk").values_list("pk", flat=True)))
-        while some := list(islice(ids, size)):
-            yield model.kind, some
+        rows = _due(model, now).filter(tenant=owner.tenant_id, user=owner.user_id).order_by("pk")
+        evicted = Q(status=Status.EVICTED)
+        for some, at_once in ((rows.exclude(evicted), size), (rows.filter(evicted), max(1, size // ERASURE_EFFORT))):
+            ids = iter(list(some.values_list("pk", flat=True)))
+            while batch := list(islice(ids, at_once)):
+                yield model.kind, batch
 
 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
