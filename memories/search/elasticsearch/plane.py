@@ -42,6 +42,8 @@ HEALTH_SECONDS = 1.0
 MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
 REBUILD = "Run `manage.py index rebuild`."
+# What an installation from before there was an archive lacks is made without filling the other indices anew.
+SET_UP = "Run `manage.py elasticsearch setup`."
 _OK = 200
 _ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
 
@@ -178,7 +180,8 @@ class ElasticsearchPlane:
         except MemoriesError as error:
             return Health(self.name, ok=False, detail=str(error))
         if missing := [shelf for shelf, indices in found.items() if not indices]:
-            return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {REBUILD}")
+            mending = SET_UP if missing == [ARCHIVE] else REBUILD
+            return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {mending}")
         if encoders != {encoder_name()}:
             return Health(self.name, ok=False, detail=f"The indices hold vectors of another encoder. {REBUILD}")
         return Health(self.name, ok=True)
