@@ -8,9 +8,15 @@ import pytest
 
 from memories.consolidation.material import EpisodeText
 from memories.consolidation.rules import RuleExtractor
+from memories.models import ConsolidationRun, Fact
+from memories.selectors.chains import verify_chains
+from memories.services.consolidation import consolidate, rerun
+from tenants.principal import Principal
+from tests.factories import MakeMember, own_principal
 from tests.memories.consolidation.memory import Memory, said
 from tests.memories.consolidation.script import load
 from tests.memories.consolidation.script.measure import Learned, Score, measure
+from tests.memories.consolidation.script.stored import learned, tell
 
 SCRIPT = load()
 ENOUGH = 0.8
@@ -24,7 +30,7 @@ def batches(spoken: Sequence[EpisodeText], size: int) -> Iterator[Sequence[Episo
     return (spoken[start : start + size] for start in range(0, len(spoken), size))
 
 
-def learned(memory: Memory, spoken: list[EpisodeText]) -> list[Learned]:
+def held(memory: Memory, spoken: list[EpisodeText]) -> list[Learned]:
     """What the memory holds, in terms of the script."""
     times = {episode.happened_at: episode.ordinal for episode in spoken}
     return [
@@ -60,7 +66,7 @@ def check(score: Score) -> None:
 @pytest.mark.parametrize("size", [1, 7, 20, 60])
 def test_the_rules_keep_what_was_said_and_end_what_it_made_false(size: int) -> None:
     memory, spoken = played(size)
-    check(measure(SCRIPT, learned(memory, spoken)))
+    check(measure(SCRIPT, held(memory, spoken)))
 
 
 @pytest.mark.parametrize("size", [1, 20, 60])
@@ -70,3 +76,30 @@ def test_reading_it_all_again_changes_nothing(size: int) -> None:
     for batch in batches(spoken, size):
         assert memory.consolidate(RuleExtractor(), batch) == []
     assert memory.facts == before
+
+
+@pytest.fixture
+def mira(make_member: MakeMember) -> Principal:
+    """The person of the script, who has said all of it."""
+    principal = own_principal(make_member(name=SCRIPT.person))
+    tell(principal, SCRIPT)
+    return principal
+
+
+@pytest.mark.parametrize("batch", [pytest.param(1, id="turn by turn"), pytest.param(20, id="twenty at a time")])
+def test_a_real_memory_comes_to_hold_as_much(mira: Principal, batch: int) -> None:
+    report = consolidate(mira, extractor=RuleExtractor(), batch=batch)
+    assert (report.episodes, report.waiting, report.error) == (60, 0, "")
+    check(measure(SCRIPT, learned(mira, SCRIPT)))
+    assert verify_chains().ok
+
+
+def test_consolidating_a_real_memory_again_changes_nothing(mira: Principal) -> None:
+    consolidate(mira, extractor=RuleExtractor(), batch=20)
+    before = list(Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by"))
+    assert consolidate(mira, extractor=RuleExtractor(), batch=20).episodes == 0
+    for run in list(ConsolidationRun.objects.of(mira)):
+        rerun(mira, run.pk, extractor=RuleExtractor())
+    assert (
+        list(Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by")) == before
+    )

@@ -10,19 +10,14 @@ from typing import Any
 
 import pytest
 
-from memories.models import ConsolidationRun, Fact
+from memories.models import ConsolidationRun
 from memories.selectors.chains import verify_chains
 from memories.services.consolidation import consolidate
-from memories.services.facts import remember_fact
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
-from memories.types import Contradiction, Source
-from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import extractor_at, record_of
-from tests.memories.consolidation.memory import LONG_BEFORE
 from tests.memories.consolidation.script import Expected, Said, load
-from tests.memories.consolidation.script.measure import Learned, measure
+from tests.memories.consolidation.script.measure import measure
+from tests.memories.consolidation.script.stored import learned, tell
 from tests.openai_server import Made, Say, openai_server, said_as_json
 
 pytestmark = pytest.mark.django_db
@@ -75,35 +70,16 @@ def _ends(said: Said, episode: str, labels: dict[str, str]) -> list[dict[str, An
     ]
 
 
-def learned(principal: Principal) -> list[Learned]:
-    """What the member's memory holds, in terms of the script."""
-    numbers = {said.at: said.number for said in SCRIPT.statements}
-    return [
-        Learned(
-            fact.text,
-            numbers.get(fact.learned_at),
-            fact.valid_from,
-            numbers[fact.superseded_at] if fact.superseded_at else None,
-            Contradiction(fact.contradiction) if fact.contradiction else None,
-            fact.superseded_by.text if fact.superseded_by else "",
-        )
-        for fact in Fact.objects.of(principal).select_related("superseded_by")
-    ]
-
-
 @pytest.mark.parametrize("batch", [pytest.param(1, id="turn by turn"), pytest.param(20, id="twenty at a time")])
 def test_a_model_that_reads_well_teaches_all_and_ends_all_that_became_false(
     make_member: MakeMember, batch: int
 ) -> None:
     principal = own_principal(make_member(name=SCRIPT.person))
-    for text in SCRIPT.known_before.values():
-        remember_fact(principal, text=text, category="home", source=Source.IMPORTED, learned_at=LONG_BEFORE)
-    drafts = [EpisodeDraft(said.text, said.at, SCRIPT.person) for said in SCRIPT.statements]
-    remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
+    tell(principal, SCRIPT)
     with openai_server(Made(read_well)) as server, extractor_at(server) as extractor:
         report = consolidate(principal, extractor=extractor, batch=batch)
     assert (report.episodes, report.waiting, report.error) == (60, 0, "")
-    score = measure(SCRIPT, learned(principal))
+    score = measure(SCRIPT, learned(principal, SCRIPT))
     refused = [line for run in ConsolidationRun.objects.all() for line in run.decisions if line["verdict"] == "refused"]
     assert (score.missed, score.invented, score.wrong_ends, score.wrong_times, refused) == ([], [], [], [], [])
     assert (score.facts, score.ends, score.times) == (score.expected_facts, score.expected_ends, score.expected_times)
