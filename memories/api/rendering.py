@@ -9,6 +9,7 @@ from uuid import UUID
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, OutcomeSerializer
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.sources import supporting_episodes
+from memories.services.ownership import shared_scopes
 from memories.types import Kind, WriteOutcome
 from tenants.errors import Forbidden
 from tenants.principal import Principal
@@ -30,6 +31,12 @@ def written(principal: Principal, outcome: WriteOutcome) -> dict[str, Any]:
     """What a write did, with the memory as it is now."""
     memory = get_memory(principal, outcome.kind, outcome.memory_id)
     return {**OutcomeSerializer(outcome).data, "memory": rendered(principal, memory)}
+
+
+def memory_to_change(principal: Principal, memory_id: UUID) -> Memory:
+    """One of the caller's own, or a shared one that they may change. Raises NotFound, or Forbidden as `own_memory`."""
+    memory = find_memory(principal, memory_id)
+    return memory if memory.scope in shared_scopes(principal) else own_memory(principal, memory_id)
 
 
 def own_memory(principal: Principal, memory_id: UUID) -> Memory:

@@ -39,7 +39,7 @@ def correct_past(principal: Principal, old: Supersedable, *, text: str, reason: 
         raise Conflict("It was marked as wrong already; look at its history and correct what took its place.")
     if old.superseded_at is None:
         raise Conflict("It is believed; correct it as it stands.")
-    successor = own_row(principal, old.kind, old.superseded_by_id) if old.superseded_by_id else None
+    successor = own_row(principal, old.kind, old.superseded_by_id, shared=True) if old.superseded_by_id else None
     columns = {
         **owner_columns(principal, Scope(old.scope), old.task or ""),
         "status": Status.SUPERSEDED,

@@ -23,7 +23,7 @@ from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
-from memories.services.ownership import own_episodes, owner_columns, owner_lock
+from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, require_place, same_wording, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
@@ -139,7 +139,8 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     if equal is None:
         equal = alike_fact(columns, draft.text, draft.key, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
-    replaced = [row for row in current_rows(principal, Kind.SEMANTIC, draft.supersedes_ids) if row != equal]
+    named = current_rows(principal, Kind.SEMANTIC, draft.supersedes_ids, shared=draft.scope in SHARED)
+    replaced = [row for row in named if row != equal]
     if draft.key:
         known = {row.pk for row in replaced}
         rivals = [row for row in same_owner.filter(key=draft.key) if row != equal and row.pk not in known]

@@ -19,6 +19,8 @@ from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant
 from tenants.principal import ActorKind, Principal, Right, Role
 
+SHARED = (Scope.TENANT, Scope.GLOBAL)
+
 
 @contextmanager
 def owner_lock(principal: Principal, scope: Scope = Scope.USER) -> Iterator[None]:
@@ -30,7 +32,7 @@ def owner_lock(principal: Principal, scope: Scope = Scope.USER) -> Iterator[None
     require_scope(principal, scope)
     with transaction.atomic():
         lock_owner(principal)
-        if scope in (Scope.TENANT, Scope.GLOBAL):
+        if scope in SHARED:
             lock_tenant(principal.tenant_id)
         yield
 
@@ -45,13 +47,10 @@ def require_scope(principal: Principal, scope: Scope) -> None:
         return
     if principal.actor_kind is ActorKind.SYSTEM:
         return
-    if scope is Scope.GLOBAL:
-        if principal.platform and principal.actor_kind is ActorKind.STAFF:
-            return
-        raise Forbidden("Only platform staff may write memories of scope global.")
-    if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
+    if scope in shared_scopes(principal):
         return
-    raise Forbidden("Only an administrator may write memories of scope tenant.")
+    who = "platform staff" if scope is Scope.GLOBAL else "an administrator"
+    raise Forbidden(f"Only {who} may write memories of scope {scope.value}.")
 
 
 def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
@@ -60,6 +59,15 @@ def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
     if len(episodes) != len(set(ids)):
         raise NotFound("supporting episode")
     return episodes
+
+
+def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
+    """The scopes whose memories the principal may change one by one; none for an agent, nor for the system by itself."""
+    if principal.platform and principal.actor_kind is ActorKind.STAFF:
+        return (Scope.GLOBAL,)
+    if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
+        return (Scope.TENANT,)
+    return ()
 
 
 def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:

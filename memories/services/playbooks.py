@@ -21,7 +21,7 @@ from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
-from memories.services.ownership import own_episodes, owner_columns, owner_lock
+from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import record_event
@@ -122,7 +122,8 @@ def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
     if equal is None:
         equal = alike_playbook(columns, draft.parts, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
-    replaced = [row for row in current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids) if row != equal]
+    named = current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
+    replaced = [row for row in named if row != equal]
     require_place(replaced, draft.scope, draft.task)
     close(replaced, at=draft.learned_at, valid_to=draft.learned_at, contradiction=draft.contradiction)
     if equal is not None:

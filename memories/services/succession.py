@@ -9,12 +9,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Q
+
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.search.outbox import enqueue_many
+from memories.services.ownership import shared_scopes
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from tenants.audit import EventDraft, record_events
+from tenants.locks import lock_tenant
 from tenants.principal import Principal
 
 AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
@@ -31,27 +35,42 @@ def model_of(kind: Kind) -> type[Fact | Playbook]:
     raise Conflict("Only facts and playbooks can be superseded; an episode is what was said and stays as it is.")
 
 
-def own_row(principal: Principal, kind: Kind, memory_id: UUID) -> Supersedable:
-    """The owner's row, whatever its state. Raises NotFound if it is unknown or somebody else's, Conflict for a kind."""
-    row = model_of(kind).objects.of(principal).filter(pk=memory_id).first()
-    if row is None:
-        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
-    return row
+def own_row(principal: Principal, kind: Kind, memory_id: UUID, *, shared: bool = False) -> Supersedable:
+    """The owner's row, whatever its state (`shared`: or a shared one that the principal may change).
+
+    Raises NotFound if it is unknown or somebody else's, Conflict for a kind that is never superseded.
+    """
+    return _rows(principal, kind, {memory_id}, shared=shared)[memory_id]
 
 
-def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID]) -> list[Supersedable]:
-    """The owner's rows `ids`, all of them current.
+def current_rows(principal: Principal, kind: Kind, ids: Sequence[UUID], *, shared: bool = False) -> list[Supersedable]:
+    """The owner's rows `ids`, all of them current (`shared`: shared ones that the principal may change among them).
 
     Raises NotFound if one is unknown or somebody else's, Conflict if one has been superseded already.
     """
     if not ids:
         return []
-    rows = {row.pk: row for row in model_of(kind).objects.of(principal).filter(pk__in=set(ids))}
-    if len(rows) != len(set(ids)):
-        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
+    rows = _rows(principal, kind, set(ids), shared=shared)
     if any(row.status not in CURRENT for row in rows.values()):
         raise Conflict("It was replaced already; look at its history and correct the current one.")
     return [rows[pk] for pk in dict.fromkeys(ids)]
+
+
+def _rows(principal: Principal, kind: Kind, ids: set[UUID], *, shared: bool) -> dict[UUID, Supersedable]:
+    """Rows to change; shared ones are read under the lock of their tenant, too. Raises NotFound."""
+    mine = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
+    scopes = shared_scopes(principal) if shared else ()
+    if Scope.TENANT in scopes:
+        mine |= Q(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+    if Scope.GLOBAL in scopes:
+        mine |= Q(scope=Scope.GLOBAL)
+    wanted = model_of(kind).objects.filter(mine, pk__in=ids)
+    if scopes and wanted.filter(user=None).exists():
+        lock_tenant(principal.tenant_id)
+    rows: dict[UUID, Supersedable] = {row.pk: row for row in wanted}
+    if len(rows) != len(ids):
+        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
+    return rows
 
 
 def require_place(rows: Iterable[Supersedable], scope: Scope, task: str) -> None:

@@ -1,7 +1,8 @@
 """Supersede, correct and retire: a memory that is no longer (or never was) true stays, hidden, with its chain.
 
 Natural: it was true until now. Harsh: it never was, so it is marked `retracted`, and what takes its place is believed
-less by HARSH_PENALTY: who was told wrong once may be told wrong again.
+less by HARSH_PENALTY: who was told wrong once may be told wrong again. What is shared is changed by those who may write
+there (`ownership.shared_scopes`); to everybody else it is a memory that does not exist.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def supersede(
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
     with owner_lock(principal):
-        first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids)
+        first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
         if any(same_wording(row.text, text) for row in olds):
             raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
         return remember_fact(
@@ -72,7 +73,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
     playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     with owner_lock(principal):
-        old = own_row(principal, kind, memory_id)
+        old = own_row(principal, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
             return correct_past(principal, old, text=text, reason=reason or "corrected")
         if isinstance(old, Fact):
@@ -119,7 +120,7 @@ def retire(
         if moment is not None and timezone.is_naive(moment):
             raise InvalidInput(field, "needs a time zone.")
     with owner_lock(principal):
-        rows = current_rows(principal, kind, [memory_id, *also_ids])
+        rows = current_rows(principal, kind, [memory_id, *also_ids], shared=True)
         said_at = at or timezone.now()
         close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
         link(principal, rows, None, reason=reason or "retired")

@@ -45,7 +45,7 @@ def undo(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "")
     """
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     with owner_lock(principal):
-        row = own_row(principal, kind, memory_id)
+        row = own_row(principal, kind, memory_id, shared=True)
         plan = _plan_for_current(row) if row.status in CURRENT else _plan_for_ended(row)
         at = max([timezone.now(), *(each.learned_at for each in plan.mistaken)])
         close(plan.mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)

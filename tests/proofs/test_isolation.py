@@ -25,11 +25,13 @@ from memories.selectors.sessions import get_session, list_sessions, transcript
 from memories.services.exporting import export_memories
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.forget import forget, forget_session, preview_forget
+from memories.services.promote import promote
 from memories.services.remember import remember_episode
 from memories.services.sessions import rename_session
 from memories.services.supersede import correct, retire, supersede
 from memories.services.turns import begin_turn
-from memories.types import Contradiction, Kind
+from memories.services.undo import undo
+from memories.types import Contradiction, Kind, Scope
 from tenants.audit import verify_all
 from tests.proofs.world import Resident, World
 
@@ -42,6 +44,8 @@ API_ATTEMPTS: list[tuple[str, str, dict[str, object]]] = [
     ("POST", "correct/", {"text": "Mine"}),
     ("POST", "supersede/", {"text": "Mine"}),
     ("POST", "retire/", {}),
+    ("POST", "undo/", {}),
+    ("POST", "promote/", {"to": "user"}),
     ("POST", "pin/", {"pinned": True}),
 ]
 
@@ -176,6 +180,8 @@ def attempts_on_memory(resident: Resident, kind: Kind) -> Iterator[Callable[[UUI
         yield lambda id_: chain_of(who, kind, id_)
         yield lambda id_: correct(who, kind=kind, memory_id=id_, text=f"Mine {resident.word}")
         yield lambda id_: retire(who, kind=kind, memory_id=id_)
+        yield lambda id_: undo(who, kind=kind, memory_id=id_)
+        yield lambda id_: promote(who, kind=kind, memory_id=id_, to=Scope.USER)
         yield lambda id_: supersede(who, old_ids=[id_], text=f"Mine {resident.word}", contradiction=Contradiction.HARSH)
     if kind is Kind.SEMANTIC:
         yield lambda id_: pin_fact(who, fact_id=id_, pinned=True)

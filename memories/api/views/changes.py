@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.permissions import READ_WRITE
-from memories.api.rendering import own_memory, rendered, written
+from memories.api.rendering import memory_to_change, own_memory, rendered, written
 from memories.api.schema import problems
 from memories.api.serializers.memories import (
     ANY_MEMORY,
@@ -42,7 +42,7 @@ class CorrectView(ApiView):
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say what is right instead, also of one that was replaced. The old one stays in the history as never true."""
         fields = self.body(Correction)
-        kind = own_memory(self.principal, memory_id).kind
+        kind = memory_to_change(self.principal, memory_id).kind
         outcome = correct(self.principal, kind=kind, memory_id=memory_id, **fields)
         return Response(written(self.principal, outcome), status=201)
 
@@ -58,7 +58,7 @@ class SupersedeView(ApiView):
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Replace a fact, and others if need be, by a new one. The old ones stay in the history."""
         fields = self.body(Replacement)
-        if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
+        if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
             raise Conflict("Only facts are superseded so; store a new playbook that names this one in supersedes_ids.")
         old_ids = (memory_id, *fields.pop("also_ids"))
         return Response(written(self.principal, supersede(self.principal, old_ids=old_ids, **fields)), status=201)
@@ -75,7 +75,7 @@ class RetireView(ApiView):
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Say that it is over (harsh: never was) and nothing takes its place. It stays in the history, not recalled."""
         fields = self.body(Retirement)
-        kind = own_memory(self.principal, memory_id).kind
+        kind = memory_to_change(self.principal, memory_id).kind
         outcome = retire(self.principal, kind=kind, memory_id=memory_id, **fields)
         return Response(written(self.principal, outcome))
 
@@ -92,7 +92,7 @@ class UndoView(ApiView):
         What took the place by mistake stays in the history as never true. An undo can be undone.
         """
         fields = self.body(Undoing)
-        kind = own_memory(self.principal, memory_id).kind
+        kind = memory_to_change(self.principal, memory_id).kind
         outcome = undo(self.principal, kind=kind, memory_id=memory_id, **fields)
         return Response(written(self.principal, outcome), status=201)
 

@@ -12,7 +12,7 @@ from memories.models import Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import remember_fact
 from memories.services.sessions import start_session
-from tenants.models import Tenant
+from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership
 from tests.memories.api.caller import Caller, Life, caller_of
@@ -230,8 +230,23 @@ def test_an_administrator_promotes_to_the_tenant(eve: Caller, ada: Caller) -> No
     fact = eve.post("memories/", {"text": "We close at five."}).json["memory_id"]
     copy = eve.post(f"memories/{fact}/promote/", {"to": "tenant"})
     assert (copy.status, copy.json["memory"]["scope"]) == (201, "tenant")
-    assert eve.post(f"memories/{copy.json['memory_id']}/undo/").status == 403
     assert ada.get(f"memories/{copy.json['memory_id']}/").status == 404
+
+
+def test_what_is_shared_is_changed_by_administrators_alone(ada: Caller, admin_principal: Principal) -> None:
+    alice = caller_of(Membership.objects.get(pk=admin_principal.membership_id))
+    fact = alice.post("memories/", {"text": "We close at five.", "scope": "tenant"}).json["memory_id"]
+    for action, body in (
+        ("correct", {"text": "Never."}),
+        ("supersede", {"text": "Never."}),
+        ("retire", {}),
+        ("undo", {}),
+    ):
+        assert ada.post(f"memories/{fact}/{action}/", body).status == 403
+    right = alice.post(f"memories/{fact}/correct/", {"text": "We close at six."}).json["memory_id"]
+    back = alice.post(f"memories/{right}/undo/").json["memory"]
+    assert (back["text"], back["scope"]) == ("We close at five.", "tenant")
+    assert alice.post(f"memories/{back['id']}/retire/").status == 200
 
 
 def test_a_playbook_is_corrected_by_its_steps(ada: Caller, life: Life) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -18,8 +18,9 @@ from memories.services.playbooks import remember_playbook
 from memories.services.promote import promote
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
-from memories.services.supersede import retire, supersede
-from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from memories.services.supersede import correct, retire, supersede
+from memories.services.undo import undo
+from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit_verification import verify_all
 from tenants.errors import Forbidden
@@ -297,3 +298,42 @@ def test_promote_isolates_others(
         said.append(str(refusal.value))
     assert said == ["No such fact."] * 2
     assert Fact.objects.count() == 1
+
+
+def test_an_administrator_corrects_retires_and_takes_back_what_the_tenant_shares(admin_principal: Principal) -> None:
+    who = admin_principal
+    original = remember_fact(who, text=WORDS).memory_id
+    copy = raised(who, original, Scope.TENANT).memory_id
+    right = correct(who, kind=Kind.SEMANTIC, memory_id=copy, text="The tap on the third floor drips").memory_id
+    back = undo(who, kind=Kind.SEMANTIC, memory_id=right).memory_id
+    newer = supersede(who, old_ids=[back], text="No tap drips").memory_id
+    past = correct(who, kind=Kind.SEMANTIC, memory_id=back, text="The tap in the cellar drips").memory_id
+    retire(who, kind=Kind.SEMANTIC, memory_id=newer, contradiction=Contradiction.HARSH)
+    shared = Fact.objects.filter(pk__in=[copy, right, back, newer, past])
+    assert {(row.scope, row.user_id, row.status) for row in shared} == {(Scope.TENANT, None, "superseded")}
+    assert Fact.objects.current().get().pk == original
+
+
+@pytest.mark.parametrize("stranger", ["principal", "other_tenant_admin", "agent", "system"])
+def test_what_a_tenant_shares_is_not_changed_by_others(
+    admin_principal: Principal, principal: Principal, stranger: str
+) -> None:
+    membership = Membership.objects.get(pk=admin_principal.membership_id)
+    who = {
+        "principal": principal,
+        "other_tenant_admin": principal_of(make_membership(role="admin"), actor_kind=ActorKind.MEMBER),
+        "agent": admin_principal.as_agent(),
+        "system": system_principal(membership),
+    }[stranger]
+    copy = raised(admin_principal, remember_fact(admin_principal, text=WORDS).memory_id, Scope.TENANT).memory_id
+    attempts: list[Callable[[], object]] = [
+        lambda: correct(who, kind=Kind.SEMANTIC, memory_id=copy, text="Mine"),
+        lambda: supersede(who, old_ids=[copy], text="Mine"),
+        lambda: retire(who, kind=Kind.SEMANTIC, memory_id=copy),
+        lambda: undo(who, kind=Kind.SEMANTIC, memory_id=copy),
+        lambda: remember_fact(who, text="Mine", supersedes_ids=[copy]),
+    ]
+    for attempt in attempts:
+        with pytest.raises(NotFound, match="No such fact"):
+            attempt()
+    assert Fact.objects.get(pk=copy).status == "active"
