@@ -34,12 +34,15 @@ _OPPOSITES = (
     "left right|morning evening|before after|more less|on off|allow deny|in out|up down|upstairs downstairs|"
     "open closed|enabled disabled|north south|east west|early late|first last|old new|hot cold|big small|high low|"
     "always never|with without|like hate|begin end|buy sell|married single|to from|over under|above below|true false|"
-    "yes no|win lose|accept reject|approved rejected|include exclude|push pull|start stop|am pm|must may|can must"
+    "yes no|win lose|accept reject|approved rejected|include exclude|push pull|start stop|antemeridiem pm|must may|"
+    "can must"
 )
 OPPOSITES = frozenset(frozenset(pair.split()) for pair in _OPPOSITES.split("|"))
 _ONE = "number:1"
 # Words that may stand anywhere in a simple sentence and say the same of it.
 _FREE = frozenset("often usually always sometimes rarely longer".split())
+_LONGEST_SIMPLE = 7
+DEFINITE = frozenset("the my dr prof".split())
 _CLAUSES = frozenset("and or but if when while because since until before after than".split())
 
 
@@ -54,7 +57,7 @@ def differs_in_detail(left: str, right: str) -> str:
     if not one.words or not other.words:
         return "" if normalised(left) == normalised(right) else "They have no words to compare."
     missing, added = Counter(one.words) - Counter(other.words), Counter(other.words) - Counter(one.words)
-    if _is_article(missing, added, other) or _is_article(added, missing, one):
+    if _is_article(missing, added, one, other) or _is_article(added, missing, other, one):
         return ""
     if missing or added:
         return f"They differ in {_named(one, other, set(missing), set(added))}."
@@ -75,9 +78,13 @@ def _in_any_order(text: str) -> list[str]:
     return sorted(word for word in words if word != _ONE) if words else [normalised(text)]
 
 
-def _is_article(ones: Counter[str], rest: Counter[str], other: Wording) -> bool:
-    """Whether all that differs is "one" here and "a" there."""
-    return not rest and dict(ones) == {_ONE: 1} and other.articles > 0 and "times" not in other.words
+def _is_article(ones: Counter[str], rest: Counter[str], one: Wording, other: Wording) -> bool:
+    """Whether all that differs is "one hour" here and "an hour" there."""
+    if rest or dict(ones) != {_ONE: 1}:
+        return False
+    place = one.words.index(_ONE)
+    without = one.words[:place] + one.words[place + 1 :]
+    return without == other.words and place < len(without) and bool(other.before[place] & {"a", "an"})
 
 
 def _named(one: Wording, other: Wording, missing: set[str], added: set[str]) -> str:
@@ -110,8 +117,7 @@ def _same_order(one: Wording, other: Wording) -> bool:
         return True
     if not (set(one.words) & (NEGATIONS | QUANTITIES)) and (_turned(one, other) or _swapped(one, other)):
         return True
-    fixed = _CLAUSES | QUANTITIES | (NEGATIONS - {"not", "longer"} if "longer" in one.words else NEGATIONS)
-    return _without_free(one) == _without_free(other) and not set(one.words) & fixed
+    return _without_free(one) == _without_free(other) and _is_simple(one)
 
 
 def _active_of(active: Wording, passive: Wording) -> bool:
@@ -124,11 +130,28 @@ def _active_of(active: Wording, passive: Wording) -> bool:
 
 
 def _turned(one: Wording, other: Wording) -> bool:
-    """Whether one begins with the phrase with which the other ends: "for work I use it", "I use it for work"."""
+    """Whether one begins with the phrase with which the other ends."""
     return any(
-        one.words[cut:] + one.words[:cut] == other.words and one.opens[cut] and other.opens[len(one.words) - cut]
+        one.words[cut:] + one.words[:cut] == other.words
+        and (_fronted(one, cut) or (_identifies(one, cut) and _identifies(other, len(one.words) - cut)))
         for cut in range(1, len(one.words))
     )
+
+
+def _fronted(of: Wording, cut: int) -> bool:
+    """Whether one of the phrases only says when, where, how or under which condition: "for work I use it"."""
+    return any(
+        word in PREPOSITIONS or word in TIMES or word.startswith(("every:", "date:"))
+        for word in (of.words[0], of.words[cut])
+    )
+
+
+def _identifies(of: Wording, cut: int) -> bool:
+    """Whether it says of one thing which it is: "Marta is my sister", and not "cats are animals" or "gold is money"."""
+    first, second = of.before[0], of.before[cut]
+    if not second & {"is", "am"} or (first | second) & {"a", "an"}:
+        return False
+    return bool((first | second) & DEFINITE) or of.words[0].endswith("'s") or of.words[cut].endswith("'s")
 
 
 def _swapped(one: Wording, other: Wording) -> bool:
@@ -144,6 +167,13 @@ def _swapped(one: Wording, other: Wording) -> bool:
     numbers = any(word.startswith("number:") for word in one.words)
     list_ends = last == len(one.words) - 1 and first > 0 and one.words[first - 1] in VERBS | PREPOSITIONS
     return joined and not numbers and (first == 0 or list_ends)
+
+
+def _is_simple(of: Wording) -> bool:
+    """Whether it has one verb that an adverb can belong to, as far as can be told."""
+    fixed = _CLAUSES | QUANTITIES | (NEGATIONS - {"not", "longer"} if "longer" in of.words else NEGATIONS)
+    verbs = sum(word.removesuffix(":third") in VERBS or word.endswith(("ed", "ing", "says")) for word in of.words)
+    return not set(of.words) & fixed and verbs <= 1 and len(of.words) <= _LONGEST_SIMPLE
 
 
 def _without_free(of: Wording) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(i|we|you|he|she|they)'d (like|love|prefer|rather)\b", r"\1 would \2"),
     (r"^(?:please,? |by the way,? |please note that |note that |remember that |just so you know,? |fyi,? )+", ""),
     (r",? please$", ""),
-    (r"\bthe (?:user|speaker|owner)'s\b|\b(?:my|our|mine|ours)\b", "my"),
-    (r"\bthe (?:user|speaker|owner)\b|\b(?:i|me)\b", "self"),
+    (r"\bthe user's\b|\b(?:my|our|mine|ours)\b", "my"),
+    (r"\bthe user\b|\b(?:i|me)\b", "self"),
     (r"\bus\b", "we"),
     (r"\b(\w+)'s name is\b", r"\1 is"),
     (r"\b(?:is|am|are) (?:called|named)\b", "is"),
@@ -50,10 +50,11 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bis employed (?:at|by)\b|\bworks for\b", "works at"),
     (r"\bworking for\b", "working at"),
     (r"\bworks? as\b|\bworking as\b", "is"),
-    (r"\bwill take place\b|\bwill be held\b", "will be"),
-    (r"\b(?:is|are) (?:located|held)\b|\btakes? place\b", "is"),
+    (r"\bwill take place\b|\bwill be held\b", "will be held"),
+    (r"\btakes? place\b", "is"),
     (r"\b(?:have|has) an allergy to\b", "is allergic to"),
-    (r"\bsuffer(s?) from\b", r"own\1"),
+    (r"\bsuffer from\b", "have"),
+    (r"\bsuffers from\b", "has"),
     (r"\b(?:have|has) diabetes\b", "is diabetic"),
     (r"\btake(s?) care of\b", r"look\1 after"),
     (r"\b(?:am|is|are) (?:scared|afraid|frightened) of\b", "is afraid of"),
@@ -76,7 +77,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\btime zone\b", "timezone"),
     (r"\bdata ?cent(?:re|er)\b", "datacentre"),
     (r"\bper (second|minute|hour|day|week|month|year|person|night|kilo|litre)\b", r"a \1"),
-    (r"\bhold(s?) (an?|my) (\w+ )?(passport|degree|licence|visa)\b", r"own\1 \2 \3\4"),
+    (r"\bhold (an?|my) (\w+ )?(passport|degree|licence|visa)\b", r"have \1 \2 \3"),
+    (r"\bholds (an?|my|his|her) (\w+ )?(passport|degree|licence|visa)\b", r"has \1 \2 \3"),
     (r"\b(?:around|roughly|approximately|about) (?=\d)", "about "),
     (r"\bmonthly rent is (.+)$", r"rent is \1 a month"),
 )
@@ -106,7 +108,7 @@ _GROUPS = """
     leave depart
     like enjoy
     hate detest
-    have own possess
+    own possess
     live reside
     use utilise utilize
     often frequently

@@ -38,16 +38,19 @@ _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)")
 _CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
 _THOUSANDS = re.compile(r"\b(\d+)k\b")
-_GLUED = re.compile(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|am|pm)\b")
+_GLUED = re.compile(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b")
 _QUARTER = {"q1": "first", "q2": "second", "q3": "third", "q4": "fourth"}
 _TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
 _TIME = re.compile(r"0?(\d{1,2}):(\d\d)")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_LONGEST_NUMBER = 15
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 # "Vitamin A": no article.
 _LETTER_A = re.compile(r"(?<=[a-z] )A\b")
-_SILENT = frozenset(".;:!\"()[]'–—-…")
+_SILENT = frozenset(".;:!\"()[]'…")
+# A dash between words; one that hangs on a word or a number ("A-", "-5") says something.
+_DASH = re.compile(r"(?<=\s)[-–—]+(?=\s)|(?<=\w)[–—](?=[^\W\d])")
+_FRACTION = re.compile(r"(?<![\w.])\.(?=\d)")
+_BEFORE_NOON = re.compile(rf"(\d|\b(?:{'|'.join(_ONES)})) ?a\.?m\b")
 
 WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 TIMES = (
@@ -57,8 +60,8 @@ TIMES = (
         """
         today tomorrow yesterday tonight morning mornings noon afternoon afternoons evening evenings night nights
         midnight dawn dusk lunch breakfast dinner day days week weeks weekend weekends weekday weekdays month months
-        year years decade spring summer autumn winter fall am pm ago since until last next daily weekly monthly yearly
-        hours minutes seconds quarter early late later earlier before after soon already easter christmas
+        year years decade spring summer autumn winter fall antemeridiem pm ago since until last next daily weekly
+        monthly yearly hours minutes seconds quarter early late later earlier before after soon already easter christmas
         """.split()
     )
 )
@@ -79,53 +82,56 @@ _UNSAID = _SILENT | _ARTICLES | _TITLES | {","}
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Words in order; `opens` says of each whether a phrase may begin there. `agent`: the doer's place in a passive.
+    """Words in order; `before` says of each which words without a say of their own stand there: "is", "a", "the".
 
-    `articles` counts "a" and "an", which may stand for one.
+    `agent`: the place of the doer in a passive.
     """
 
     words: tuple[str, ...]
-    opens: tuple[bool, ...]
+    before: tuple[frozenset[str], ...]
     agent: int | None
-    articles: int
 
 
 def wording(text: str) -> Wording:
     """The comparable form of a statement."""
     terms = _TERM.findall(_prepared(text))
     words: list[str] = []
-    opens: list[bool] = []
+    before: list[frozenset[str]] = []
+    unsaid: set[str] = set()
     agent: int | None = None
-    copula, gap, articles = "", True, 0
+    copula = ""
     for place, term in enumerate(terms):
-        if term in _UNSAID or _is_filler(terms, place):
-            articles += term in ("a", "an")
-            gap = True
-            continue
+        if term in _PASTS:
+            words.append("was")
+            before.append(frozenset(unsaid))
         if term in _COPULAS or term in _PASTS:
-            copula, gap = term, True
-            if term in _PASTS:
-                words.append("was")
-                opens.append(True)
-            continue
-        if term == "by" and copula and words and not gap and agent is None:
-            agent = _turn_passive(words, opens, copula)
-            gap = True
-            continue
-        after_copula = place > 0 and terms[place - 1] == copula
-        word = _form(term, after_self=_after_self(words), after_copula=after_copula)
-        if words and words[-1] == "on" and (word in WEEKDAYS or word.startswith(("date:", "every:"))):
-            del words[-1], opens[-1]
-        if words and words[-1] == "every" and word in TIMES:
-            words[-1], opens[-1] = f"every:{word}", True
+            copula = term
+            unsaid.add(term)
+        elif term in _UNSAID or _is_filler(terms, place):
+            unsaid.add(term)
+        elif term == "by" and copula and words and not unsaid and agent is None:
+            agent = _turn_passive(words, before, copula)
+            unsaid.add(term)
         else:
-            words.append(word)
-            opens.append(gap or word in PREPOSITIONS | TIMES | _OWNERS or word.startswith("every:"))
-        gap = word in _OWNERS
+            after_copula = place > 0 and terms[place - 1] == copula
+            word = _form(term, after_self=_after_self(words), after_copula=after_copula)
+            _append(words, before, word, unsaid)
+            unsaid.clear()
     if agent is not None and copula in _COPULAS and words[agent : agent + 1] != ["self"]:
         words[agent - 1] = f"{words[agent - 1]}:third"
-    words, opens = _joined_numbers(words, opens)
-    return Wording(tuple(words), tuple(opens), agent, articles)
+    words, before = _joined_numbers(words, before)
+    return Wording(tuple(words), tuple(before), agent)
+
+
+def _append(words: list[str], before: list[frozenset[str]], word: str, unsaid: set[str]) -> None:
+    """Add a word; "every Monday" becomes one, and "on Monday" only the day."""
+    if words and words[-1] == "on" and (word in WEEKDAYS or word.startswith(("date:", "every:"))):
+        words[-1] = word
+    elif words and words[-1] == "every" and word in TIMES:
+        words[-1] = f"every:{word}"
+    else:
+        words.append(word)
+        before.append(frozenset(unsaid))
 
 
 def _after_self(words: list[str]) -> bool:
@@ -137,11 +143,11 @@ def _is_filler(terms: list[str], place: int) -> bool:
     return terms[place] in _FILLERS and (place == 0 or terms[place - 1] != "not")
 
 
-def _turn_passive(words: list[str], opens: list[bool], copula: str) -> int:
+def _turn_passive(words: list[str], before: list[frozenset[str]], copula: str) -> int:
     """Take the passive's marks away, so that its verb reads as the active one's; return where the doer will stand."""
     if copula in _PASTS and "was" in words:
         place = len(words) - 1 - words[::-1].index("was")
-        del words[place], opens[place]
+        del words[place], before[place]
     else:
         base = PARTICIPLES.get(words[-1], words[-1])
         words[-1] = SYNONYMS.get(base, base)
@@ -154,6 +160,8 @@ def _prepared(text: str) -> str:
     folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", folded)
     for pattern, form in PHRASES:
         folded = pattern.sub(form, folded)
+    folded = _FRACTION.sub("0.", _DASH.sub(" ", folded))
+    folded = _BEFORE_NOON.sub(r"\1 antemeridiem", folded)
     folded = _GROUPED.sub("", folded)
     folded = _MONEY.sub(lambda match: f"{match[2]} {_CURRENCY[match[1]]}", folded)
     folded = _THOUSANDS.sub(r"\g<1>000", folded)
@@ -193,39 +201,40 @@ def _form(term: str, *, after_self: bool, after_copula: bool) -> str:
 
 
 def _counted(term: str) -> str:
-    """A number, a clock time or an ordinal in its one form; empty for other words. Long digits are codes, not sums."""
+    """A number, a clock time or an ordinal in its one form; empty for other words."""
     if _DIGITS.fullmatch(term):
-        return _number(float(term)) if len(term) <= _LONGEST_NUMBER else f"number:{term}"
+        return f"number:{term}"
     if clock := _TIME.fullmatch(term):
-        return _number(float(clock[1])) if clock[2] == "00" else f"{clock[1]}:{clock[2]}"
+        return _number(int(clock[1])) if clock[2] == "00" else f"{clock[1]}:{clock[2]}"
     if ordinal := _ORDINAL.fullmatch(term):
         return f"ordinal:{ordinal[1]}"
     return f"ordinal:{ORDINALS[term]}" if term in ORDINALS else ""
 
 
-def _number(value: float) -> str:
-    return f"number:{value:.15g}"
+def _number(value: int) -> str:
+    return f"number:{value}"
 
 
-def _joined_numbers(words: list[str], opens: list[bool]) -> tuple[list[str], list[bool]]:
+def _joined_numbers(words: list[str], before: list[frozenset[str]]) -> tuple[list[str], list[frozenset[str]]]:
     """Numbers in words as numbers: "twenty five thousand" is one."""
     joined: list[str] = []
-    opening: list[bool] = []
+    standing: list[frozenset[str]] = []
     run: list[str] = []
-    for word, opened in [*zip(words, opens, strict=True), ("", False)]:
+    nothing: frozenset[str] = frozenset()
+    for word, unsaid in [*zip(words, before, strict=True), ("", nothing)]:
         if word in NUMBERS or (run and word in _SCALES):
             if not run:
-                opening.append(opened)
+                standing.append(unsaid)
             run.append(word)
             continue
         if run:
             joined += _values(run)
-            opening += [False] * (len(joined) - len(opening))
+            standing += [nothing] * (len(joined) - len(standing))
             run = []
         if word:
             joined.append(word)
-            opening.append(opened)
-    return joined, opening
+            standing.append(unsaid)
+    return joined, standing
 
 
 def _values(run: list[str]) -> list[str]:
