@@ -67,6 +67,8 @@ def end_session(
         proposed = _propose(principal, work.session, outcome=outcome, at=work.at)
         work.slots = Slots()
         work.session.ended_at = work.at
+        if work.session.expired_at is not None or _due(work.session, work.at):
+            _erase_entries(work.session, work.at)
     return Ended(session_id, work.at, goal, proposed)
 
 
@@ -102,11 +104,16 @@ def _due(session: Session, now: datetime) -> bool:
 
 def _expire(principal: Principal, session: Session, now: datetime) -> None:
     _propose(principal, session, outcome="", at=now)
-    session.entries.all().delete()
+    _erase_entries(session, now)
     session.working_memory = {}
-    session.expired_at = now
     session.save(update_fields=["working_memory", "expired_at"])
     record_event(principal, action="session.expired", target_kind="session", target_id=session.pk)
+
+
+def _erase_entries(session: Session, now: datetime) -> None:
+    """What is left of a session whose time is over; the caller saves it."""
+    session.entries.all().delete()
+    session.expired_at = now
 
 
 def _propose(principal: Principal, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:

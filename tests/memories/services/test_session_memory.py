@@ -198,6 +198,17 @@ def test_writing_to_what_is_over_starts_afresh(principal: Principal, worked: UUI
     assert [entry.text for entry in SessionEntry.objects.all()] == ["Fresh"]
 
 
+@pytest.mark.parametrize("swept", [True, False], ids=["swept", "not swept yet"])
+def test_the_end_of_what_is_over_leaves_nothing_behind(principal: Principal, worked: UUID, swept: bool) -> None:
+    overdue(worked)
+    if swept:
+        expire_sessions()
+    end_session(principal, session_id=worked, learned=["Ferns want clay pots"])
+    assert texts() >= {"Ferns want clay pots", "The old pot is cracked"}
+    assert not SessionEntry.objects.exists()
+    assert expire_sessions() == Sweep()
+
+
 def test_another_turn_reopens_what_was_ended(principal: Principal, worked: UUID) -> None:
     end_session(principal, session_id=worked)
     assert Session.objects.get().ended_at
