@@ -15,8 +15,10 @@ from memories.consolidation.grammar.words import content_words
 from memories.consolidation.slots import slot_of
 from memories.consolidation.standing import Held
 
-_DAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b", re.IGNORECASE)
-_HOUR = re.compile(r"\b(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b", re.IGNORECASE)
+_DAY = re.compile(
+    r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b", re.IGNORECASE
+)
+_HOUR = re.compile(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
 
 
@@ -46,11 +48,11 @@ def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The one fact about it that names a day (or an hour), with the new one."""
     pattern = _DAY if _DAY.fullmatch(shift.to) else _HOUR
     words = content_words(shift.about)
-    named = [held for held in known if words and words <= held.words and len(pattern.findall(held.text)) == 1]
+    named = [held for held in known if words and words <= held.words and len(list(pattern.finditer(held.text))) == 1]
     if len(named) != 1:
         return None
     (held,) = named
-    text = pattern.sub(lambda match: _as_many(shift.to, match[0]), held.text)
+    text = pattern.sub(lambda match: _then(match["before"] or "", shift.to), held.text)
     return None if text.casefold() == held.text.casefold() else (held, text)
 
 
@@ -77,7 +79,8 @@ def _article(article: str, word: str) -> str:
     return "an " if word[0].casefold() in "aeiou" else "a "
 
 
-def _as_many(day: str, like: str) -> str:
-    """A weekday as one or as many, as the fact had it."""
-    bare = day.removesuffix("s").capitalize() if _DAY.fullmatch(day) else day
-    return f"{bare}s" if like.endswith("s") and _DAY.fullmatch(day) else bare
+def _then(before: str, when: str) -> str:
+    """The new day or hour in the user's own form: "every Tuesday" becomes "on Thursdays"."""
+    if not before:
+        return when
+    return f"at {when}" if before.casefold().startswith("at") else f"on {when}"

@@ -117,7 +117,8 @@ def _marriage(_end: End, known: Sequence[Held]) -> list[Held]:
 
 
 def _habit(end: End, known: Sequence[Held]) -> list[Held]:
-    return [held for held in _named(end.what, known) if _HABIT.match(held.text)]
+    habits = [held for held in _named(end.what, known) if _HABIT.match(held.text) and held.slot != EMPLOYER]
+    return habits or _work(end, known)
 
 
 def _couple(end: End, known: Sequence[Held]) -> list[Held]:

@@ -18,6 +18,7 @@ from memories.types import Contradiction
 
 LONGEST_SENTENCE = 400
 _LONGEST_NAMED = 8
+_LONGEST_IN_SHORT = 4
 
 _Build = Callable[[re.Match[str], str, Contradiction], Iterator[Change]]
 _HARSH, _NATURAL = Contradiction.HARSH, Contradiction.NATURAL
@@ -41,8 +42,14 @@ _OPENERS = re.compile(
 _DENIED = re.compile(
     r"^(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|that's (?:wrong|not right))\b", re.IGNORECASE
 )
+_PUT_RIGHT = re.compile(
+    r"(?:(?:oh|ah|no|nope|sorry|oops|whoops|wait)[\s,:!.]+)*(?:no|sorry|oops|typo|correction)[\s,:!.]", re.IGNORECASE
+)
 _AFTER_ALL = re.compile(r"\bafter all\b|\bnever\b|^(?:it )?turns out\b|\bby mistake\b", re.IGNORECASE)
-_VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€][\w£$€.,:'’/ -]*?"
+_VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€+@][\w£$€.,:'’/@+ -]*?"
+_CLAUSE_VERB = re.compile(
+    r"\b(?:is|are|was|am|it's|i'm|he's|she's|that's|have|has|live|work|prefer|i|we|my)\b", re.IGNORECASE
+)
 _ARTICLES = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _PREPOSITIONS = re.compile(r"^(?:at|in|on|for|with|to)\s+", re.IGNORECASE)
 
@@ -57,7 +64,7 @@ def read_changes(message: str) -> tuple[Change, ...]:
         bare = _OPENERS.sub("", sentence)
         if len(sentence) > LONGEST_SENTENCE or '"' in sentence or vocabulary.QUESTION.search(bare):
             continue
-        if vocabulary.DOUBT.search(bare) or _PAST.search(bare):
+        if vocabulary.doubtful(bare) or _PAST.search(bare):
             continue
         found += _changes(sentence, alone=place == 0)
     return tuple(dict.fromkeys(found))
@@ -67,6 +74,8 @@ def _changes(sentence: str, *, alone: bool) -> Iterator[Change]:
     """The changes of one sentence: of its clauses, or of the parts of a clause."""
     denied = bool(_DENIED.match(sentence))
     whole = _OPENERS.sub("", sentence)
+    if _PUT_RIGHT.match(sentence):
+        yield from _matched(whole, whole, _BARE, denied=True)
     yield from _matched(without_time(whole), whole, _TOGETHER, denied=denied)
     for clause in clauses(whole):
         for part in dict.fromkeys((clause, *finer_clauses(clause))):
@@ -102,6 +111,11 @@ def _correction(match: re.Match[str], quote: str, _kind: Contradiction) -> Itera
     short = max(len(wrong.split()), len(right.split())) <= _LONGEST_NAMED
     if wrong and right and short and wrong.casefold() not in _NO_VALUES:
         yield Correction(wrong, right, about, quote)
+
+
+def _correction_in_short(match: re.Match[str], quote: str, kind: Contradiction) -> Iterator[Change]:
+    if not _CLAUSE_VERB.search(match["right"]) and len(match["right"].split()) <= _LONGEST_IN_SHORT:
+        yield from _correction(match, quote, kind)
 
 
 def _shift(match: re.Match[str], quote: str, _kind: Contradiction) -> Iterator[Change]:
@@ -155,7 +169,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(rf"{_I_AM}\s+(?:allergic\s+to|from|based\s+in|living\s+in|working\s+at|married\s+to|called)\s+(?P<right>{_VALUE}){_NOT}(?:to\s+|from\s+|in\s+|at\s+)?(?P<wrong>{_VALUE})[.!]*$"), _correction),
     (_rule(rf"{_I_AM}\s+(?P<right>(?!not\b){_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
     # another day or hour
-    (_rule(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)\s+(?:is|are|has\s+moved|have\s+moved|moved|is\s+now|takes\s+place)\s+(?:to|on|at)?\s*(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm)|half\s+past\s+\w+)(?:\s+(?:now|from\s+now\s+on|these\s+days|instead))+\b"), _shift),
+    (_rule(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)(?:'s|\s+is|\s+are|\s+has\s+moved|\s+have\s+moved|\s+moved|\s+is\s+now|\s+takes\s+place)\s+(?:to|on|at)?\s*(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm)|half\s+past\s+\w+)(?:\s+(?:now|from\s+now\s+on|these\s+days|instead))+\b"), _shift),
     (_rule(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)\s+(?:has\s+moved|have\s+moved|moved)\s+to\s+(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm))\b"), _shift),
     # what never was
     (_rule(rf"{_I}(?:'ve|\s+have)?\s+never\s+(?:lived|been\s+living|was\s+living)\s+(?:in\s+|at\s+|on\s+)?(?P<what>.+)$"), _ended("home", _HARSH)),
@@ -191,3 +205,8 @@ _RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
 _TOGETHER: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_rule(rf"(?P<what>{_CAPITAL}[\w-]+)\s+and\s+i\s+(?:have\s+)?(?:broke\s+up|split\s+up|separated|got\s+divorced|are\s+divorced|split|divorced)\b.*$"), _ended("couple", _NATURAL)),
 )  # fmt: skip
+
+# "Correction: 14B, not 14" needs no verb.
+_BARE: tuple[tuple[re.Pattern[str], _Build], ...] = (
+    (_rule(rf"(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction_in_short),
+)

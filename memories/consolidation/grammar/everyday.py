@@ -196,6 +196,12 @@ def _abstains(match: re.Match[str]) -> Iterator[Statement]:
         yield Statement(f"Does not {match['verb'].lower()} {what}", category="food")
 
 
+def _must_not(match: re.Match[str]) -> Iterator[Statement]:
+    what = match["what"].strip()
+    if len(what.split()) <= vocabulary.LONGEST_THING and what.split()[0].casefold() not in vocabulary.POINTING:
+        yield Statement(f"Cannot {match['verb'].lower()} {what}", category="health")
+
+
 def _condition(match: re.Match[str]) -> Iterator[Statement]:
     yield Statement(f"Has {match['what']}", category="health")
 
@@ -290,6 +296,7 @@ LATE: tuple[Rule, ...] = (
     (_rule(rf"(?P<name>{_CAPITAL}[\w-]+(?:\s{_CAPITAL}[\w-]+)?)'s\s+(?P<what>birthday|anniversary)\s+is\s+(?P<on>on\s+)?(?P<date>(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_CAPITAL}\w+|{_CAPITAL}\w+\s+\d{{1,2}})\b"), _their_date),
     (_rule(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing))\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
     (_rule(r"i\s+(?:don't|do not)\s+(?P<verb>eat|drink)\s+(?P<what>[\w' -]+?)[.!]*$"), _abstains),
+    (_rule(r"i\s+(?:can't|cannot|must\s+not|mustn't)\s+(?P<verb>eat|drink)\s+(?P<what>[a-z][\w' -]*?)(?=[.!,;]|\s+(?:because|since|any)\b|$)"), _must_not),
     (_rule(rf"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>{_CONDITIONS})\b(?!\s+(?:today|again|right))"), _condition),
     (_rule(r"i\s+(?:can\s+)?play\s+(?P<what>the\s+[a-z]+)[.!]*$"), _plays),
     (_rule(rf"i\s+(?:also\s+)?speak\s+(?P<what>(?:fluent\s+)?{_CAPITAL}\w+(?:(?:,|\s+and)\s+{_CAPITAL}\w+)*)"), _speaks),

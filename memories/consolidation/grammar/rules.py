@@ -88,7 +88,7 @@ def _remembered(what: str) -> Iterator[Statement]:
 
 def _stated(sentence: str, rules: Sequence[everyday.Rule] = ()) -> Iterator[Statement]:
     """What a sentence states in passing; nothing if it asks, supposes or reports."""
-    if vocabulary.QUESTION.search(sentence) or vocabulary.DOUBT.search(sentence) or '"' in sentence:
+    if vocabulary.QUESTION.search(sentence) or vocabulary.doubtful(sentence) or '"' in sentence:
         return
     for clause in clauses(_NOT_THAT.sub(r"\1", _OPENERS.sub("", sentence))):
         found = tuple(_clause(clause, rules or _ALL_RULES))
@@ -122,7 +122,7 @@ def _clause(clause: str, rules: Sequence[everyday.Rule]) -> Iterator[Statement]:
 def _introduced(text: str) -> Iterator[Statement]:
     """The name that somebody gives after a greeting: "Hi! I'm Mira"."""
     if match := _INTRODUCED.match(text):
-        yield Statement(f"Name is {match['name']}", "name", "personal", quote=match["quote"])
+        yield Statement(f"Name is {match['name'] or match['here']}", "name", "personal", quote=match["quote"])
 
 
 def _place(match: re.Match[str]) -> Iterator[Statement]:
@@ -369,7 +369,8 @@ _DENIED = re.compile(
 _NOT_THAT = re.compile(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^.!?]{0,20}?[.!,]?\s+"
-    r"(?P<quote>(?:i'm|i am)\s+(?P<name>(?-i:[A-Z][\w'-]+(?:\s[A-Z][\w'-]+){0,2})))(?=[.!,]|\s+and\b|\s+by the way|$)",
+    r"(?P<quote>(?:i'm|i am)\s+(?P<name>(?-i:[A-Z][\w'-]+(?:\s[A-Z][\w'-]+){0,2}))(?=[.!,]|\s+and\b|\s+by the way|$)"
+    r"|(?P<here>(?-i:[A-Z][\w'-]+))\s+here(?=[.!,]))",
     re.IGNORECASE,
 )
 

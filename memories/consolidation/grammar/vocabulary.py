@@ -41,6 +41,19 @@ DOUBT = re.compile(
     + r")\b",
     re.IGNORECASE,
 )
+# "This week" makes a state pass and only dates what begins or ends.
+_THIS_WEEK = re.compile(r"\bthis (?:week|weekend)\b", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b", re.IGNORECASE
+)
+
+
+def doubtful(sentence: str) -> bool:
+    """Whether a sentence supposes, plans, wishes, reports, or tells of what passes."""
+    told = _THIS_WEEK.sub("", sentence) if _CHANGES.search(sentence) else sentence
+    return bool(DOUBT.search(told))
+
+
 DATE = re.compile(rf"\d|\b(?:{_MONTHS})\b", re.IGNORECASE)
 # Where a value ends and the sentence goes on.
 VALUE_ENDS = re.compile(
@@ -104,7 +117,11 @@ PROFESSIONS = word_set(
     painter paramedic pharmacist photographer physicist physiotherapist pilot plumber podcaster politician
     producer professor programmer psychologist researcher sailor scientist secretary shepherd singer solicitor
     statistician student surgeon surveyor tailor teacher technician therapist translator vet waiter waitress
-    welder writer
+    welder writer operator assistant officer agent clerk supervisor planner adviser advisor trainer guide nanny
+    butcher bricklayer roofer courier cashier receptionist bartender steward specialist administrator instructor
+    headteacher undertaker priest pastor vicar imam rabbi soldier detective postman conductor composer author poet
+    florist jeweller optometrist paediatrician pediatrician radiologist cardiologist anaesthetist psychiatrist
+    veterinarian barrister paralegal notary banker broker auditor actuary entrepreneur freelancer contractor
     """
 )
 VAGUE = word_set("thing things part way one bit moment memory aspect")
