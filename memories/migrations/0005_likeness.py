@@ -27,10 +27,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='fact',
-            index=models.Index(condition=models.Q(('likeness', ''), _negated=True), fields=['tenant', 'user', 'likeness'], name='fact_likeness'),
+            index=models.Index(fields=['tenant', 'user', 'likeness', 'status'], name='fact_likeness'),
         ),
         migrations.AddIndex(
             model_name='playbook',
-            index=models.Index(condition=models.Q(('likeness', ''), _negated=True), fields=['tenant', 'user', 'likeness'], name='playbook_likeness'),
+            index=models.Index(fields=['tenant', 'user', 'likeness', 'status'], name='playbook_likeness'),
         ),
     ]

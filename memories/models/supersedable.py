@@ -48,7 +48,7 @@ class Supersedable(MemoryRow):
 
 def likeness_index(table: str) -> models.Index:
     """To find the owner's wordings that may say the same."""
-    return models.Index(fields=["tenant", "user", "likeness"], name=f"{table}_likeness", condition=~Q(likeness=""))
+    return models.Index(fields=["tenant", "user", "likeness", "status"], name=f"{table}_likeness")
 
 
 def supersession_constraints(table: str) -> list[models.CheckConstraint]:
