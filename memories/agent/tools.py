@@ -177,6 +177,7 @@ class Toolbox:
             steps=wanted.steps,
             text=wanted.text.strip(),
             category=wanted.category,
+            supporting_episode_ids=self._episode_ids,
             supersedes_ids=wanted.supersedes_ids,
             contradiction=Contradiction(wanted.contradiction),
             reason="said in chat",
@@ -204,12 +205,12 @@ class Toolbox:
         if self._forgets == MAX_FORGETS_IN_A_TURN:
             return failed("That is enough for one message. Tell the user what is left; they can ask again.")
         row = find_memory(self._principal, wanted.memory_id)
-        # What a fact was learned from says the same, so it goes too; so do facts that only an erased episode supported.
+        # What it was learned from says the same, so it goes too; so does what only an erased episode supported.
         outcome = forget(
             self._principal,
             kind=row.kind,
             memory_id=row.pk,
-            sources=row.kind is Kind.SEMANTIC,
+            sources=row.kind in SETTLED_KINDS,
             cascade=row.kind is Kind.EPISODIC,
             reason="asked for in chat",
         )

@@ -17,7 +17,7 @@ from memories.agent.events import MemoriesRetired
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
 from memories.llm.openai_chat import OpenAIChat
-from memories.models import Episode, Fact, Mention, Message, Relation
+from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
 from memories.types import Contradiction, Status
@@ -290,6 +290,14 @@ def test_that_is_what_the_last_exchange_was_about(principal: Principal, said: st
     assert ada.say("forget that").startswith("Erased for good: 1 ")
     assert current(principal) == set(KNOWN) - {erased}
     assert Episode.objects.filter(text=said).exists() is bool(erased)
+
+
+def test_a_how_to_goes_with_the_words_that_taught_it(principal: Principal) -> None:
+    ada = Conversation("offline", principal)
+    ada.say("To reset the hub: hold the button for ten seconds, then wait for the light")
+    assert ada.say("forget that") == "Erased for good: 1 how-to and 1 event."
+    assert not Playbook.objects.exists()
+    assert not Episode.objects.filter(text__contains="button").exists()
 
 
 def test_forget_it_means_never_mind(principal: Principal) -> None:
