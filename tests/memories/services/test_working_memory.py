@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import pytest
@@ -149,7 +150,8 @@ def database_url() -> str:
     own = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{own['NAME']}"
-    return f"postgres://{own['USER']}:{own['PASSWORD']}@{own['HOST']}:{own['PORT']}/{own['NAME']}"
+    host = quote(str(own["HOST"]), safe="") + (f":{own['PORT']}" if own["PORT"] else "")
+    return f"postgres://{quote(own['USER'])}:{quote(own['PASSWORD'])}@{host}/{own['NAME']}"
 
 
 def test_another_goal_takes_the_place_of_the_plan_and_the_same_one_keeps_it(
