@@ -62,7 +62,7 @@ def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
 
 
 def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
-    """The scopes whose memories the principal may change one by one; none for an agent, nor for the system by itself."""
+    """The scopes whose memories the principal may change one by one; none for an agent or the system by itself."""
     if principal.platform and principal.actor_kind is ActorKind.STAFF:
         return (Scope.GLOBAL,)
     if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
