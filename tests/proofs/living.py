@@ -7,7 +7,6 @@ counts as run out.
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import sys
@@ -43,6 +42,7 @@ from tenants.principals import system_principal  # noqa: E402
 
 # Episodes of one telling, and how many of them one run reads: a batch ends in the middle of a telling.
 TOLD, BATCH = 5, 2
+LATER = timedelta(days=100)
 
 
 class Literal:
@@ -91,26 +91,28 @@ def change(principal: Principal, chance: random.Random) -> None:
 
 
 def collect_some(principal: Principal, chance: random.Random) -> None:
-    """Let time pass for some facts, and collect."""
+    """Let time pass for some facts, and collect, always as late: what was evicted is not yet erased."""
     now = timezone.now()
     facts = Fact.objects.of(principal)
     current = list(facts.current().values_list("pk", flat=True)[:50])
     if current:
         facts.filter(pk__in=chance.sample(current, min(3, len(current)))).update(expires_at=now - timedelta(hours=1))
-    collect(apply=True, now=now + timedelta(days=chance.choice([0, 100, 200])))
+    collect(apply=True, now=now + LATER)
 
 
 def live(principal: Principal, seed: int) -> None:
-    """One thing after another, for ever."""
+    """One thing after another, for ever; what a service refuses is left."""
     chance = random.Random(seed)
-    for number in itertools.count():
+    ways: list[Callable[[], object]] = [
+        lambda: tell(principal, chance),
+        lambda: consolidate(principal, extractor=Literal(chance), batch=BATCH),
+        *[lambda: change(principal, chance)] * 5,
+        lambda: collect_some(principal, chance),
+    ]
+    tell(principal, chance)
+    while True:
         try:
-            tell(principal, chance)
-            consolidate(principal, extractor=Literal(chance), batch=BATCH)
-            for _ in range(3):
-                change(principal, chance)
-            if number % 3 == 2:
-                collect_some(principal, chance)
+            chance.choice(ways)()
         except (MemoriesError, Busy):
             continue
         finally:
