@@ -1,0 +1,57 @@
+"""Changes told in the chat, seen: what was replaced, what ended, what never was; wide and on a phone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.services.facts import remember_fact
+from tenants.models import Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.talking import ask
+from tests.factories import own_principal
+
+KNOWN = {
+    "Lives in Bristol": "home_city",
+    "Lives in Clifton": "neighbourhood",
+    "Address is Flat 3, 14 Royal York Crescent, above the observatory": "address",
+    "Allergic to peanuts": "allergy_peanut",
+}
+
+
+def overflows(page: Page) -> bool:
+    """Whether the page is wider than its window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
+def test_all_that_a_move_replaced_is_listed_with_what_took_its_place(
+    open_page: OpenPage, member: Membership, phone: bool
+) -> None:
+    for text, key in KNOWN.items():
+        remember_fact(own_principal(member), text=text, key=key)
+    page = open_page("/", phone=phone)
+    page.get_by_label("Message", exact=True).fill("we left Bristol, in Edinburgh now")
+    page.get_by_role("button", name="Send").click()
+    turn = page.locator("#turn-1")
+    expect(turn).to_contain_text("“Lives in Bristol”, “Lives in Clifton” and “Address is Flat 3")
+    expect(turn.locator("[data-usage]")).to_contain_text("wrote 1 · replaced 3")
+    if phone:
+        turn.locator("[data-usage]").click()
+    replaced = page.locator(".card:has(.is-superseded)")
+    expect(replaced).to_have_count(3)
+    for card in replaced.all():
+        expect(card).to_contain_text("now Lives in Edinburgh")
+        box = card.bounding_box()
+        assert box is not None and box["x"] >= 0
+        assert box["x"] + box["width"] <= page.evaluate("innerWidth")
+    assert not overflows(page)
+
+
+def test_what_never_was_is_shown_as_such(open_page: OpenPage, member: Membership) -> None:
+    remember_fact(own_principal(member), text="Lives in Bath", key="home_city")
+    page = open_page("/")
+    turn = ask(page, "I never lived in Bath")
+    expect(turn).to_contain_text("I took back “Lives in Bath”, as never true.")
+    expect(turn.locator("[data-usage]")).to_contain_text("ended 1")
+    expect(page.locator(".card:has(.is-superseded)").first).to_contain_text("was never true")
