@@ -15,6 +15,7 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
+from memories.services.expiry import given_dates, has_expired, rules_for, to_come
 from memories.services.facts import FactDraft, checked_fact, write_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbooks import PlaybookDraft, checked_playbook, write_playbook
@@ -45,7 +46,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
         if known is not None:
             return WriteOutcome(WriteResult.MERGED, kind, known, reason="It was promoted already.")
         if isinstance(row, Fact):
-            outcome = write_fact(principal, checked_fact(_fact(row, to)))
+            outcome = write_fact(principal, checked_fact(_fact(principal, row, to)))
         else:
             outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to)))
         _record(principal, row, outcome.memory_id, to, reason)
@@ -63,7 +64,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
         raise NotFound(AUDIT_NOUN[kind])
     if _WIDTH.index(to) <= _WIDTH.index(Scope(found.scope)):
         raise InvalidInput("to", "must be a wider scope than the one that it is in.")
-    if found.status not in CURRENT:
+    if found.status not in CURRENT or (isinstance(found, Fact) and has_expired(found, timezone.now())):
         raise Conflict("It is not believed any more; promote what took its place.")
     return found
 
@@ -98,9 +99,13 @@ def _record(principal: Principal, row: Supersedable, copy_id: UUID, to: Scope, r
         record_platform_event(actor, shared)
 
 
-def _fact(row: Fact, to: Scope) -> FactDraft:
-    """The copy. Whose words it was learned from, and what is on whose mind, stays with its owner."""
-    own = to is Scope.USER
+def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
+    """The copy. Whose words it was learned from, and what is on whose mind, stays with its owner.
+
+    It lasts as long as the rules of the wider scope say, or until a date that was given.
+    """
+    own, now = to is Scope.USER, timezone.now()
+    given = to_come(given_dates(row, rules_for(principal, row.scope)), now=now)
     return FactDraft(
         text=row.text,
         key=row.key,
@@ -109,7 +114,7 @@ def _fact(row: Fact, to: Scope) -> FactDraft:
         confidence=row.confidence,
         valid_from=row.valid_from,
         valid_to=row.valid_to,
-        learned_at=timezone.now(),
+        learned_at=now,
         supporting_episode_ids=tuple(row.supporting_episodes.values_list("pk", flat=True)) if own else (),
         supersedes_ids=(),
         contradiction=Contradiction.NATURAL,
@@ -119,6 +124,8 @@ def _fact(row: Fact, to: Scope) -> FactDraft:
         fact_id=None,
         reason="promoted",
         promoted_from=row.pk,
+        review_after=given.review_after,
+        expires_at=given.expires_at,
     )
 
 

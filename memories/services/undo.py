@@ -18,6 +18,7 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
+from memories.services.expiry import given_dates, rules_for, to_come
 from memories.services.facts import FactDraft, create_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbooks import PlaybookDraft, create_playbook
@@ -123,7 +124,7 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
     support = list(old.supporting_episodes.all())
     row: Supersedable
     if isinstance(old, Fact):
-        row = create_fact(principal, columns, _fact(old, at, reason), support)
+        row = create_fact(principal, columns, _fact(principal, old, at, reason), support)
     else:
         row = create_playbook(principal, columns, _playbook(old, at, reason))
         row.supporting_episodes.set(support)
@@ -138,8 +139,9 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
     return row
 
 
-def _fact(old: Fact, at: datetime, reason: str) -> FactDraft:
-    """As it was. Where its validity had been closed by what is undone, it is open again."""
+def _fact(principal: Principal, old: Fact, at: datetime, reason: str) -> FactDraft:
+    """As it was. Validity that had been closed by what is undone is open again; a date that was given stays."""
+    given = to_come(given_dates(old, rules_for(principal, old.scope)), now=at)
     return FactDraft(
         text=old.text,
         key=old.key,
@@ -157,6 +159,8 @@ def _fact(old: Fact, at: datetime, reason: str) -> FactDraft:
         pinned=old.pinned,
         fact_id=None,
         reason=reason or "undone",
+        review_after=given.review_after,
+        expires_at=given.expires_at,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, OutboxEntry, Playbook
@@ -152,6 +154,24 @@ def test_what_becomes_of_one_does_not_touch_the_other(principal: Principal) -> N
     supersede(principal, old_ids=[copies[1]], text="The boiler is quiet")
     assert Fact.objects.get(pk=copies[0]).status == "active"
     assert Fact.objects.get(pk=second).status == "active"
+
+
+def test_a_date_that_was_given_holds_for_the_copy(principal: Principal) -> None:
+    friday = timezone.now() + timedelta(days=3)
+    fact = remember_fact(principal, text=WORDS, scope=Scope.TASK, task="kitchen", expires_at=friday).memory_id
+    assert Fact.objects.get(pk=raised(principal, fact, Scope.USER).memory_id).expires_at == friday
+    other = in_task(principal, "The boiler hums")
+    Fact.objects.filter(pk=other).update(expires_at=timezone.now() - timedelta(days=1))
+    with pytest.raises(Conflict, match="not believed"):
+        raised(principal, other, Scope.USER)
+
+
+def test_forgetting_one_takes_along_the_copy_in_the_same_memory(principal: Principal) -> None:
+    original = in_task(principal)
+    copy = raised(principal, original, Scope.USER).memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=copy)
+    assert not Fact.objects.exists()
+    assert not AuditPayload.objects.filter(document__contains="drips").exists()
 
 
 def test_forgetting_the_original_leaves_the_published_copy_and_no_other_trace(admin_principal: Principal) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, OutboxEntry, Playbook
@@ -284,6 +285,17 @@ def test_an_episode_has_nothing_to_undo(principal: Principal) -> None:
     episode = remember_episode(principal, session_id=start_session(principal).pk, text="hello").memory_id
     with pytest.raises(Conflict):
         take_back(principal, episode, Kind.EPISODIC)
+
+
+def test_a_date_that_was_given_stays_and_others_begin_anew(principal: Principal) -> None:
+    friday = timezone.now() + timedelta(days=3)
+    given = remember_fact(principal, text="The lift is out of order", expires_at=friday).memory_id
+    ruled = remember_fact(principal, text="Prefers tea", category="preference").memory_id
+    Fact.objects.filter(pk=ruled).update(learned_at=MARCH, created_at=MARCH, review_after=MARCH + timedelta(days=90))
+    retire(principal, kind=Kind.SEMANTIC, memory_id=given, also_ids=[ruled])
+    assert Fact.objects.get(pk=take_back(principal, given)).expires_at == friday
+    review = Fact.objects.get(pk=take_back(principal, ruled)).review_after
+    assert review is not None and review > timezone.now()
 
 
 def test_a_reason_is_bounded(principal: Principal) -> None:
