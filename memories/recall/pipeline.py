@@ -79,6 +79,14 @@ def recall(
         now=now,
     )
     stages = Stages()
+    answer, selection = _answer(principal, request, stages, fusion)
+    if record:
+        _record(principal, request, answer, selection, stages, now=now)
+    return answer
+
+
+def _answer(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> tuple[Recall, Selection]:
+    """What answers the request, and what was near it; `stages` are noted on the way."""
     parsed = parse(request.query, known_speakers(principal))
     encoding = _encoding.submit(_vector_of, parsed.meaning)
     stages.passed("query")
@@ -86,7 +94,7 @@ def recall(
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
     pool = _load(principal, request, found)
     stages.passed("loaded", len(pool))
-    scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or now, fusion=fusion)
+    scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
     selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
@@ -98,9 +106,7 @@ def recall(
         took_ms=stages.took_ms,
         as_of=request.as_of,
     )
-    if record:
-        _record(principal, request, answer, selection, stages, now=now)
-    return answer
+    return answer, selection
 
 
 def _vector_of(text: str) -> Floats:
