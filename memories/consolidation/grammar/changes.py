@@ -108,13 +108,15 @@ def _correction(match: re.Match[str], quote: str, _kind: Contradiction) -> Itera
     right = _PREPOSITIONS.sub("", _cut(match["right"]))
     about = (match.groupdict().get("about") or "").strip()
     wrong = _ARTICLES.sub("", wrong)
+    if any(_CLAUSE_VERB.search(value) for value in (wrong, right)):
+        return
     short = max(len(wrong.split()), len(right.split())) <= _LONGEST_NAMED
     if wrong and right and short and wrong.casefold() not in _NO_VALUES:
         yield Correction(wrong, right, about, quote)
 
 
 def _correction_in_short(match: re.Match[str], quote: str, kind: Contradiction) -> Iterator[Change]:
-    if not _CLAUSE_VERB.search(match["right"]) and len(match["right"].split()) <= _LONGEST_IN_SHORT:
+    if len(match["right"].split()) <= _LONGEST_IN_SHORT:
         yield from _correction(match, quote, kind)
 
 
@@ -146,7 +148,32 @@ _WHEN_AND_WHY = re.compile(
     r"|after\s+all|either))\b.*$|,.*$",
     re.IGNORECASE,
 )
-_NO_VALUES = frozenset(("that", "this", "it", "yet", "now", "sure", "really", "only", "just", "bad", "much", "too"))
+_NO_VALUES = frozenset(
+    (
+        "right",
+        "true",
+        "fair",
+        "enough",
+        "easy",
+        "good",
+        "ok",
+        "great",
+        "here",
+        "there",
+        "that",
+        "this",
+        "it",
+        "yet",
+        "now",
+        "sure",
+        "really",
+        "only",
+        "just",
+        "bad",
+        "much",
+        "too",
+    )
+)
 
 
 def _rule(pattern: str) -> re.Pattern[str]:

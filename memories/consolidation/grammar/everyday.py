@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from memories.consolidation.grammar import vocabulary
 from memories.consolidation.grammar.statement import Statement
 from memories.consolidation.grammar.text import capitalised, phrases, slug
+from memories.consolidation.grammar.words import content_words
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Statement]]]
 
@@ -74,6 +75,9 @@ _RELATIONS = phrases(
 )
 _OF_HOME = frozenset(("landlord", "landlady"))
 _OF_WORK = frozenset(("boss", "manager"))
+_OFTEN_AT_ALL = re.compile(rf"(?:\ba\s+)?\b{_OFTEN}", re.IGNORECASE)
+_SELF = re.compile(r"\b(?:my|myself|me|you|your)\b", re.IGNORECASE)
+_SOMETHING_ELSE = re.compile(r"\b(?:it|them|him|her|this|that|these|those)\b", re.IGNORECASE)
 # What people give up for good and take up again; who eats pizza again just had some yesterday.
 _TAKEN_UP = frozenset(
     ("meat", "fish", "dairy", "gluten", "sugar", "bread", "eggs", "chocolate", "alcohol", "wine", "coffee", "beer")
@@ -139,7 +143,8 @@ def _pet(match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _habit(match: re.Match[str]) -> Iterator[Statement]:
-    if not _NO_HABITS.match(match["rest"]):
+    what = _OFTEN_AT_ALL.split(match["rest"], maxsplit=1)[0]
+    if content_words(what) and not _NO_HABITS.match(what) and not _SOMETHING_ELSE.search(what):
         yield Statement(
             capitalised(vocabulary.third_person(f"{match['verb'].lower()} {match['rest']}")), category="habits"
         )
@@ -247,7 +252,8 @@ def _works_from_home(match: re.Match[str]) -> Iterator[Statement]:
 def _likes(match: re.Match[str]) -> Iterator[Statement]:
     what = vocabulary.without_tail(match["what"])
     first = what.split()[0].casefold() if what else "it"
-    if len(what.split()) <= vocabulary.LONGEST_THING + 1 and first not in vocabulary.POINTING:
+    short = len(what.split()) <= vocabulary.LONGEST_THING + 1
+    if short and first not in vocabulary.POINTING and not _SELF.search(what):
         verb = (
             vocabulary.third_person(match["verb"].lower())
             if match["verb"].casefold() != "can't stand"
@@ -275,7 +281,7 @@ EARLY: tuple[Rule, ...] = (
     (_rule(rf"(?:i'm|i\s+am)\s+(?:now\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+at\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed_in_profession),
     (_rule(rf"i{_LATELY}\s+joined\s+(?P<where>.+?)(?=,?\s+as\s+(?:an?|the|their)\s){_AS}"), _employed),
     (_rule(rf"{_I}{_LATELY}\s+moved\b[^:]*?(?:\bto\s+|:\s*)(?P<where>\d+\s?[a-z]?,?\s+{_CAPITAL}[\w' -]+)"), _moved_to_address),
-    (_rule(r"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady),?\s+(?P<name>" + _CAPITAL + r".*)$"), _relation),
+    (_rule(r"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady)\s+(?P<name>" + _CAPITAL + r".*)$"), _relation),
 )  # fmt: skip
 
 LATE: tuple[Rule, ...] = (
@@ -314,7 +320,8 @@ TASTES: tuple[Rule, ...] = (
 ASIDES: tuple[Rule, ...] = (
     (_rule(rf"\b(?P<name>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got\s+married|are\s+married(?:\s+now)?|tied\s+the\s+knot)\b"), _married),
     (_rule(rf"\b(?P<name>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got|are)\s+engaged\b"), _engaged),
-    (_rule(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),?\s+(?P<name>{_CAPITAL}.*)$"), _relation),
+    (_rule(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife)\s+(?P<name>{_CAPITAL}.*)$"), _relation),
+    (_rule(rf"\b(?:to|with|from|by|for|and)\s+(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),\s+(?P<name>{_CAPITAL}[\w.' -]*?)(?:[.!]*$|,\s+(?!and\b))"), _relation),
     (_rule(rf"\b{_I}\b.*?\b(?:in|into|to)\s+(?:an?|our|my)\s+(?:new\s+)?(?P<what>(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{_CAPITAL}.*)$"), _home_detail),
     (_rule(rf"\bi\s+live\s+(?P<at>on|at)\s+(?P<where>(?:\d|{_CAPITAL}).*)$"), _street),
 )  # fmt: skip

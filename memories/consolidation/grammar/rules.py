@@ -323,7 +323,13 @@ _RULES: tuple[everyday.Rule, ...] = (
         _favourite,
     ),
     (_rule(rf"{_I_AM}(?:\s+(?:also|very|severely|really|badly))*\s+allergic to\s+(?P<what>.+)$"), _allergies),
-    (_rule(r"i have an?\s+(?:\w+ly\s+)?(?P<what>[\w-]+)\s+allergy[.!]*$"), _allergy),
+    (
+        _rule(
+            r"i have an?\s+(?:(?:\w+ly|severe|bad|mild|serious|slight|terrible)\s+)*(?P<what>[\w-]+)\s+allergy\b"
+            r"(?!\s+(?:to|tests?|medication|season|pills?|clinic)\b)"
+        ),
+        _allergy,
+    ),
     (
         _rule(
             rf"{_I_AM}{_LATELY}\s+(?:an?\s+)?"

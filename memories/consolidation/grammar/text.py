@@ -27,6 +27,7 @@ _NO_SUBJECT = re.compile(
     r"|got rid of)\s",
     re.IGNORECASE,
 )
+_NO_VERB = re.compile(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b", re.IGNORECASE)
 # A sentence that begins so tells of another time, or of something on a condition.
 _ANOTHER_TIME = re.compile(
     r"^(?:when|whenever|once|before|after|as|back|until|while|during|in those|as long as|whether|because|since)\b",
@@ -82,6 +83,8 @@ def without_time(clause: str) -> str:
 
 def with_subject(sentence: str) -> str:
     """A sentence with the "I" that chat leaves out; only the first of a message surely speaks of its writer."""
+    if _NO_VERB.match(sentence):
+        return f"I'm {sentence[0].lower()}{sentence[1:]}"
     return f"I {sentence[0].lower()}{sentence[1:]}" if _NO_SUBJECT.match(sentence) else sentence
 
 

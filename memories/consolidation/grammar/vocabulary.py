@@ -196,7 +196,7 @@ _NO_THINGS = word_set(
     """
     point question guess problem issue opinion understanding plan fault idea concern hope wish dream feeling turn
     head back bad mistake answer advice job_here worry fear thought impression view belief goal aim feedback
-    old previous former ex late future dream ideal
+    old previous former ex late future dream ideal favourite favorite
     suggestion comment first last next other only own biggest main request message stomach heart day week life
     mind mood brain
     """
@@ -205,6 +205,7 @@ TRANSIENT = re.compile(
     r"(?:"
     + phrases(
         """
+        been, got, gotten, had, just,
         not, n't, no, too, very, so, really, quite, pretty, gone, here, there, broken, dead, down, off, late, tired,
         sick, ill, fine, ok, okay, good, bad, great, terrible, awful, nice, full, empty, lost, missing, wrong, right,
         ready, done, over, about, that, to, what, how, why, who, where, when, whether, because, unknown, private,
@@ -226,7 +227,8 @@ TRANSIENT = re.compile(
 # What a "like" or "love" that names nothing begins with.
 POINTING = word_set(
     """
-    it this that these those how when what you your him her them the to my our being having where who if seeing a an
+    it this that these those how when what you your him her them the to my our being having where who if seeing
+    a an all both every myself ourselves everything something nothing
     """
 )
 # Words by which people say that they mean the opposite; nothing in such a message is believed.
@@ -264,9 +266,9 @@ _CAPITALS = re.compile(
 )
 _TAIL = re.compile(
     r"(?:,\s+(?:by the way|btw|so|which|who|because|but|and|though|he|she|it|they|i|we|my|our|not|that|as|since|mostly"
-    r"|just|at least)\b"
+    r"|just|the|there|at least)\b"
     r"|\s+(?:and|but|so|because|though|which)\s+(?:it|he|she|they|i|we|my|our|that|this|the)\b"
-    r"|[;!(]|\.(?=\s|$)|\s[-–—]\s"
+    r"|[;!(]|(?<!\bProf)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)\.(?=\s|$)|\s[-–—]\s"
     r"|\s+(?:now|nowadays|these\s+days|at\s+the\s+moment|currently|any\s?more|since|anyway|again)\b(?!\s+\w+ing)).*$",
     re.IGNORECASE,
 )

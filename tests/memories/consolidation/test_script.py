@@ -14,16 +14,17 @@ from memories.services.consolidation import consolidate, rerun
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
 from tests.memories.consolidation.memory import Memory, said
-from tests.memories.consolidation.script import load
+from tests.memories.consolidation.script import Script, load
 from tests.memories.consolidation.script.measure import Learned, Score, measure
 from tests.memories.consolidation.script.stored import learned, tell
 
 SCRIPT = load()
 ENOUGH = 0.8
+HALF = 0.5
 
 
-def episodes() -> list[EpisodeText]:
-    return [said(each.text, each.at, each.number) for each in SCRIPT.statements]
+def episodes(script: Script = SCRIPT) -> list[EpisodeText]:
+    return [said(each.text, each.at, each.number) for each in script.statements]
 
 
 def batches(spoken: Sequence[EpisodeText], size: int) -> Iterator[Sequence[EpisodeText]]:
@@ -46,9 +47,9 @@ def held(memory: Memory, spoken: list[EpisodeText]) -> list[Learned]:
     ]
 
 
-def played(size: int) -> tuple[Memory, list[EpisodeText]]:
-    memory, spoken = Memory(), episodes()
-    for text in SCRIPT.known_before.values():
+def played(size: int, script: Script = SCRIPT) -> tuple[Memory, list[EpisodeText]]:
+    memory, spoken = Memory(), episodes(script)
+    for text in script.known_before.values():
         memory.know(text, category="home")
     for batch in batches(spoken, size):
         memory.consolidate(RuleExtractor(), batch)
@@ -76,6 +77,16 @@ def test_reading_it_all_again_changes_nothing(size: int) -> None:
     for batch in batches(spoken, size):
         assert memory.consolidate(RuleExtractor(), batch) == []
     assert memory.facts == before
+
+
+@pytest.mark.parametrize("talk", ["jonas", "priya"])
+@pytest.mark.parametrize("size", [1, 20])
+def test_other_people_are_read_with_gaps_but_without_inventions(talk: str, size: int) -> None:
+    script = load(talk)
+    score = measure(script, held(*played(size, script)))
+    assert (score.invented, score.wrong_ends, score.wrong_times) == ([], [], [])
+    assert score.facts >= HALF * score.expected_facts, score.missed
+    assert score.ends >= HALF * score.expected_ends, score.missed
 
 
 @pytest.fixture
