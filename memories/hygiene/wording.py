@@ -40,6 +40,8 @@ _CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
 _THOUSANDS = re.compile(r"\b(\d+)k\b")
 _GLUED = re.compile(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b")
 _QUARTER = {"q1": "first", "q2": "second", "q3": "third", "q4": "fourth"}
+_YEAR_QUARTER = re.compile(r"\bq[1-4]\b")
+_A_DIGIT = re.compile(r"\d")
 _TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
 _TIME = re.compile(r"0?(\d{1,2}):(\d\d)")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
@@ -160,17 +162,21 @@ def _prepared(text: str) -> str:
     folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", folded)
     for pattern, form in PHRASES:
         folded = pattern.sub(form, folded)
-    folded = _FRACTION.sub("0.", _DASH.sub(" ", folded))
-    folded = _BEFORE_NOON.sub(r"\1 antemeridiem", folded)
-    folded = _GROUPED.sub("", folded)
+    folded = _BEFORE_NOON.sub(r"\1 antemeridiem", _DASH.sub(" ", folded))
+    folded = _CLOCK.sub(_clock, folded)
+    return _with_digits(folded) if _A_DIGIT.search(folded) else folded
+
+
+def _with_digits(folded: str) -> str:
+    """The text with amounts and dates in one form each."""
+    folded = _GROUPED.sub("", _FRACTION.sub("0.", folded))
     folded = _MONEY.sub(lambda match: f"{match[2]} {_CURRENCY[match[1]]}", folded)
     folded = _THOUSANDS.sub(r"\g<1>000", folded)
     folded = _GLUED.sub(r"\1 \2", folded)
-    folded = re.sub(r"\bq[1-4]\b", lambda match: f"{_QUARTER[match[0]]} quarter", folded)
+    folded = _YEAR_QUARTER.sub(lambda match: f"{_QUARTER[match[0]]} quarter", folded)
     folded = _ISO.sub(lambda match: f"date:{int(match[1])}-{int(match[2])}-{int(match[3])}", folded)
     folded = _DAY_FIRST.sub(lambda match: _date(match[1], match[2], match[3]), folded)
-    folded = _MONTH_FIRST.sub(lambda match: _date(match[2], match[1], match[3]), folded)
-    return _CLOCK.sub(_clock, folded)
+    return _MONTH_FIRST.sub(lambda match: _date(match[2], match[1], match[3]), folded)
 
 
 def _date(day: str, month: str, year: str | None) -> str:

@@ -15,6 +15,11 @@ from tenants.audit import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
 
+WORDINGS = (
+    "I pay 30 euros a month for the gym",
+    "I pay 30 euros per month for the gym",
+    "For the gym I pay 30 euros a month",
+)
 RECALLERS = 8
 RECALLS_EACH = 50
 
@@ -26,6 +31,12 @@ def test_threads_that_write_one_fact_leave_one_memory(principal: Principal, thre
     (fact,) = Fact.objects.of(principal)
     assert {outcome.memory_id for outcome in outcomes} == {fact.pk}
     assert sum(outcome.result is WriteResult.CREATED for outcome in outcomes) == 1
+    assert all(report.ok for report in verify_all())
+
+
+def test_threads_that_write_one_statement_in_other_words_leave_one_memory(principal: Principal, threads: int) -> None:
+    at_once(threads, lambda number: remember_fact(principal, text=WORDINGS[number % len(WORDINGS)]))
+    assert Fact.objects.get().version == threads
     assert all(report.ok for report in verify_all())
 
 

@@ -27,6 +27,11 @@ from tests.factories import make_membership, own_principal
 pytestmark = pytest.mark.django_db(transaction=True)
 
 THREADS = 16
+WORDINGS = (
+    "I pay 30 euros a month for the gym",
+    "I pay 30 euros per month for the gym",
+    "For the gym I pay 30 euros a month",
+)
 T = TypeVar("T")
 
 
@@ -49,6 +54,13 @@ def test_equal_facts_at_once_make_one(principal: Principal) -> None:
     assert results.count(WriteResult.CREATED) == 1
     assert results.count(WriteResult.MERGED) == THREADS - 1
     assert Fact.objects.get().version == OutboxEntry.objects.count() == THREADS
+
+
+def test_the_same_in_other_words_at_once_makes_one(principal: Principal) -> None:
+    outcomes = together(lambda number: remember_fact(principal, text=WORDINGS[number % len(WORDINGS)]))
+    assert Fact.objects.get().version == THREADS
+    assert [outcome.result for outcome in outcomes].count(WriteResult.CREATED) == 1
+    assert all(report.ok for report in verify_all())
 
 
 def test_rival_facts_at_once_make_one_chain(principal: Principal) -> None:

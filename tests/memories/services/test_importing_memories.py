@@ -241,3 +241,16 @@ def test_an_import_isolates_other_tenants(principal: Principal, other_tenant_mem
     theirs = import_memories(other_tenant_member, ALL_KINDS).ids
     assert not set(mine.values()) & set(theirs.values())
     assert Fact.objects.of(other_tenant_member).count() == Fact.objects.of(principal).count() == 3
+
+
+def test_what_says_the_same_in_other_words_is_imported_as_one_and_again_as_nothing(principal: Principal) -> None:
+    first = fact("My dentist is Dr. Keller", id="f1")
+    records = [first, fact("Dr. Keller is my dentist", id="f2"), fact("My dentist is Dr. Kessler", id="f3")]
+    how_to = playbook("Restart the mail server", id="p1", steps=["stop it", "wait 30 seconds"], success_count=1)
+    records += [how_to, replace(how_to, id="p2", steps=("Stop it.", "please wait thirty seconds"))]
+    report = import_memories(principal, records)
+    assert (report.added[Kind.SEMANTIC], report.ids["f2"], Fact.objects.count()) == (2, report.ids["f1"], 2)
+    written = AuditEvent.objects.count()
+    again = import_memories(principal, [replace(record, id=f"other-{record.id}") for record in records])
+    assert (AuditEvent.objects.count(), sum(again.added.values())) == (written, 0)
+    assert Playbook.objects.get().success_count == 1
