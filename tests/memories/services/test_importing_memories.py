@@ -246,8 +246,9 @@ def test_an_import_isolates_other_tenants(principal: Principal, other_tenant_mem
 def test_what_says_the_same_in_other_words_is_imported_as_one_and_again_as_nothing(principal: Principal) -> None:
     first = fact("My dentist is Dr. Keller", id="f1")
     records = [first, fact("Dr. Keller is my dentist", id="f2"), fact("My dentist is Dr. Kessler", id="f3")]
-    how_to = playbook("Restart the mail server", id="p1", steps=["stop it", "wait 30 seconds"], success_count=1)
-    records += [how_to, replace(how_to, id="p2", steps=("Stop it.", "please wait thirty seconds"))]
+    steps, same = ["stop postfix", "wait 30 seconds", "start postfix"], ("Stop postfix.", "please wait thirty seconds")
+    how_to = playbook("Restart the mail server", id="p1", trigger="when mail stops", steps=steps, success_count=1)
+    records += [how_to, replace(how_to, id="p2", steps=(*same, "begin postfix"))]
     report = import_memories(principal, records)
     assert (report.added[Kind.SEMANTIC], report.ids["f2"], Fact.objects.count()) == (2, report.ids["f1"], 2)
     written = AuditEvent.objects.count()
