@@ -51,6 +51,8 @@ def _of_fact(fact: Fact) -> Iterator[Detail]:
     yield "True until", when(fact.valid_to)
     yield "Used", f"{fact.use_count}×" if fact.use_count else "not yet"
     yield "Last used", when(fact.last_used_at)
+    yield "To be confirmed by", when(fact.review_after)
+    yield "Kept until", when(fact.expires_at)
 
 
 def _of_playbook(playbook: Playbook) -> Iterator[Detail]:

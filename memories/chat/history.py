@@ -39,6 +39,7 @@ _DID: Mapping[str, str] = {
     "archived": "put it into the archive",
     "unarchived": "took it out of the archive",
     "restored": "brought it back",
+    "revived": "kept it after all",
     "stale": "came to doubt it",
 }
 

@@ -37,7 +37,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
             _return(principal, row, reason)
         elif isinstance(row, Fact) and has_expired(row, timezone.now()):
             _date_anew(principal, row)
-            _save(principal, row, "restored", reason, before=row.status)
+            _save(principal, row, "revived", reason, before=row.status)
         elif row.archived_at is not None:
             row.archived_at = None
             _save(principal, row, "unarchived", reason, before=row.status)
@@ -54,7 +54,7 @@ def _return(principal: Principal, row: Supersedable, reason: str) -> None:
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
     if isinstance(row, Fact):
         _date_anew(principal, row)
-    _save(principal, row, "restored", reason, before=Status.EVICTED)
+    _save(principal, row, "revived", reason, before=Status.EVICTED)
 
 
 def _date_anew(principal: Principal, fact: Fact) -> None:

@@ -23,6 +23,7 @@ from memories.models import Episode, Fact
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
 from memories.services.duplicates import alike_fact, alike_playbook
+from memories.services.expiry import has_expired
 from memories.services.facts import FactDraft, checked_fact, insert_facts, write_fact
 from memories.services.importing.endings import restore_state, state_of, tells_of_more
 from memories.services.importing.gates import meeting_no_gate
@@ -73,7 +74,6 @@ class Replay:
         self._own = own
         self._advance = advance
         self._gone = forgotten_ids(principal)
-        self._now = timezone.now()
 
     def run(self, beliefs: Sequence[Belief]) -> None:
         """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
@@ -168,7 +168,7 @@ class Replay:
             expires_at=record.expires_at,
             last_verified_at=record.last_verified_at,
             # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
-            dated_from=self._now,
+            dated_from=timezone.now(),
         )
 
     def _write_playbook(self, belief: Belief) -> WriteOutcome:
@@ -203,7 +203,7 @@ class Replay:
         columns = owner_columns(self._principal, scope_of(record), record.task)
         rows = model_of(record.kind).objects.filter(**columns, status__in=CURRENT, content_hash=hash_of(record))
         equal: Supersedable | None = rows.first() or self._alike(record, columns)
-        if isinstance(equal, Fact) and self._gains(equal, belief):
+        if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):
             return None
         return equal
 

@@ -14,6 +14,7 @@ from memories.importing import MemoryRecord, parse_memories
 from memories.importing.records import record_line
 from memories.models import Fact
 from memories.selectors.chains import verify_chains
+from memories.selectors.memories import list_memories
 from memories.services.expiry import confirm_fact
 from memories.services.exporting import count_for_export, export_memories
 from memories.services.facts import remember_fact
@@ -135,6 +136,14 @@ def test_who_imports_a_memory_says_that_it_holds_now(principal: Principal) -> No
     fact = Fact.objects.get()
     assert fact.learned_at == MARCH
     assert fact.review_after == fact.created_at + timedelta(days=90)
+
+
+def test_what_is_imported_again_after_its_end_is_there_again(principal: Principal) -> None:
+    record = MemoryRecord(kind=Kind.SEMANTIC, text="Parks on level 3", learned_at=MARCH)
+    import_memories(principal, [replace(record, id="first", expires_at=MAY)])
+    assert not list_memories(principal, Kind.SEMANTIC)
+    import_memories(principal, [replace(record, id="second")])
+    assert [row.pk for row in list_memories(principal, Kind.SEMANTIC)] == [Fact.objects.get().pk]
 
 
 def test_an_evicted_memory_without_particulars_comes_back_evicted(principal: Principal) -> None:

@@ -45,7 +45,7 @@ def test_an_evicted_fact_comes_back_for_good(principal: Principal) -> None:
     assert not collect(apply=True).decisions
     drain()
     assert [item.id for item in recall(principal, "Do I prefer tea?").items] == [id_]
-    event = AuditEvent.objects.get(action="fact.restored")
+    event = AuditEvent.objects.get(action="fact.revived")
     assert (event.target_id, event.payload.data["before"]) == (id_, {"status": "evicted"})
 
 
