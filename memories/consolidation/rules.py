@@ -93,13 +93,15 @@ class _Batch:
         return done
 
     def _state(self, statement: Statement, episode: EpisodeText, told: Collection[str]) -> None:
-        """Propose a fact with what it makes false, unless this very episode gave it already or it is an old story."""
-        if self.standing.learned_from(episode, statement.text):
-            return
+        """Propose a fact with what it makes false, unless this very episode did so already or it is an old story."""
         known = self.standing.current(episode)
-        if is_no_news(statement, known):
-            return
         replaced = made_false(statement, known, told)
+        if self.standing.learned_from(episode, statement.text):
+            # The conversation stored it; what it makes false may not have been at hand then.
+            if not replaced or self.standing.says(statement.text) is None:
+                return
+        elif is_no_news(statement, known):
+            return
         since = began(statement.quote, episode.happened_at)
         told_long_ago = since is not None and since < episode.happened_at - LONG_AGO
         if told_long_ago and any(since < (held.valid_from or held.learned_at) for held in replaced if since):

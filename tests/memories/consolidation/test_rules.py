@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -257,6 +258,15 @@ def test_later_statements_of_a_batch_meet_the_earlier_ones() -> None:
         "Boss is Dana": Contradiction.HARSH,
         "Has a cat called Rex": Contradiction.NATURAL,
     }
+
+
+def test_what_the_conversation_stored_already_still_ends_what_it_makes_false() -> None:
+    memory, episode = knowing("landlord: Landlord is Mr Bell"), said("we left Bristol, in Edinburgh now", NOW)
+    stored = memory.know("Lives in Edinburgh", "home_city", at=NOW + timedelta(seconds=2))
+    memory.facts[stored.id] = replace(stored, learned_from=frozenset((episode.id,)))
+    for _ in range(2):
+        assert memory.consolidate(RuleExtractor(), [episode]) == []
+        assert memory.current() == {"Lives in Edinburgh"}
 
 
 def test_what_was_learned_later_is_not_ended_by_older_words() -> None:
