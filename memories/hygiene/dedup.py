@@ -132,7 +132,8 @@ def _active_of(active: Wording, passive: Wording) -> bool:
 def _turned(one: Wording, other: Wording) -> bool:
     """Whether one begins with the phrase with which the other ends."""
     return any(
-        one.words[cut:] + one.words[:cut] == other.words
+        one.words[cut] == other.words[0]
+        and one.words[cut:] + one.words[:cut] == other.words
         and (_fronted(one, cut) or (_identifies(one, cut) and _identifies(other, len(one.words) - cut)))
         for cut in range(1, len(one.words))
     )

@@ -17,6 +17,8 @@ _ONES = """zero one two three four five six seven eight nine ten eleven twelve t
 _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
 NUMBERS = {word: value for value, word in enumerate(_ONES)} | _TENS
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+# In words; what goes on for longer is no number.
+_LONGEST_NUMBER = 12
 ORDINALS = {
     word: place
     for place, word in enumerate(
@@ -33,7 +35,7 @@ _YEAR = r"(?:,? ((?:1[89]|2[012])\d\d))?"
 _DAY_FIRST = re.compile(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
 _MONTH_FIRST = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_CLOCK = re.compile(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d+)\b")
+_CLOCK = re.compile(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d{{1,2}})\b")
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)")
 _CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
@@ -245,6 +247,8 @@ def _joined_numbers(words: list[str], before: list[frozenset[str]]) -> tuple[lis
 
 def _values(run: list[str]) -> list[str]:
     """The number that a run of number words says, or each of them if they are no one number ("nineteen eighty")."""
+    if len(run) > _LONGEST_NUMBER:
+        return run
     total = part = 0
     previous = ""
     for word in run:

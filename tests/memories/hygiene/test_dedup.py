@@ -1,8 +1,10 @@
 """What is one statement and what is not, whatever an encoder makes of it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memories.hygiene.dedup import differs_in_detail, is_same
+from memories.hygiene.dedup import differs_in_detail, is_same, likeness
 
 
 @pytest.mark.parametrize(
@@ -111,3 +113,37 @@ def test_being_the_same_needs_both_the_encoder_and_the_details() -> None:
     assert is_same("I live in Leeds", "I reside in Leeds", 0.96, threshold=0.95)
     assert not is_same("I live in Leeds", "I reside in Leeds", 0.94, threshold=0.95)
     assert not is_same("I live in Leeds", "I live in Lund", 0.99, threshold=0.95)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quarter past " + "9" * 5_000,
+        "one " + "hundred " * 900,
+        "9" * 8_000,
+        "nine " * 1_500,
+        "on monday " * 800,
+        "'" * 8_000,
+        "i'm " * 2_000,
+        "\u0661\u0662 \u00bd \u00b2 \u2460 7:00 2026-99-99 31 May",
+        "\U0001f980 " * 500,
+    ],
+)
+def test_no_text_breaks_the_comparison(text: str) -> None:
+    other = f"not {text}"
+    assert differs_in_detail(text, text) == ""
+    assert differs_in_detail(text, other)
+    assert likeness(text) != likeness(other)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_comparing_is_symmetric_and_shares_the_likeness(left: str, right: str) -> None:
+    assert differs_in_detail(left, left) == ""
+    same = not differs_in_detail(left, right)
+    assert same == (not differs_in_detail(right, left))
+    assert not same or likeness(left) == likeness(right)
+
+
+@given(st.permutations("I like Anna and Ben not Carl".split()), st.permutations("I like Anna and Ben not Carl".split()))
+def test_a_negated_statement_is_never_the_same_in_another_order(one: list[str], other: list[str]) -> None:
+    assert (differs_in_detail(" ".join(one), " ".join(other)) == "") == (one == other)
