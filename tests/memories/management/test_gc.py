@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories.models import Fact
 from memories.services.facts import remember_fact
 from memories.types import Status
-from memoryhub.exclusive import alone
+from memoryhub.exclusive import Busy
 from tenants.models import Tenant
 from tenants.principal import Principal
 
@@ -71,6 +71,12 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
         call_command("gc", *arguments)
 
 
-def test_two_at_once_are_refused(over: Fact) -> None:
-    with alone("collection"), pytest.raises(CommandError, match="under way"):
+def at_work(work: str) -> NoReturn:
+    """Another process holds the lock."""
+    raise Busy(work)
+
+
+def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.services.collection.alone", at_work)
+    with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import NoReturn
 
 import pytest
 from django.utils import timezone
@@ -14,7 +15,7 @@ from memories.services import collecting
 from memories.services.facts import remember_fact
 from memories.types import Status
 from memoryhub.background import Repeated
-from memoryhub.exclusive import alone
+from memoryhub.exclusive import Busy
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +33,14 @@ def test_the_task_collects(over: None) -> None:
     assert Fact.objects.get().status == Status.EVICTED
 
 
-def test_it_waits_for_nobody_who_is_at_it(over: None) -> None:
-    with alone("collection"):
-        collecting.collect_daily()
+def at_work(work: str) -> NoReturn:
+    """Another process holds the lock."""
+    raise Busy(work)
+
+
+def test_it_waits_for_nobody_who_is_at_it(over: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.services.collection.alone", at_work)
+    collecting.collect_daily()
     assert Fact.objects.get().status == Status.ACTIVE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
@@ -23,7 +23,7 @@ from memories.services.collection import CollectionReport, collect
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.types import Kind, Scope, Status
-from memoryhub.exclusive import Busy, alone
+from memoryhub.exclusive import Busy
 from tenants.audit import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
@@ -196,11 +196,18 @@ def test_what_a_tenant_shares_is_collected_and_told_in_its_own_chain(admin_princ
     assert not collect(apply=True).decisions, "whose transcripts repeat it is not known here"
 
 
-def test_two_at_once_do_not_meet(principal: Principal) -> None:
-    live(principal)
-    with alone("collection"), pytest.raises(Busy):
+def at_work(work: str) -> NoReturn:
+    """Another process holds the lock."""
+    raise Busy(work)
+
+
+def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    lives = live(principal)
+    monkeypatch.setattr("memories.services.collection.alone", at_work)
+    with pytest.raises(Busy):
         collect(apply=True)
     assert collect(apply=False).decisions
+    assert Fact.objects.get(pk=lives["expired"]).status == Status.ACTIVE
 
 
 class Killed(Exception):
