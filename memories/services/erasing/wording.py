@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from memories.consolidation.grammar.changes import read_changes
+from memories.consolidation.grammar.statement import End
 from memories.consolidation.grammar.text import plain, sentences
 from memories.consolidation.grammar.vocabulary import QUESTION
 from memories.consolidation.grammar.words import STOP_WORDS
@@ -50,6 +52,15 @@ def marking(text: str) -> frozenset[str]:
 def only_asks(text: str) -> bool:
     """Whether every sentence of a text is a question: it states nothing."""
     return all(QUESTION.search(sentence) for sentence in sentences(plain(text)))
+
+
+def ends(text: str, wording: Wording) -> bool:
+    """Whether a text says that something of this wording is over, was never so, or was another thing."""
+    for change in read_changes(text):
+        named = (change.what,) if isinstance(change, End) else (change.about, getattr(change, "wrong", ""))
+        if any(wording.repeated_in(each) for each in named):
+            return True
+    return False
 
 
 def strings_in(value: object) -> Iterator[str]:

@@ -89,3 +89,18 @@ def test_another_members_same_wording_stays(principal: Principal, other_member: 
     theirs = remember_fact(other_member, text="Lives in Bath").memory_id
     forget(principal, kind=Kind.SEMANTIC, memory_id=fact, sources=True)
     assert Fact.objects.get().pk == theirs
+
+
+@pytest.mark.parametrize(
+    ("text", "goes"),
+    [("I never lived in Bath", True), ("We left Bath, in Oslo now", True), ("The Bath rugby team won", False)],
+)
+def test_what_says_that_it_is_over_goes_though_nothing_took_its_place(
+    principal: Principal, text: str, goes: bool
+) -> None:
+    fact = remember_fact(principal, text="Lives in Bath")
+    turn = begin_turn(principal, text=text)
+    add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
+    Mention.objects.update(relation=Relation.RECALLED)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    assert (left(Episode) == set()) is goes
