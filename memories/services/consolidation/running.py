@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -23,22 +22,26 @@ from memories.consolidation.planner import Planner
 from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, NotFound
-from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
+from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
 from memories.services.consolidation.alikeness import Alikeness
 from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import gather, of_same_wording
 from memories.services.consolidation.leasing import Busy, Lease, take
+from memories.services.consolidation.watermark import (
+    advance,
+    count_waiting,
+    give_up,
+    next_episodes,
+    pass_erased,
+    postpone,
+)
 from memories.services.erasing.runs import ERASED_OUTPUT
-from memories.services.ledger import ledger_of
 from memories.services.ownership import owner_lock
 from tenants.audit import record_event
 from tenants.principal import Principal, Right
 
 log = logging.getLogger(__name__)
 
-# What may pass is tried again after 30 s, 60 s, 2 min, …, at most this long (s), or as long as the endpoint asks.
-FIRST_RETRY_SECONDS = 30.0
-LONGEST_RETRY_SECONDS = 3600.0
 # One episode that gives no usable answer is asked about so often before it is given up.
 TRIES_ALONE = 2
 UNEXPECTED = "Something went wrong here; the log of the server says what."
@@ -123,9 +126,9 @@ class _Consolidation:
         size, tries, done = batch, 0, 0
         while max_batches is None or done < max_batches:
             ledger = self.lease.extend()
-            episodes = _waiting(self.principal, ledger, size)
+            episodes = next_episodes(self.principal, ledger, size)
             if not episodes:
-                _pass_erased(self.lease)
+                pass_erased(self.lease)  # or the next turn is being answered
                 break
             fault = self._run(episodes)
             if fault is None:
@@ -137,10 +140,10 @@ class _Consolidation:
             else:
                 tries += 1
                 if tries >= TRIES_ALONE or fault.kind is FaultKind.REFUSED:
-                    _give_up(self.lease, self.report.runs[-1], episodes[0])
+                    give_up(self.lease, self.report.runs[-1], episodes[0])
                     self.report.given_up += 1
                     size, tries = batch, 0
-        self.report.waiting = _count_waiting(self.principal)
+        self.report.waiting = count_waiting(self.principal)
         return self.report
 
     def again(self) -> RunReport:
@@ -152,7 +155,7 @@ class _Consolidation:
         if not episodes:
             raise Conflict("All that this run read was forgotten since.")
         self._run(episodes)
-        self.report.waiting = _count_waiting(self.principal)
+        self.report.waiting = count_waiting(self.principal)
         return self.report
 
     def _run(self, episodes: Sequence[Episode]) -> ExtractionFault | None:
@@ -212,7 +215,7 @@ class _Consolidation:
             run.decisions = applied.lines
             self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
             if self.of is None:
-                _advance(self.principal, ledger, run.last_ordinal)
+                advance(self.principal, ledger, run.last_ordinal)
             record_event(
                 self.principal,
                 action="consolidation.done",
@@ -231,7 +234,7 @@ class _Consolidation:
             run.output = {"unusable": fault.output} if fault.output and self._all_there(run) else {}
             self._end(run, RunState.FAILED, fault.input_tokens, fault.output_tokens)
             if fault.kind is FaultKind.PASSING and self.of is None:
-                _postpone(self.lease, fault)
+                postpone(self.lease, fault)
 
     def _all_there(self, run: ConsolidationRun) -> bool:
         ids = run.input["episodes"]
@@ -251,58 +254,6 @@ def _all_known(principal: Principal, material: Material) -> bool:
     return Fact.objects.of(principal).filter(pk__in=facts).count() == len(facts) and Playbook.objects.of(
         principal
     ).filter(pk__in=playbooks).count() == len(playbooks)
-
-
-def _waiting(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
-    after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
-    return list(after.order_by("ordinal")[:size])
-
-
-def _count_waiting(principal: Principal) -> int:
-    consolidated = EpisodeLedger.objects.of(principal).values_list("consolidated", flat=True).first() or 0
-    return Episode.objects.of(principal).filter(ordinal__gt=consolidated).count()
-
-
-def _advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
-    """Move the watermark, to the end if nothing but forgotten episodes is left; the caller holds lock and lease."""
-    oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
-    ledger.consolidated = to if oldest else ledger.stored
-    ledger.waiting_since = oldest.created_at if oldest else None
-    ledger.attempts = 0
-    ledger.retry_at = None
-    ledger.updated_at = timezone.now()
-    ledger.save()
-
-
-def _pass_erased(lease: Lease) -> None:
-    """Nothing waits: the episodes that were stored last are forgotten by now, or there are none."""
-    with owner_lock(lease.principal):
-        ledger = lease.held()
-        if ledger.waiting_since is not None and not _waiting(lease.principal, ledger, 1):
-            _advance(lease.principal, ledger, ledger.stored)
-
-
-def _give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
-    """Let the watermark pass an episode that gives no usable answer; its failed run can be run again."""
-    with owner_lock(lease.principal):
-        ledger = lease.held()
-        ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
-        _advance(lease.principal, ledger, episode.ordinal)
-        record_event(lease.principal, action="consolidation.given_up", target_kind="consolidation", target_id=run_id)
-
-
-def _postpone(lease: Lease, fault: ExtractionFault) -> None:
-    ledger = ledger_of(lease.principal)
-    if ledger.lease != lease.token:
-        return
-    wait = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(ledger.attempts, 16))
-    ledger.attempts += 1
-    ledger.retry_at = _later(max(wait, fault.retry_after))
-    ledger.save(update_fields=["attempts", "retry_at"])
-
-
-def _later(seconds: float) -> datetime:
-    return timezone.now() + timedelta(seconds=min(seconds, 24 * LONGEST_RETRY_SECONDS))
 
 
 def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:

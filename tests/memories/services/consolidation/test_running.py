@@ -18,8 +18,10 @@ from memories.selectors.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
 from memories.services.consolidation import Busy, consolidate, rerun
 from memories.services.consolidation.leasing import take
+from memories.services.consolidation.watermark import ANSWERING
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
+from memories.services.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
@@ -253,6 +255,21 @@ def test_forgotten_episodes_at_the_end_do_not_wait_for_ever(principal: Principal
     tell(principal, "Owns a canoe")
     consolidate(principal, extractor=ScriptedExtractor([literally]))
     assert texts(principal) == ["Owns a canoe"]
+
+
+def test_what_is_being_answered_waits_for_its_answer(principal: Principal) -> None:
+    turn = begin_turn(principal, text="Plays the cello")
+    tell(principal, "Keeps bees")
+    extractor = ScriptedExtractor([literally])
+    assert consolidate(principal, extractor=extractor).waiting == 2
+    finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Noted.")
+    assert consolidate(principal, extractor=extractor).waiting == 0
+    assert texts(principal) == ["Keeps bees", "Plays the cello"]
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_for_ever(principal: Principal) -> None:
+    begin_turn(principal, text="Plays the cello", at=timezone.now() - ANSWERING)
+    assert consolidate(principal, extractor=ScriptedExtractor([literally])).waiting == 0
 
 
 def test_a_run_of_another_member_or_tenant_is_unknown(
