@@ -35,6 +35,16 @@ def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str]
     return None if text == held.text else (held, text)
 
 
+def same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
+    """`held` with the other facts of its slot that say the same wrong value."""
+    wrong = re.compile(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)", re.IGNORECASE)
+    return [
+        other
+        for other in known
+        if other is held or (held.slot and other.slot == held.slot and wrong.search(other.text))
+    ]
+
+
 def corrected_key(held: Held, correction: Correction) -> str:
     """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
     singular = slug(correction.wrong).removesuffix("s")

@@ -34,6 +34,10 @@ _MEATLESS = re.compile(r"is (?:vegetarian|vegan|pescatarian|an? (?:vegetarian|ve
 _FLESH = re.compile(r"eats (?:meat|beef|chicken|pork|lamb)\b", re.IGNORECASE)
 
 
+_POSITION = re.compile(
+    r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|vice|deputy|assistant|intern|trainee)\b",
+    re.IGNORECASE,
+)
 _ONCE = re.compile(r"(?:lived|used to live)\b", re.IGNORECASE)
 # Slots where fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
 _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
@@ -84,7 +88,10 @@ def hanging_on(statement: Statement, rivals: Sequence[Held], known: Sequence[Hel
 
 
 def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
-    """The facts that hang on those that ended. A job's title ends with it if both were told in one breath."""
+    """The facts that hang on those that ended.
+
+    A job's title ends with it if both were told in one breath, or if it is a rank, which somebody has only there.
+    """
     slots = DEPENDENTS.get(slot, frozenset())
     hanging = [held for held in known if held.slot in slots]
     if slot == EMPLOYER:
@@ -93,7 +100,7 @@ def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[
         hanging += [
             held
             for held in known
-            if (held.slot == OCCUPATION and (held.learned_at, held.valid_from) in told)
+            if (held.slot == OCCUPATION and ((held.learned_at, held.valid_from) in told or _POSITION.search(held.text)))
             or (held.slot in (OCCUPATION, "work_place") and any(names_value_of(held.text, each.text) for each in names))
         ]
     return hanging

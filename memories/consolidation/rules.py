@@ -12,7 +12,7 @@ from datetime import timedelta
 from itertools import pairwise
 from uuid import UUID
 
-from memories.consolidation.amending import corrected, corrected_key, shifted
+from memories.consolidation.amending import corrected, corrected_key, same_mistake, shifted
 from memories.consolidation.endings import meant
 from memories.consolidation.grammar.changes import read_changes
 from memories.consolidation.grammar.rules import read
@@ -87,8 +87,9 @@ class _Batch:
             held, text = found
             key = corrected_key(held, change) if isinstance(change, Correction) else held.key
             kind = Contradiction.HARSH if isinstance(change, Correction) else Contradiction.NATURAL
+            over = same_mistake(held, change, known) if isinstance(change, Correction) else [held]
             told = Statement(text, key, held.category, quote=change.quote)
-            self._propose(told, [held], kind, episode, also=held.episodes if held.place is not None else ())
+            self._propose(told, over, kind, episode, also=held.episodes if held.place is not None else ())
             done |= {change.quote, *({held.key} - {""})}
         return done
 

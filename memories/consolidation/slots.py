@@ -30,6 +30,8 @@ _SAME: Mapping[str, str] = {
         "boss": "boss manager line_manager supervisor boss_name manager_name",
         "office": "office desk desk_number office_address work_address",
         "work_email": "work_email work_phone work_phone_number",
+        "neighbour": "neighbour neighbor next_door_neighbour",
+        "local": "local_pub local_shop local_cafe bin_day parking_zone parking_permit",
         "salary": "salary wage pay",
         "team": "team department",
         "spouse": "spouse husband wife",
@@ -40,7 +42,7 @@ _SAME: Mapping[str, str] = {
 
 # Which slots become false with another: those of a home when it moves to another town or within it, those of a job.
 DEPENDENTS: Mapping[str, frozenset[str]] = {
-    HOME: word_set("address neighbourhood postcode landlord rent commute"),
+    HOME: word_set("address neighbourhood postcode landlord rent commute neighbour local"),
     ADDRESS: word_set("postcode landlord rent"),
     EMPLOYER: word_set("boss office work_email salary team"),
 }
@@ -53,6 +55,15 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for slot, pattern in (
         (ADDRESS, r"(?i:lives|living|resides|address is|rents an? [\w-]+) (?:(?i:in) an? [\w -]+ )?(?:(?i:on|at) |(?=\d))(?P<value>.+)"),
         (ADDRESS, r"(?i:home address|(?:postal )?address)(?: is|:) (?P<value>.+)"),
+        (ADDRESS, r"(?i:rents (?:an?|the) [\w -]*?(?:flat|house|apartment|room|studio|cottage))\b(?P<value>.*)"),
+        ("landlord", rf"(?i:rents from) {_NAME}"),
+        ("neighbour", rf"(?i:(?:next-door )?neighbou?r(?: is called| is named|'s name is| is)) {_NAME}"),
+        ("local", r"(?i:local [\w ]+ is|bin day is|parking (?:zone|permit) is) (?P<value>.+)"),
+        ("office", r"(?i:has (?:an? |the )?(?:desk|office)|desk is|office is|office address is|badge number is)\b(?P<value>.*)"),
+        ("work_email", r"(?i:work (?:email|phone)(?: address| number)? is) (?P<value>.+)"),
+        ("salary", r"(?i:(?:salary|wage) is|earns) (?P<value>.+)"),
+        ("team", r"(?i:team is|works (?:in|on) the [\w ]+ team)\b(?P<value>.*)"),
+        ("boss", rf"(?i:reports to) {_NAME}"),
         ("neighbourhood", r"(?i:lives in the [\w -]+ (?:area|district|neighbou?rhood))\b(?P<value>.*)"),
         (HOME, r"(?i:(?:currently |now )?(?:lives|living|based|resides|residing|settled|is based|home is|home city is|moved)) (?i:in|to)? ?(?P<value>[A-Z].*|the Hague.*)"),
         (EMPLOYER, r"(?i:(?:currently |now )?(?:works|working|employed|is employed|has a job)) (?i:at|for|with) (?P<value>[A-Z].*|the .*)"),
@@ -62,6 +73,7 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("boss", rf"(?i:(?:line )?(?:boss|manager|supervisor)(?: (?:at|of) [\w ]+)?(?: is called| is named|'s name is| is)?:?) {_NAME}"),
         ("landlord", rf"(?i:(?:landlord|landlady)(?: is called| is named|'s name is| is)?:?) {_NAME}"),
         ("rent", r"(?i:pays .*\brent\b|rent is)(?P<value>.*)"),
+        ("commute", r"(?i:commutes\b|commute (?:is|takes))(?P<value>.*)"),
         ("commute", r"(?i:cycles|bikes|walks|drives|commutes|runs|takes|catches|gets)\b.*(?i:\bto work\b)(?P<value>.*)"),
         ("fiance", rf"(?i:engaged to|fianc[eé]e?(?: is)?(?: called)?) {_NAME}"),
         ("spouse", rf"(?i:married to|(?:husband|wife|spouse)(?: is| is called| is named|'s name is)?) {_NAME}"),

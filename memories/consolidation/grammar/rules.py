@@ -240,7 +240,7 @@ def _closed(text: str) -> str:
 _I = r"(?:i|we)"
 _I_AM = r"(?:i'm|i am|we're|we are)"
 _HAVE = r"(?:'ve|\s+have)?"
-_LATELY = r"(?:\s+(?:now|just|recently|finally|currently|also|both|all|actually))*"
+_LATELY = r"(?:\s+(?:still|now|just|recently|finally|currently|also|both|all|actually))*"
 _REST = r"(?P<place>.+)$"
 
 

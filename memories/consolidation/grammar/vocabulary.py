@@ -47,10 +47,13 @@ _CHANGES = re.compile(
     r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b", re.IGNORECASE
 )
 
+_MEANT = re.compile(r"^i said\b(?=.*\bbut (?:i )?meant\b)", re.IGNORECASE)
+
 
 def doubtful(sentence: str) -> bool:
     """Whether a sentence supposes, plans, wishes, reports, or tells of what passes."""
     told = _THIS_WEEK.sub("", sentence) if _CHANGES.search(sentence) else sentence
+    told = _MEANT.sub("", told)
     return bool(DOUBT.search(told))
 
 

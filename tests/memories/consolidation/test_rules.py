@@ -15,8 +15,15 @@ from memories.types import Contradiction
 from tests.memories.consolidation.memory import Memory, said
 
 NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
-HOME = ("Lives in Bristol", "Address is 3 Elm Row, Bristol", "Landlord is Mr Bell", "Cycles to work along the river")
-WORK = ("Works at Acme", "Boss is Dana", "Has desk 12 in the Acme office")
+HOME = (
+    "Lives in Bristol",
+    "Address is 3 Elm Row, Bristol",
+    "Rents a flat in Clifton",
+    "Landlord is Mr Bell",
+    "Neighbour is Ms Lee",
+    "Cycles to work along the river",
+)
+WORK = ("Works at Acme", "Boss is Dana", "Has desk 12 in the Acme office", "Works as a senior buyer")
 ELSE = ("Sister lives in Bristol", "Studied in Bristol", "Favourite colour is teal", "Has a cat called Biscuit")
 
 
@@ -88,8 +95,8 @@ def test_the_same_home_told_again_ends_nothing() -> None:
         ("I've started a new job at Globex!", {"Works at Globex"}),
     ],
 )
-def test_leaving_an_employer_ends_the_boss_there(told: str, left: set[str]) -> None:
-    memory = knowing("Works at Acme", "boss: Boss is Dana", *ELSE)
+def test_leaving_an_employer_ends_the_boss_the_desk_and_the_rank_there(told: str, left: set[str]) -> None:
+    memory = knowing(*WORK, *ELSE)
     assert after(memory, told) == {*left, *ELSE}
 
 
@@ -120,6 +127,20 @@ def test_a_correction_is_harsh_and_changes_only_what_it_corrects(known: str, tol
     memory = knowing(known, *ELSE)
     assert after(memory, told) == {believed, *ELSE}
     assert kinds(memory) == {known.rpartition(": ")[2]: Contradiction.HARSH}
+
+
+def test_a_correction_reaches_every_wording_of_the_mistake() -> None:
+    memory = knowing("boss: Boss is Dana", "Line manager is Dana", "Dana plays chess")
+    assert after(memory, "My boss is Kim, not Dana.") == {"Boss is Kim", "Dana plays chess"}
+
+
+def test_a_fact_that_is_confirmed_stays_with_more_support() -> None:
+    memory = knowing("home_city: Lives in Bristol")
+    episode = said("Yes, I still live in Bristol.", NOW)
+    assert memory.consolidate(RuleExtractor(), [episode]) == []
+    (fact,) = memory.facts.values()
+    assert fact.current
+    assert set(fact.learned_from) == {episode.id}
 
 
 def test_a_corrected_fact_gets_the_key_of_its_new_value() -> None:
