@@ -23,11 +23,12 @@ FIRST_YEAR, LAST_YEAR = 1800, 2200
 CANDIDATES_PER_LEG = 80
 MAX_RECALL_LIMIT = 100
 DEFAULT_RECALL_LIMIT = 10
-# The automatic recall of a chat turn: items and tokens that go into the prompt.
-AUTOMATIC_RECALL_ITEMS = 5
-AUTOMATIC_RECALL_TOKENS = 2_000
-# If fewer facts and how-tos than this are among them, so many are recalled besides: a long history has many sentences
-# that sound like the question, and they must not crowd out the one fact that answers it.
+# The automatic recall of a chat turn: items that one brings into the prompt, and tokens, as the model in use counts
+# them, that all of a turn take together.
+AUTOMATIC_RECALL_ITEMS = 7
+AUTOMATIC_RECALL_TOKENS = 4_000
+# So many of the items are kept for facts and how-tos: a long history has many sentences that sound like the question,
+# and they must not crowd out the one fact that answers it.
 AUTOMATIC_SETTLED_ITEMS = 2
 # Just-written memories of one owner that are scored beside the candidates before the search plane has them.
 TAIL_LIMIT = 256
@@ -48,8 +49,8 @@ OUTBOX_BATCH = 256
 
 # The agent. Pinned facts move up in the prompt every so many turns, so that a long conversation does not bury them.
 PINNED_REFRESH_TURNS = 5
-# History kept in the prompt is also bounded in characters (about 12,000 tokens), newest turns first.
-HISTORY_CHARACTERS = 48_000
+# History kept in the prompt is also bounded in tokens, as the model in use counts them, newest turns first.
+HISTORY_TOKENS = 12_000
 # An answer may not be longer (characters), nor take longer (seconds for a model call), nor call more tools at once.
 MAX_ANSWER_CHARACTERS = 32_000
 MODEL_ANSWER_SECONDS = 300.0
@@ -60,9 +61,12 @@ MODEL_RETRY_SECONDS = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
 # An answer in JSON: tokens, four characters to each of the greatest answer.
 MAX_JSON_ANSWER_TOKENS = MAX_ANSWER_CHARACTERS // 4
-# What a model may erase in one turn, however it came to ask for it; and how many pinned facts go into the prompt.
+# What a model may erase in one turn, however it came to ask for it; and how many pinned facts go into the prompt, in
+# items and in tokens, out of how many.
 MAX_FORGETS_IN_A_TURN = 3
 MAX_PINNED_FACTS = 20
+PINNED_TOKENS = 2_000
+MAX_PINNED_CHOSEN_FROM = 200
 
 # The API: rows of one page of a list, turns of one page of a transcript, ids in one list of a request.
 MAX_LISTED = 100

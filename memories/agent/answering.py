@@ -17,6 +17,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.agent import prompt
+from memories.agent.boundary import Boundary
 from memories.agent.events import (
     Doing,
     Event,
@@ -33,14 +34,16 @@ from memories.agent.events import (
 )
 from memories.agent.record import TurnRecord
 from memories.agent.task_schemas import SEARCH_SESSION
-from memories.agent.tool_schemas import RECALL, SCHEMAS, BadArguments, read_arguments
+from memories.agent.tool_schemas import RECALL, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
 from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
 from memories.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
+from memories.llm.tokens import ModelTokens
 from memories.models import MessageState
+from memories.selectors.policies import policy_of
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
 from memories.services.turns import Turn
@@ -57,6 +60,8 @@ FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 
 _LONGEST_TOOL_NAME = 64
+# Its place among the calls of a step, behind all that a model may make.
+_BESIDE = 90
 _MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED)
 
 
@@ -67,7 +72,15 @@ class Answering:
         self._principal = principal.as_agent()
         self._turn = turn
         self._model = model
-        self._tools = Toolbox(self._principal, session_id=turn.session_id, episode_id=turn.episode_id, turn=turn.turn)
+        policy = policy_of(self._principal.tenant_id)
+        self._boundary = Boundary(policy, ModelTokens(model.name), alone=model.offline)
+        self._tools = Toolbox(
+            self._principal,
+            session_id=turn.session_id,
+            episode_id=turn.episode_id,
+            turn=turn.turn,
+            boundary=self._boundary,
+        )
         self._record = TurnRecord(self._principal, turn)
         self._streamed: list[str] = []
         self._characters = 0
@@ -101,8 +114,9 @@ class Answering:
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         messages = self._opening()
-        yield Stage(Doing.RECALLING)
-        yield from self._recall(messages)
+        if self._boundary.pushes:
+            yield Stage(Doing.RECALLING)
+            yield from self._recall(messages)
         calls: list[ToolCall] = []
         for step in range(1, MAX_AGENT_STEPS + 1):
             yield Stage(Doing.THINKING)
@@ -114,22 +128,25 @@ class Answering:
             raise ModelFault(ONLY_TOOLS if calls else EMPTY, retryable=True)
 
     def _opening(self) -> list[ChatMessage]:
-        turn = self._turn
+        turn, policy = self._turn, self._boundary.policy
         turns = transcript(self._principal, turn.session_id, last=HISTORY_TURNS + 1)
         slots = working_memory(self._principal, turn.session_id)
         return prompt.opening(
-            prompt.system_message(self._principal.speaker, timezone.now().date()),
-            prompt.history(turns, before=turn.turn),
+            prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
+            prompt.history(turns, before=turn.turn, count=self._boundary.tokens.count),
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),
             standing=render_standing(slots),
             progress=render_progress(slots),
+            refresh_turns=policy.pinned_refresh_turns,
         )
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
         """What the message brings up by itself, put in as if the model had asked for it."""
         recalls = self._tools.recall_automatically(self._turn.text)
+        if not recalls:
+            return
         calls = [
             {"id": prompt.call_id(self._turn.turn, 0, place), "name": RECALL, "arguments": arguments}
             for place, (arguments, _) in enumerate(recalls)
@@ -142,7 +159,8 @@ class Answering:
         """One call of the model: stream its text, return the tools that it wants."""
         calls: list[ToolCall] = []
         after_tools = bool(self._streamed)
-        with closing(self._model.stream(messages, SCHEMAS, may_call_tools=may_call_tools)) as outputs:
+        tools = self._boundary.tools
+        with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
             for output in outputs:
                 match output:
                     case Text(text):
@@ -156,6 +174,8 @@ class Answering:
                         raise ModelFault(TOO_LONG, retryable=True)
                     case Finished(StopReason.CONTENT_FILTER):
                         raise ModelFault(FILTERED, retryable=False)
+                    case Finished():
+                        self._boundary.learn(messages, output.usage.prompt_tokens)
         return calls
 
     def _delta(self, text: str) -> TextDelta:
@@ -169,6 +189,7 @@ class Answering:
         """Call the tools in order; what each did is stored before the next begins."""
         calls: list[dict[str, Any]] = []
         refusals: dict[str, str] = {}
+        beside = prompt.call_id(self._turn.turn, step, _BESIDE)
         for place, call in enumerate(wanted):
             identity = prompt.call_id(self._turn.turn, step, place)
             arguments: dict[str, Any] = {}
@@ -179,13 +200,25 @@ class Answering:
             if place >= MAX_TOOL_CALLS_AT_ONCE:
                 refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
             calls.append({"id": identity, "name": call.name[:_LONGEST_TOOL_NAME], "arguments": arguments})
-        self._calls(calls, messages)
         looks = all(call["name"] in (RECALL, SEARCH_SESSION) for call in calls)
+        topic = self._topic(calls, refusals)
+        if topic:
+            query = topic[: prompt.SHOWN_QUERY_CHARACTERS]
+            calls.insert(0, {"id": beside, "name": RECALL, "arguments": {"query": query}})
+        self._calls(calls, messages)
         yield Stage(Doing.RECALLING if looks else Doing.WRITING)
         for made in calls:
             refusal = refusals.get(made["id"])
-            answer = failed(refusal) if refusal else self._tools.run(made["name"], made["arguments"])
+            if made["id"] == beside:
+                answer = self._tools.recall_beside(topic)
+            else:
+                answer = failed(refusal) if refusal else self._tools.run(made["name"], made["arguments"])
             yield from self._answer(made["id"], answer, messages)
+
+    def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
+        """What calls that will be made are about and nothing was recalled on; empty once the turn erased something."""
+        made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
+        return "" if self._tools.erased else self._boundary.topic(made)
 
     def _calls(self, calls: Sequence[Mapping[str, Any]], messages: list[ChatMessage]) -> None:
         self._record.calls(calls)

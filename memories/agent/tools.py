@@ -7,14 +7,16 @@ words; ids of other owners are unknown ids.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from memories.agent.boundary import Boundary
 from memories.agent.events import MemoriesRecalled, MemoriesRetired, MemoryForgotten, MemoryWritten, TaskChanged
-from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_pinned, render_recall
+from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_item, render_recall
 from memories.agent.task_tools import TaskTools
 from memories.agent.tool_schemas import (
+    RECALL,
     BadArguments,
     ForgetArguments,
     RecallArguments,
@@ -22,13 +24,7 @@ from memories.agent.tool_schemas import (
     WriteArguments,
     checked,
 )
-from memories.constants import (
-    AUTOMATIC_RECALL_ITEMS,
-    AUTOMATIC_RECALL_TOKENS,
-    AUTOMATIC_SETTLED_ITEMS,
-    MAX_FORGETS_IN_A_TURN,
-    MAX_PINNED_FACTS,
-)
+from memories.constants import MAX_FORGETS_IN_A_TURN, MAX_PINNED_CHOSEN_FROM
 from memories.errors import MemoriesError, SearchForbidden
 from memories.llm.quoting import quoted
 from memories.models import Fact
@@ -39,7 +35,17 @@ from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
 from memories.services.retraction import retract
 from memories.services.supersede import retire
-from memories.types import ALL_KINDS, Contradiction, ForgetOutcome, Kind, Recall, Source, WriteOutcome, WriteResult
+from memories.types import (
+    ALL_KINDS,
+    Contradiction,
+    ForgetOutcome,
+    Kind,
+    Recall,
+    Recalled,
+    Source,
+    WriteOutcome,
+    WriteResult,
+)
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 
@@ -66,10 +72,20 @@ class Answer:
 
 
 class Toolbox:
-    """The tools of one turn. `erased` are the kinds of the memories that they erased."""
+    """The tools of one turn, within its boundary. `erased` are the kinds of the memories that they erased."""
 
-    def __init__(self, principal: Principal, *, session_id: UUID, episode_id: UUID | None, turn: int = 0) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        *,
+        session_id: UUID,
+        episode_id: UUID | None,
+        turn: int = 0,
+        boundary: Boundary | None = None,
+    ) -> None:
         self._principal = principal
+        self._boundary = boundary or Boundary()
+        self._shown: set[UUID] = set()
         self._task = TaskTools(principal, session_id=session_id, turn=turn)
         self._session_id = session_id
         self._episode_ids = () if episode_id is None else (episode_id,)
@@ -78,26 +94,43 @@ class Toolbox:
 
     def recall_automatically(self, message: str) -> list[tuple[dict[str, Any], Answer]]:
         """What the user's words bring up by themselves: the arguments as a model would send them, and the answers."""
-        query = message[:SHOWN_QUERY_CHARACTERS]
+        boundary, query = self._boundary, message[:SHOWN_QUERY_CHARACTERS]
+        if not boundary.pushes or boundary.room(automatic=True) < 1:
+            return []
+        kept = boundary.settled_items
         try:
-            found = self._find(message, limit=AUTOMATIC_RECALL_ITEMS)
+            found = self._find(message, automatic=True, limit=boundary.policy.recall_items - kept)
         except SearchForbidden as error:
             return [({"query": query}, closed(str(error)))]
         recalls: list[tuple[dict[str, Any], Answer]] = [({"query": query}, self._recalled(found, automatic=True))]
-        if sum(item.kind in SETTLED_KINDS for item in found.items) < AUTOMATIC_SETTLED_ITEMS:
-            settled = self._find(message, types=SETTLED_KINDS, limit=AUTOMATIC_SETTLED_ITEMS)
+        known = sum(item.kind in SETTLED_KINDS for item in found.items)
+        if known < kept and boundary.room(automatic=True) >= 1:
+            settled = self._find(message, automatic=True, types=SETTLED_KINDS, limit=kept)
             if {item.id for item in settled.items} - {item.id for item in found.items}:
                 arguments = {"query": query, "types": list(SETTLED_KINDS)}
                 recalls.append((arguments, self._recalled(settled, automatic=True)))
         return recalls
 
+    def recall_beside(self, topic: str) -> Answer:
+        """What the topic of a tool that is about to be called brings up, besides what the turn was shown."""
+        try:
+            found = self._find(topic, automatic=True, limit=self._boundary.policy.recall_items)
+        except SearchForbidden as error:
+            return closed(str(error))
+        except (MemoriesError, TenantsError) as error:
+            return failed(str(error))
+        new = tuple(item for item in found.items if item.id not in self._shown)
+        return self._recalled(replace(found, items=new), automatic=True)
+
     def pinned(self) -> str:
-        """The owner's pinned facts as a tool result; empty if there are none."""
-        rows = list_memories(self._principal, Kind.SEMANTIC).filter(pinned=True)[:MAX_PINNED_FACTS]
-        return render_pinned(row for row in rows if isinstance(row, Fact))
+        """The owner's foremost pinned facts as a tool result; empty if there are none."""
+        rows = list_memories(self._principal, Kind.SEMANTIC).filter(pinned=True).defer("embedding", "token_ids")
+        return self._boundary.pinned(row for row in rows[:MAX_PINNED_CHOSEN_FROM] if isinstance(row, Fact))
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call tool `name`."""
+        if name == RECALL and not self._boundary.offers_recall:
+            return failed("You cannot recall here: what bears on a message is recalled for you.")
         try:
             match checked(name, arguments):
                 case RecallArguments() as wanted:
@@ -119,6 +152,7 @@ class Toolbox:
     def _recall(self, wanted: RecallArguments) -> Answer:
         found = self._find(
             wanted.query,
+            automatic=False,
             types=tuple(map(Kind, wanted.types)) or ALL_KINDS,
             limit=wanted.limit,
             include_superseded=wanted.include_superseded,
@@ -126,18 +160,25 @@ class Toolbox:
         )
         return self._recalled(found, automatic=False)
 
-    def _find(self, query: str, **options: Any) -> Recall:
+    def _find(self, query: str, *, automatic: bool, **options: Any) -> Recall:
         return recall(
             self._principal,
             query,
             session_id=self._session_id,
             exclude_episode_ids=self._episode_ids,
-            token_budget=AUTOMATIC_RECALL_TOKENS,
+            token_budget=max(1, self._boundary.room(automatic=automatic)),
+            threshold=self._boundary.policy.recall_threshold,
+            cost=self._cost,
             **options,
         )
 
+    def _cost(self, item: Recalled) -> int:
+        return self._boundary.tokens.count(render_item(item, speaker=self._principal.speaker))
+
     def _recalled(self, found: Recall, *, automatic: bool) -> Answer:
         content = render_recall(found, speaker=self._principal.speaker)
+        self._boundary.given(found.query, content, automatic=automatic)
+        self._shown |= {item.id for item in found.items}
         return Answer(content, MemoriesRecalled(found, automatic), recall=found)
 
     def _write(self, wanted: WriteArguments) -> Answer:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from memories.agent.prompt import call_id
 from memories.agent.tool_schemas import RECALL, WRITE
-from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS
+from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS, AUTOMATIC_SETTLED_ITEMS
 from memories.demo.story import BETWEEN_TURNS, StorySession, StoryTurn, Written
 from memories.models import MessageState
 from memories.recall.pipeline import recall
@@ -69,7 +69,7 @@ class _Telling:
         found = recall(
             self._principal,
             turn.said,
-            limit=AUTOMATIC_RECALL_ITEMS,
+            limit=AUTOMATIC_RECALL_ITEMS - AUTOMATIC_SETTLED_ITEMS,
             token_budget=AUTOMATIC_RECALL_TOKENS,
             session_id=self._stored.session_id,
             exclude_episode_ids=self._episodes,

@@ -8,7 +8,7 @@ longer believed, is ever returned, whatever the search plane says.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -30,7 +30,7 @@ from memories.recall.scoring import Fusion, Inputs, Scores, score
 from memories.recall.selection import Selection, choose
 from memories.recall.tail import encoded_tail
 from memories.recall.trace import Stages
-from memories.types import ALL_KINDS, Kind, Recall
+from memories.types import ALL_KINDS, Kind, Recall, Recalled
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
@@ -51,6 +51,7 @@ def recall(
     exclude_episode_ids: Sequence[UUID] = (),
     token_budget: int | None = None,
     threshold: float | None = None,
+    cost: Callable[[Recalled], int] | None = None,
     fusion: Fusion = Fusion.SUM,
     record: bool = True,
     now: datetime | None = None,
@@ -59,8 +60,10 @@ def recall(
 
     `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
     is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
-    bounds the texts together, in word pieces; what scores below `threshold` is left out. `record=False` leaves no trace
-    and counts no use. Ages are counted back from `now`, the moment of asking (from `as_of` if that is given).
+    bounds what is given out together, in tokens as `cost` counts an item, else its text in word pieces; what scores
+    below `threshold` is left out. `record=False` leaves no trace and counts no use. Ages are counted back from `now`,
+    the moment of asking (from `as_of` if that is given).
+
     Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
@@ -76,6 +79,7 @@ def recall(
         exclude_episode_ids=exclude_episode_ids,
         token_budget=token_budget,
         threshold=threshold,
+        cost=cost,
         now=now,
     )
     stages = Stages()

@@ -6,7 +6,7 @@ Invariant: a request that exists can be answered; everything wrong with it was s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -14,14 +14,14 @@ from uuid import UUID
 from memories.constants import MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
-from memories.types import Kind
+from memories.types import Kind, Recalled
 
 MAX_TASK_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question, and what may answer it."""
+    """A question, and what may answer it. `cost` is what an item takes of the token budget; None: its word pieces."""
 
     query: str
     kinds: tuple[Kind, ...]
@@ -34,6 +34,7 @@ class Request:
     token_budget: int | None
     now: datetime
     threshold: float | None = None
+    cost: Callable[[Recalled], int] | None = None
 
     @property
     def alive_after(self) -> datetime:
@@ -54,6 +55,7 @@ def checked(
     token_budget: int | None,
     now: datetime,
     threshold: float | None = None,
+    cost: Callable[[Recalled], int] | None = None,
 ) -> Request:
     """The request, or InvalidInput naming the argument."""
     clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
@@ -77,6 +79,7 @@ def checked(
         exclude=frozenset(exclude_episode_ids),
         token_budget=token_budget,
         threshold=threshold,
+        cost=cost,
         now=now,
     )
 

@@ -23,6 +23,8 @@ from tenants.principal import Principal
 
 # Texts loaded beyond the limit, for what collapses or does not fit.
 SPARE = 4
+# Where the budget leaves something out, so many times the limit are looked at for what fits.
+FARTHEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
     while True:
         rows = _texts(principal, request, pool, order[:size])
         present = [index for index in order[:size] if _row(pool, index).id in rows]
-        contenders = [_contender(pool, scores, index, rows) for index in present]
+        contenders = [_contender(request, pool, scores, index, rows) for index in present]
         verdicts = select(
             contenders,
             limit=request.limit,
@@ -50,6 +52,9 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
         )
         # Whoever comes after one below the threshold is below it, too.
         if verdicts.count(Cut.NO) >= request.limit or Cut.THRESHOLD in verdicts or size >= len(order):
+            break
+        # Nor is what fits a nearly used up budget worth reading all that was found.
+        if Cut.BUDGET in verdicts and size >= FARTHEST * request.limit:
             break
         size *= 2
     cuts = dict(zip(present, verdicts, strict=True))
@@ -107,7 +112,7 @@ def _ranked(pool: Pool, scores: Scores) -> list[int]:
     return sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
 
 
-def _contender(pool: Pool, scores: Scores, index: int, rows: dict[str, Memory]) -> Contender:
+def _contender(request: Request, pool: Pool, scores: Scores, index: int, rows: dict[str, Memory]) -> Contender:
     loaded = _row(pool, index)
     row = rows[loaded.id]
     return Contender(
@@ -116,5 +121,5 @@ def _contender(pool: Pool, scores: Scores, index: int, rows: dict[str, Memory]) 
         status=Status(row.status),
         score=float(scores.final[index]),
         text=row.searchable_text,
-        tokens=len(loaded.pieces) // 2,
+        tokens=request.cost(recalled(row, 0.0, {}, ())) if request.cost else len(loaded.pieces) // 2,
     )

@@ -132,6 +132,7 @@ def _shape(request: Request) -> Request:
         exclude=frozenset(),
         token_budget=None,
         threshold=None,
+        cost=None,
         now=_NOW,
     )
 

@@ -20,13 +20,25 @@ CHANGING = ("write_memory", "retire_memory", "forget_memory")
 MOST_PARTS = 3
 
 
-def plan(turn: Turn, reading: Reading) -> list[ToolCall]:
-    """The tools to call next; none once everything is done."""
+def plan(turn: Turn, reading: Reading, *, looks_up: bool = True) -> list[ToolCall]:
+    """The tools to call next; none once everything is done. `looks_up`: whether it may recall."""
+    if looks_up and (calls := _new(turn, _to_begin(turn))):
+        return calls
+    if not looks_up:
+        return [] if turn.calls(*CHANGING) else _changes(turn, reading)
     if not turn.calls(*CHANGING):
         calls = _new(turn, _before_changing(turn, reading)) or _changes(turn, reading)
         if calls:
             return calls
     return _new(turn, _before_answering(reading))
+
+
+def _to_begin(turn: Turn) -> Iterator[dict[str, Any]]:
+    """What the message brings up, where that was not recalled by itself."""
+    query = turn.text[:LONGEST_QUERY]
+    if not any(done.arguments.get("query") == query for done in turn.calls("recall_memory")):
+        yield {"query": query}
+        yield {"query": query, "types": ["semantic", "procedural"]}
 
 
 def _before_changing(turn: Turn, reading: Reading) -> Iterator[dict[str, Any]]:

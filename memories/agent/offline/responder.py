@@ -54,7 +54,8 @@ class OfflineResponder:
         """Answer `messages`; see ChatModel."""
         turn = read_turn(messages)
         reading = read(turn.text)
-        calls = plan(turn, reading) if may_call_tools and tools else []
+        offered = {tool["function"]["name"] for tool in tools}
+        calls = plan(turn, reading, looks_up="recall_memory" in offered) if may_call_tools and tools else []
         if calls:
             yield from calls
             yield Finished(StopReason.TOOL_CALLS)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from memories.agent import prompt
-from memories.constants import HISTORY_CHARACTERS, HISTORY_TURNS
+from memories.constants import HISTORY_TOKENS, HISTORY_TURNS
 from memories.llm.base import ChatMessage
 from memories.models import MessageState
 from memories.selectors.sessions import TurnView
@@ -114,10 +114,10 @@ def test_history_is_in_order_and_before_the_turn() -> None:
     assert [view.turn for view in kept] == [1, 2]
 
 
-def test_history_is_bounded_in_turns_and_characters() -> None:
+def test_history_is_bounded_in_turns_and_tokens() -> None:
     many = [turn(number) for number in range(1, 60)]
     assert [view.turn for view in prompt.history(many, before=60)] == list(range(60 - HISTORY_TURNS, 60))
-    long = [turn(1, "old"), turn(2, "x" * HISTORY_CHARACTERS), turn(3, "new")]
+    long = [turn(1, "old"), turn(2, "x " * HISTORY_TOKENS), turn(3, "new")]
     assert [view.turn for view in prompt.history(long, before=4)] == [3]
 
 

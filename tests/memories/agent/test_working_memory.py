@@ -9,7 +9,7 @@ import pytest
 from memories.agent import prompt
 from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import (
-    HISTORY_CHARACTERS,
+    HISTORY_TOKENS,
     MAX_CONSTRAINTS,
     MAX_OBSERVATIONS,
     MAX_PLAN_STEPS,
@@ -70,7 +70,7 @@ def test_constraints_are_whole_whatever_else_the_prompt_holds() -> None:
     for place in range(MAX_CONSTRAINTS):
         slots = slots.constrained(Noted(f"{place} ".ljust(SLOT_CHARACTERS, "x"), place))
     standing = render_standing(slots)
-    history = prompt.history([turn(number, "h" * (HISTORY_CHARACTERS // 3)) for number in range(1, 30)], before=30)
+    history = prompt.history([turn(number, "h " * (HISTORY_TOKENS // 3)) for number in range(1, 30)], before=30)
     messages = prompt.opening(SYSTEM, history, turn=30, text="Now", pinned="P" * 9_999, standing=standing)
     assert standing in [message["content"] for message in messages]
     assert all(each.text in standing for each in slots.constraints)

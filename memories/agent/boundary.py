@@ -1,0 +1,122 @@
+"""The retrieval boundary of one turn: what comes into it by itself, what the model may ask for, and how much it takes.
+
+Invariant: the recalls that nobody asked for take no more tokens together than the policy gives a turn, each of those
+that the model asks for no more than that, and the pinned facts no more than theirs, all by the count for the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from memories.agent import task_schemas
+from memories.agent.prompt import render_pinned, render_recall
+from memories.agent.tool_schemas import RECALL, SCHEMAS, WRITE
+from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
+from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
+from memories.llm.base import ToolSchema
+from memories.llm.tokens import ModelTokens, estimated_prompt
+from memories.models import Fact
+from memories.recall.pinned import foremost
+from memories.selectors.policies import Policy
+from memories.types import Recall, RecallMode
+
+# Where the arguments of a tool name what it is about. Those that take ids are about what was recalled already.
+_TOPICS: Mapping[str, tuple[str, ...]] = {
+    WRITE: ("text", "title", "trigger"),
+    task_schemas.SET_TASK: ("goal", "constraints"),
+    task_schemas.UPDATE_PLAN: ("steps",),
+    task_schemas.OBSERVE: ("text",),
+    task_schemas.SEARCH_SESSION: ("query",),
+    task_schemas.FINISH_TASK: ("outcome", "learned"),
+}
+_LONGEST_TOPIC = 2_000
+# Words that ask for nothing, in any form: "likes" is no topic where "like" is none.
+_NO_TOPIC = frozenset(map(stem, STOP_WORDS))
+_WITHOUT_RECALL = tuple(schema for schema in SCHEMAS if schema["function"]["name"] != RECALL)
+_TOKENS_OF_SCHEMAS = {False: estimated_prompt((), _WITHOUT_RECALL), True: estimated_prompt((), SCHEMAS)}
+# What stands around the items of a recall at most.
+_EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
+
+
+class Boundary:
+    """The policy of a tenant at work in one turn; `tokens` counts for the model that answers."""
+
+    def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:
+        self.policy = policy or Policy()
+        self.tokens = tokens or ModelTokens()
+        self._alone = alone
+        self._left = self.policy.recall_tokens
+        self._covered: frozenset[str] = frozenset()
+
+    @property
+    def pushes(self) -> bool:
+        """Whether memories come in by themselves."""
+        return self.policy.recall_mode is not RecallMode.PULL and self.policy.recall_items > 0
+
+    @property
+    def offers_recall(self) -> bool:
+        """Whether the model may recall."""
+        return self.policy.recall_mode is not RecallMode.PUSH
+
+    @property
+    def tools(self) -> Sequence[ToolSchema]:
+        """What the model is offered."""
+        return SCHEMAS if self.offers_recall else _WITHOUT_RECALL
+
+    @property
+    def settled_items(self) -> int:
+        """How many of the items are kept for facts and how-tos."""
+        return min(AUTOMATIC_SETTLED_ITEMS, self.policy.recall_items // 2)
+
+    def room(self, *, automatic: bool) -> int:
+        """The tokens that the items of the next recall may take; below one there is none."""
+        whole = self._left if automatic else self.policy.recall_tokens
+        return whole - self.tokens.count(_EMPTY)
+
+    def given(self, query: str, content: str, *, automatic: bool) -> None:
+        """A recall on `query` put `content` into the prompt."""
+        self._covered |= content_words(query)
+        if automatic:
+            self._left -= self.tokens.count(content)
+
+    def topic(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        """What these calls of tools (name, arguments) are about and no recall of the turn asked for; empty if nothing.
+
+        Whoever answers `alone` looks up what it needs before it calls a tool.
+        """
+        if not self.pushes or self._alone or self.room(automatic=True) < 1:
+            return ""
+        told = (_told(name, arguments) for name, arguments in calls)
+        return " ".join(text for text in told if self._is_new(text))[:_LONGEST_TOPIC]
+
+    def pinned(self, facts: Iterable[Fact]) -> str:
+        """The foremost of the pinned facts that fit, as a tool result."""
+        kept: list[Fact] = []
+        left = PINNED_TOKENS
+        for fact in foremost(facts):
+            cost = self.tokens.count(render_pinned([fact]))
+            if cost <= left and len(kept) < MAX_PINNED_FACTS:
+                kept.append(fact)
+                left -= cost
+        return render_pinned(kept)
+
+    def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
+        """An endpoint says how many tokens a prompt took."""
+        if reported:
+            self.tokens.learn(estimated_prompt(messages) + _TOKENS_OF_SCHEMAS[self.offers_recall], reported)
+
+    def _is_new(self, text: str) -> bool:
+        words = content_words(text) - _NO_TOPIC
+        return shared_words(words, self._covered) < len(words)
+
+
+def _told(name: str, arguments: Mapping[str, Any]) -> str:
+    """The words of a call that name its topic. They come from a model, so they may be of any shape."""
+    texts: list[str] = []
+    for member in _TOPICS.get(name, ()):
+        value = arguments.get(member)
+        texts += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+    return " ".join(text.strip() for text in texts if text.strip())

@@ -1,0 +1,111 @@
+"""How many tokens a text takes in the model in use, as an estimate: its tokenizer is not at hand, its counts are.
+
+Invariant: only an empty text takes nothing. What an endpoint reports moves the estimate within bounds, and what it
+cannot mean does not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+from memories.llm.base import ChatMessage, ToolSchema
+
+# Runs of one kind, with the characters that a token of it holds at least on average, in the vocabularies that are in
+# use. Punctuation and symbols of ASCII: one each. A space belongs to the word behind it.
+_RUNS = re.compile(
+    r"(?P<latin>[A-Za-z]+)|(?P<digit>[0-9])|(?P<indent>[ ]{2,})|(?P<break>[\t\n\r]+)|(?P<ascii>[\x21-\x7e])"
+    r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)"
+    r"|(?P<cjk>[\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)|(?P<other>[^\x00-\x7f])",
+)
+_CHARACTERS_A_TOKEN = {
+    "latin": 4.0,
+    "accented": 1.0,
+    "letters": 2.0,  # Greek and Cyrillic
+    "cjk": 0.7,
+    "other": 0.4,  # scripts that few vocabularies know, and emoji: bytes
+    "indent": 16.0,
+    "break": 1.0,
+    "digit": 1.0,
+    "ascii": 1.0,
+}
+# What the protocol puts around a message and a call.
+_AROUND_A_MESSAGE = 4
+# A count that differs more than this from the estimate counts something else: the cached part, or all calls so far.
+_PLAUSIBLE = (0.25, 4.0)
+_FACTORS = (0.6, 2.0)
+# A short prompt is mostly what the endpoint adds.
+_LEAST_LEARNT_FROM = 500
+_LAST_CALLS = 8
+_MOST_MODELS = 32
+
+_ratios: OrderedDict[str, deque[float]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def estimated(text: str) -> int:
+    """The tokens of `text` for a model about which nothing is known; rather too many than too few."""
+    total = 0
+    for run in _RUNS.finditer(text):
+        kind = run.lastgroup or "other"
+        length = run.end() - run.start()
+        total += math.ceil(length / _CHARACTERS_A_TOKEN[kind])
+    return total or (1 if text else 0)
+
+
+def estimated_prompt(messages: Iterable[ChatMessage], tools: Iterable[ToolSchema] = ()) -> int:
+    """The tokens of a whole request."""
+    return sum(map(_of_message, messages)) + sum(estimated(_json(tool)) for tool in tools)
+
+
+def forget_models() -> None:
+    """Forget what was learned of every model."""
+    with _lock:
+        _ratios.clear()
+
+
+class ModelTokens:
+    """Counts for the model `name`. What its endpoint reports is remembered by this process, for all who use it."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    @property
+    def factor(self) -> float:
+        """What the estimate is multiplied by: the worst of the last calls, within bounds; 1 before the first."""
+        with _lock:
+            ratios = _ratios.get(self._name)
+            return min(max(*ratios, _FACTORS[0]), _FACTORS[1]) if ratios else 1.0
+
+    def count(self, text: str) -> int:
+        """The tokens of `text`."""
+        return math.ceil(estimated(text) * self.factor)
+
+    def learn(self, estimate: int, reported: int | None) -> None:
+        """A prompt that was estimated (without any factor) took `reported` tokens, as the endpoint says."""
+        if not reported or estimate < _LEAST_LEARNT_FROM:
+            return
+        ratio = reported / estimate
+        if not _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1]:
+            return
+        with _lock:
+            _ratios.setdefault(self._name, deque(maxlen=_LAST_CALLS)).append(ratio)
+            _ratios.move_to_end(self._name)
+            while len(_ratios) > _MOST_MODELS:
+                _ratios.popitem(last=False)
+
+
+def _of_message(message: ChatMessage) -> int:
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    content = message.get("content") or ""
+    told = content if isinstance(content, str) else _json(content)
+    return _AROUND_A_MESSAGE * (1 + len(calls)) + estimated(told) + sum(estimated(_json(call)) for call in calls)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
