@@ -56,7 +56,7 @@ class Happening:
 class State:
     """One wording of a memory: how long it was believed, how that ended, and what happened to it.
 
-    `undo_url`: where to post that its ending was a mistake; empty if that brings nothing back.
+    `undo_url`: where to post that its ending, or its coming back, was a mistake; empty if there is nothing to undo.
     """
 
     text: str
@@ -88,7 +88,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             ending=ending(link),
             confidence=link.confidence,
             events=happened.get(link.id, ()),
-            undo_url="" if is_shared(rows[link.id]) or not _can_return(link, links) else undo_address(kind, link.id),
+            undo_url="" if is_shared(rows[link.id]) or not _can_undo(link, links) else undo_address(kind, link.id),
         )
         for link in reversed(links)
     )
@@ -110,8 +110,13 @@ def ending(link: ChainLink) -> str:
     return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
 
 
-def _can_return(link: ChainLink, links: Iterable[ChainLink]) -> bool:
-    """Whether its ending is the latest step and was not undone yet; what else speaks against it, the undo says."""
+def _can_undo(link: ChainLink, links: Iterable[ChainLink]) -> bool:
+    """Whether its ending is the latest step and was not undone yet; or its coming back is, which can be undone, too.
+
+    What else speaks against it, the undo says.
+    """
+    if link.status in CURRENT:
+        return link.restores is not None
     if link.status is not Status.SUPERSEDED or any(each.restores == link.id for each in links):
         return False
     successor = next((each for each in links if each.id == link.superseded_by), None)

@@ -81,3 +81,5 @@ def test_a_replacement_is_undone_in_the_history(open_page: OpenPage) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Bristol")
     expect(page.locator(".state")).to_have_count(3)
     expect(page.get_by_role("button", name="Undo and believe")).to_have_count(0)
+    page.get_by_role("button", name="Undo that it came back").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Edinburgh")

@@ -27,7 +27,7 @@ from memories.services.facts import pin_fact
 from memories.services.supersede import correct as correct_memory
 from memories.services.supersede import retire as retire_memory
 from memories.services.undo import undo as undo_ending
-from memories.types import Kind
+from memories.types import Kind, WriteOutcome
 from tenants.principal import Principal
 
 USES_SHOWN = 10
@@ -83,15 +83,14 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
 @require_POST
 @member_page
 def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """That it was replaced or retired was a mistake: it is believed again."""
+    """That it was replaced or retired, or came back, was a mistake."""
     get_memory(principal, kind, memory_id)
     try:
         outcome = undo_ending(principal, kind=kind, memory_id=memory_id)
     except Conflict as error:
         messages.error(request, str(error))
         return redirect(address(kind, memory_id))
-    mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
-    messages.success(request, f"Undone: it is believed again.{mistaken}")
+    messages.success(request, _undone(outcome))
     return redirect(address(kind, outcome.memory_id))
 
 
@@ -110,6 +109,14 @@ def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID)
             request, "Pinned: it comes first, and is always on your agent's mind." if pinned else "Unpinned."
         )
     return redirect(next_address(request, address(kind, memory_id)))
+
+
+def _undone(outcome: WriteOutcome) -> str:
+    """What an undo did, in a sentence or two."""
+    if outcome.memory_id in outcome.superseded_ids:
+        return "Undone: it is not believed any more. It stays in the history, marked as wrong."
+    mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
+    return f"Undone: it is believed again.{mistaken}"
 
 
 def _page(

@@ -85,14 +85,22 @@ def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> No
     assert "Undone: it is believed again. What had taken its place stays in the history, marked as wrong." in page
     assert "You brought it back" in page
     assert f'action="{undo}"' not in page
-    assert Fact.objects.current().get().text == "Lives in Bristol"
+    back = Fact.objects.current().get()
+    assert back.text == "Lives in Bristol"
+    again = _address("undo", Kind.SEMANTIC, back.pk)
+    assert f'action="{again}"' in page
+    ada.post(again)
+    assert Fact.objects.current().get().text == "Lives in Edinburgh"
 
 
 def test_a_retired_how_to_comes_back(ada: Client, life: Life) -> None:
     ada.post(_address("retire", Kind.PROCEDURAL, life.howto))
     page = ada.post(_address("undo", Kind.PROCEDURAL, life.howto), follow=True).content.decode()
     assert "Undone: it is believed again." in page
-    assert Playbook.objects.current().get().success_count == 3
+    back = Playbook.objects.current().get()
+    assert back.success_count == 3
+    page = ada.post(_address("undo", Kind.PROCEDURAL, back.pk), follow=True).content.decode()
+    assert "Undone: it is not believed any more." in page
 
 
 def test_what_cannot_be_undone_says_why(ada: Client, life: Life) -> None:
