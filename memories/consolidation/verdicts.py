@@ -16,6 +16,8 @@ from memories.consolidation.proposals import ProposedOutcome, ProposedPlaybook
 FEWEST_STEPS = 2
 # The share of a playbook's title and trigger that has to be named, if it was not just recalled.
 NAMED_SHARE = 0.6
+# The share of the words of its steps that an answer has to hold to have told it.
+TOLD_SHARE = 0.6
 
 
 def read_procedures(
@@ -50,12 +52,11 @@ def _judged(verdict: Verdict, episode: EpisodeText, playbooks: Sequence[KnownPla
 
 
 def _was_given(book: KnownPlaybook, before: str) -> bool:
-    """Whether the assistant's answer told this playbook: its title, or most of its steps."""
-    spoken = " ".join(before.casefold().split())
-    if book.title.casefold() in spoken:
+    """Whether the assistant's answer told this playbook: its title, or most of what its steps say."""
+    if book.title.casefold() in " ".join(before.casefold().split()):
         return True
-    told = [step for step in book.steps if " ".join(step.casefold().split()).rstrip(".") in spoken]
-    return bool(book.steps) and 2 * len(told) > len(book.steps)
+    steps = content_words(" ".join(book.steps))
+    return bool(steps) and len(steps & content_words(before)) >= TOLD_SHARE * len(steps)
 
 
 def _share(book: KnownPlaybook, said: frozenset[str]) -> float:

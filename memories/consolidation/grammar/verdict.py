@@ -31,18 +31,18 @@ class Verdict:
 _OPEN = (
     r"^(?:(?:yes|yep|yeah|no|nope|ok|okay|great|perfect|thanks|thank you|cheers|hi|hey|hello|brilliant|awesome|well|so|sorry"
     r"|unfortunately|sadly|hmm|hm|amazing|wow|update|sure enough|just tried it|i tried it|i tried that|tried it|tried that"
-    r"|excellent|super|wonderful|finally|indeed)\b[\s,:!.–-]*)*"
+    r"|excellent|all good|super|wonderful|finally|indeed)\b[\s,:!.–-]*)*"
 )
 _IT = r"(?:that|it|this|the (?:fix|steps?|instructions?|trick|solution|playbook|procedure|recipe|advice|method)|your (?:fix|steps?|instructions?|trick|solution|advice)|those steps|these steps)"
 _NAMED = r"(?P<named>(?:the|your) [\w' -]{3,60}?(?:fix|steps|instructions|trick|solution|playbook|procedure|recipe))"
-_ADVERBS = r"(?:\s+(?:all|really|just|actually|totally|definitely|finally|also|both|still|again|has|have))*"
+_ADVERBS = r"(?:\s+(?:all|really|just|actually|totally|completely|definitely|finally|also|both|still|again|has|have))*"
 _WORKED = re.compile(
-    rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:worked(?!\s+(?:for (?:him|her|them)|until|at first|once|on))|did (?:it|the trick|the job)|(?:has\s+)?"
-    r"(?:fixed|solved|sorted|resolved) (?:it|that|the (?:problem|issue)|everything)|helped)\b",
+    rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:worked(?!\s+(?:for (?!me\b|us\b)|until|at first|once|only|with))|did (?:it|the trick|the job)|(?:has\s+)?"
+    r"(?:fixed|solved|sorted|resolved) (?:it|that|the (?:problem|issue)|everything)|helped)\b(?!\s+(?:a (?:bit|little)|somewhat|him|her|them))(?!,?\s+(?:but|except|though|only|until))",
     re.IGNORECASE,
 )
 _SHORT_WORKED = re.compile(
-    rf"{_OPEN}(?:worked (?:like a charm|perfectly|a treat|great|first time)|it's (?:fixed|working) now|works now|it works now)\b",
+    rf"{_OPEN}(?:worked(?=[.!]*$)|worked (?:like a charm|perfectly|a treat|great|first time)|it's (?:fixed|working) now|works now|it works now)(?!\w)",
     re.IGNORECASE,
 )
 _FAILED = re.compile(

@@ -347,7 +347,8 @@ def judged(words: str, *, before: str = TOLD, recalled: bool = True) -> list[obj
 
 
 @pytest.mark.parametrize(
-    "words", ["That worked!", "Yes, the fix worked, thanks.", "Perfect, that did the trick", "Great, it works now"]
+    "words",
+    ["That worked!", "Yes, the fix worked, thanks.", "Perfect, that did the trick", "Great, it works now", "Worked!"],
 )
 def test_a_confirmation_counts_for_the_playbook_that_was_given(words: str) -> None:
     (outcome,) = judged(words)
@@ -362,6 +363,12 @@ def test_a_rejection_brings_the_steps_that_worked() -> None:
     assert outcome.refined_steps == ("Unplug the hub", "Wait ten seconds", "Plug it in")
 
 
+def test_an_answer_that_gives_the_steps_in_other_words_has_given_the_playbook() -> None:
+    (outcome,) = judged("That worked!", before="Please hold down its button, and wait until you see the light.")
+    assert isinstance(outcome, ProposedOutcome)
+    assert outcome.playbook_id == BOOK.id
+
+
 def test_a_playbook_that_is_named_needs_no_answer_before() -> None:
     (outcome,) = judged("The reset the hub steps didn't work.", before="", recalled=False)
     assert isinstance(outcome, ProposedOutcome)
@@ -374,6 +381,9 @@ def test_a_playbook_that_is_named_needs_no_answer_before() -> None:
         ("I hope that worked.", TOLD),
         ("Did that work?", TOLD),
         ("That worked for him, not for me", TOLD),
+        ("This worked for my colleague", TOLD),
+        ("It worked, but only after I also restarted the router", TOLD),
+        ("That helped a bit", TOLD),
         ("That worked!", "Your meeting is at nine."),
         ("My brother worked all night.", TOLD),
         ("Yeah right, that worked. lol", TOLD),
