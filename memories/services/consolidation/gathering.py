@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from django.utils import timezone
+
 from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.errors import SearchForbidden
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact, Mention, Message, MessageRole, Playbook, Relation
+from memories.models.base import OwnedQuerySet
 from memories.recall.pipeline import recall
 from memories.types import Kind, Scope, Source, Status
 from tenants.principal import Principal
@@ -40,7 +43,7 @@ def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
 def of_same_wording(principal: Principal, texts: Iterable[str], batch: Iterable[UUID]) -> list[KnownFact]:
     """The owner's facts of these wordings, those that ended among them."""
     hashes = {content_hash(text) for text in texts}
-    rows = Fact.objects.of(principal).filter(scope=Scope.USER, content_hash__in=hashes).exclude(status=Status.EVICTED)
+    rows = _own_facts(principal).filter(content_hash__in=hashes).exclude(status=Status.EVICTED)
     return _known(rows, set(batch))
 
 
@@ -126,11 +129,16 @@ def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind
 
 
 def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> list[KnownFact]:
-    own = Fact.objects.of(principal).filter(scope=Scope.USER)
+    own = _own_facts(principal)
     slots = own.current().exclude(key="").order_by("-learned_at").values_list("pk", flat=True)[:MAX_SLOTS]
     learned = own.filter(supporting_episodes__in=batch).values_list("pk", flat=True)
     wanted = nearest | set(slots) | set(learned)
     return _known(own.filter(pk__in=wanted).exclude(status=Status.EVICTED).order_by("learned_at", "pk"), set(batch))
+
+
+def _own_facts(principal: Principal) -> OwnedQuerySet[Fact]:
+    """What may be known: what has expired is gone, and is learned anew if it is said again."""
+    return Fact.objects.of(principal).filter(scope=Scope.USER).unexpired(timezone.now())
 
 
 def _known(rows: Iterable[Fact], batch: set[UUID]) -> list[KnownFact]:

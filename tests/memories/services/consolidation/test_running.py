@@ -52,6 +52,16 @@ def test_each_episode_is_read_once(principal: Principal) -> None:
     assert backlog_of(principal).waiting == 0
 
 
+def test_what_has_expired_is_not_known_and_is_learned_anew_when_said_again(principal: Principal) -> None:
+    remember_fact(principal, text="Parks on level 3", key="parking")
+    Fact.objects.update(expires_at=timezone.now())
+    tell(principal, "Parks on level 3", since=timezone.now())
+    extractor = ScriptedExtractor([literally])
+    consolidate(principal, extractor=extractor)
+    assert extractor.given[0].facts == ()
+    assert Fact.objects.of(principal).unexpired(timezone.now()).get().text == "Parks on level 3"
+
+
 def test_a_fact_knows_the_words_it_came_from_and_when_they_were_said(principal: Principal) -> None:
     (said,) = tell(principal, "Plays the cello")
     consolidate(principal, extractor=ScriptedExtractor([literally]))
