@@ -93,6 +93,10 @@ class WriteArguments(_Arguments):
         Literal["natural", "harsh"],
         Field(description="Why it replaces them: the world changed (natural), or they were never true (harsh)."),
     ] = "natural"
+    valid_from: Annotated[
+        AwareDatetime | None,
+        Field(description="Since when the fact is true, if the user said so (ISO 8601 with a zone)."),
+    ] = None
     source: Annotated[
         Literal["user_stated", "agent_inferred"],
         Field(description="Whether the user said it, or you concluded it."),
@@ -106,8 +110,8 @@ class WriteArguments(_Arguments):
             raise ValueError("title, trigger and steps belong to kind procedural")
         if self.kind == "procedural" and not self.title.strip():
             raise ValueError("title: a procedural memory needs a title")
-        if self.kind == "procedural" and self.key:
-            raise ValueError("key: only facts have a key")
+        if self.kind == "procedural" and (self.key or self.valid_from):
+            raise ValueError("key and valid_from belong to kind semantic")
         return self
 
 

@@ -204,6 +204,7 @@ class Toolbox:
             key=wanted.key,
             category=wanted.category,
             source=Source(wanted.source),
+            valid_from=wanted.valid_from,
             supporting_episode_ids=self._episode_ids,
             supersedes_ids=wanted.supersedes_ids,
             contradiction=Contradiction(wanted.contradiction),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 from memories.agent.offline.forgetting import named
@@ -16,7 +17,9 @@ from memories.consolidation.amending import corrected, corrected_key, shifted
 from memories.consolidation.grammar.changes import read_changes
 from memories.consolidation.grammar.rules import Reading, Statement
 from memories.consolidation.grammar.statement import Change, Correction, End, Shift
+from memories.consolidation.grammar.times import began
 from memories.consolidation.rivals import made_false
+from memories.consolidation.rules import LONG_AGO
 from memories.consolidation.standing import Held
 from memories.llm.base import ToolCall
 from memories.types import Contradiction
@@ -99,12 +102,21 @@ class _Work:
             return
         said = {other.text.casefold() for other in others}
         false = [fact for fact in made_false(statement, held(self.turn.memories)) if fact.text.casefold() not in said]
+        since = began(statement.quote, self.turn.now) if self.turn.now else None
+        if since and self._is_an_old_story(since, false):
+            return
         key = statement.key
         if statement.ends:
             over = self._over(statement, ends)
             key = over[0].key if over else key
             false = [*over, *(fact for fact in false if fact not in over)]
-        self._write(statement.text, key, statement.category, false, harsh=statement.corrects and bool(false))
+        harsh = statement.corrects and bool(false)
+        self._write(statement.text, key, statement.category, false, harsh=harsh, since=since)
+
+    def _is_an_old_story(self, since: datetime, false: Iterable[Held]) -> bool:
+        """Whether something known began after what is told now as of long ago: that is not over."""
+        long_ago = self.turn.now is not None and since < self.turn.now - LONG_AGO
+        return long_ago and any(since < (fact.valid_from or fact.learned_at) for fact in false)
 
     def end(self, end: End) -> None:
         """Facts that end with nothing in their place."""
@@ -124,11 +136,21 @@ class _Work:
         ids = {memory.id for memory in named(statement.ends, facts)}
         return [fact for fact in held(self.turn.memories) if str(fact.id) in ids] if len(ids) == 1 else []
 
-    def _write(self, text: str, key: str, category: str, false: Iterable[Held], *, harsh: bool) -> None:
+    def _write(
+        self,
+        text: str,
+        key: str,
+        category: str,
+        false: Iterable[Held],
+        *,
+        harsh: bool,
+        since: datetime | None = None,
+    ) -> None:
         ids = [str(fact.id) for fact in false if str(fact.id) not in self.over]
         self.over |= {*ids}
         arguments: dict[str, Any] = {"text": text, "key": key, "category": category}
         arguments |= {"supersedes_ids": ids[:MOST_AT_ONCE], "contradiction": "harsh" if harsh else ""}
+        arguments["valid_from"] = since.isoformat() if since else ""
         self.calls.append(tool_call("write_memory", **{name: value for name, value in arguments.items() if value}))
 
 

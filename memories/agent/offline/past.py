@@ -42,7 +42,7 @@ def history(question: str, memories: Sequence[Memory]) -> str:
     for fact in facts:
         if fact.key in keys or fact in topical:
             lines.setdefault(fact.key or fact.id, []).append(fact)
-    told = [_line(sorted(line, key=_began)) for line in lines.values()]
+    told = [_line(sorted(line, key=_order)) for line in lines.values()]
     if len(told) > 1:
         return "\n".join(["From your history:", *(f"- {each}" for each in told)])
     return f"From your history: {told[0]}." if told else ""
@@ -54,10 +54,11 @@ def _topical(asked: frozenset[str], facts: Sequence[Memory]) -> list[Memory]:
     return own or [fact for fact in facts if shared_words(asked, fact.words)]
 
 
-def _began(fact: Memory) -> tuple[float, float]:
+def _order(fact: Memory) -> tuple[float, float]:
+    """By their ends, for one thing has one value at a time, and it may be learned late that it had."""
     began = fact.true_from or fact.since
     ended = fact.ended
-    return (began.timestamp() if began else 0.0, ended.timestamp() if ended else float("inf"))
+    return (ended.timestamp() if ended else float("inf"), began.timestamp() if began else 0.0)
 
 
 def _line(facts: Sequence[Memory]) -> str:
@@ -67,6 +68,8 @@ def _line(facts: Sequence[Memory]) -> str:
         if following is not None and following.text == fact.text:
             continue
         began = fact.true_from or (fact.since if told or fact.current else None)
+        if began and fact.ended and began >= fact.ended:
+            began = None
         times = [f"{'from' if fact.ended else 'since'} {date(began)}" if began else ""]
         times.append(f"until {date(fact.ended)}" if fact.ended else "")
         told.append(" ".join([quote(fact.text), *filter(None, times)]))

@@ -6,6 +6,7 @@ Invariant: it knows nothing but the messages that any model would see.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from memories.llm.base import ChatMessage, ToolCall
 LONGEST_QUERY = 300
 WIDE = 20
 EXCHANGES = 3
+_TODAY = re.compile(r"Today is \w+, (\d{1,2} \w+ \d{4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class Done:
 class Turn:
     """The user's latest message and what happened since; `said` and `answered` are the exchange just before it.
 
-    `earlier` are the words of the last exchanges, newest first, in each what the user said before what was answered.
+    `earlier` are the words of the last exchanges, newest first, in each what the user said before what was answered;
+    `now` is the end of the day on which it is said.
     """
 
     text: str = ""
@@ -82,6 +85,7 @@ class Turn:
     said: str = ""
     answered: str = ""
     earlier: tuple[str, ...] = ()
+    now: datetime | None = None
 
     def calls(self, *tools: str) -> list[Done]:
         """The calls of these tools."""
@@ -111,7 +115,7 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
     before = _exchanges(messages[:latest])
     said, answered = before[0] if before else ("", "")
     earlier = tuple(words for exchange in before[:EXCHANGES] for words in exchange)
-    turn = Turn(str(messages[latest]["content"]), said=said, answered=answered, earlier=earlier)
+    turn = Turn(str(messages[latest]["content"]), said=said, answered=answered, earlier=earlier, now=_today(messages))
     called: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for message in messages[latest + 1 :]:
         for call in message.get("tool_calls") or ():
@@ -119,6 +123,12 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn:
         if message["role"] == "tool" and message["tool_call_id"] in called:
             turn.done.append(Done(*called[message["tool_call_id"]], json.loads(message["content"])))
     return turn
+
+
+def _today(messages: Sequence[ChatMessage]) -> datetime | None:
+    """The end of the day that the instructions give."""
+    told = _TODAY.search(str(messages[0]["content"])) if messages else None
+    return datetime.strptime(f"{told[1]} 23:59 +0000", "%d %B %Y %H:%M %z") if told else None
 
 
 def tool_call(tool: str, **arguments: Any) -> ToolCall:

@@ -30,6 +30,7 @@ def held(memories: Iterable[Memory], *, ended: bool = False) -> list[Held]:
             key=memory.key,
             category="",
             learned_at=memory.since or datetime.min.replace(tzinfo=UTC),
+            valid_from=memory.true_from,
             id=UUID(memory.id),
             current=memory.current,
         )

@@ -13,7 +13,8 @@ POLITE = re.compile(
 )
 _ASKING = r"(?:(?:please|can you|could you|would you|will you|i want you to|i'd like you to|you should|always)\s+)*"
 FORGET = re.compile(
-    rf"{_ASKING}(?:forget|(?:delete|erase)(?=\s+(?:that|this)[.!]*$)|(?:delete|erase|remove)(?=\s+(?:my\b|what i\b|the memor|the fact\b|everything\b)))\s+"
+    rf"{_ASKING}(?:forget|(?:delete|erase)(?=\s+(?:that|this)[.!]*$)"
+    r"|(?:delete|erase|remove)(?=\s+(?:my\b|what i\b|the memor|the fact\b|everything\b)))\s+"
     r"(?!(?:to|it anyway)\b)(?P<about>(?:(?!\bfrom\b).)+?)(?:\s+from (?:your )?memory)?[.!?]*$",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -146,6 +147,33 @@ def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
         assert told["Lives in Bristol"]["status"] == "superseded"
         assert told["Lives in Bristol"]["until"] == told["Lives in Edinburgh"]["since"]
         assert told["Lives in Bristol"]["replaced_by"] == told["Lives in Edinburgh"]["id"]
+
+
+def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
+    ids = know(ada.principal)
+    moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    write = use(
+        "write_memory",
+        text="Lives in Edinburgh",
+        key="home_city",
+        supersedes_ids=[ids["Lives in Bristol"]],
+        valid_from=moved.isoformat(),
+    )
+    ada.say(f"I moved to Edinburgh in {moved:%B %Y}", write, Say(["Welcome."]))
+    assert Fact.objects.get(text="Lives in Edinburgh").valid_from == moved
+    assert Fact.objects.get(text="Lives in Bristol").valid_to == moved
+    lookup = use("recall_memory", query="Where have I lived?", include_superseded=True)
+    answer = ada.say("Where have I lived?", lookup, Say(["Both."]))
+    if ada.kind == "offline":
+        assert f"until 1 {moved:%B %Y}, “Lives in Edinburgh” since 1 {moved:%B %Y}" in answer
+    else:
+        assert ada.memories()["Lives in Bristol"]["true_until"] == f"{moved:%Y-%m}-01T00:00Z"
+
+
+def test_an_old_story_ends_nothing(principal: Principal) -> None:
+    know(principal)
+    Conversation("offline", principal).say("I moved to Oslo twenty years ago")
+    assert current(principal) == set(KNOWN)
 
 
 def test_it_finds_the_two_among_many(principal: Principal) -> None:
@@ -295,7 +323,7 @@ def test_that_is_what_the_last_exchange_was_about(principal: Principal, said: st
 def test_a_how_to_goes_with_the_words_that_taught_it(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     ada.say("To reset the hub: hold the button for ten seconds, then wait for the light")
-    assert ada.say("forget that") == "Erased for good: 1 how-to and 1 event."
+    assert ada.say("Please delete that.") == "Erased for good: 1 how-to and 1 event."
     assert not Playbook.objects.exists()
     assert not Episode.objects.filter(text__contains="button").exists()
 
