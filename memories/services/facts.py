@@ -24,7 +24,7 @@ from memories.search.outbox import enqueue, enqueue_many
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
-from memories.services.succession import close, current_rows, link, require_place, same_wording, snapshot
+from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
     Contradiction,
@@ -312,7 +312,8 @@ def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence
         target_id=fact.pk,
         reason=draft.reason,
         before=before,
-        after=snapshot(fact) | _told_as(fact, draft),
+        # The words are where they were said: the trail of a fact that stays would keep those of a forgotten episode.
+        after=snapshot(fact) | {"told_in": [str(episode.pk) for episode in support]},
     )
     enqueue(fact)
     return fact
@@ -326,11 +327,6 @@ def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, date
     newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
     begins, ends = newer
     return newer if begins is None or ends is None or begins <= ends else told
-
-
-def _told_as(fact: Fact, draft: FactDraft) -> dict[str, object]:
-    """The other words in which it came, for an auditor; a shared row's events have no words."""
-    return {"told_as": draft.text} if fact.user_id and not same_wording(fact.text, draft.text) else {}
 
 
 def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:

@@ -213,17 +213,10 @@ def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Pl
         target_id=playbook.pk,
         reason=draft.reason,
         before=before,
-        after=snapshot(playbook) | _told_as(playbook, draft),
+        after=snapshot(playbook) | {"told_in": list(map(str, draft.supporting_episode_ids))},
     )
     enqueue(playbook)
     return playbook
-
-
-def _told_as(playbook: Playbook, draft: PlaybookDraft) -> dict[str, object]:
-    """The other words in which it came, for an auditor; a shared row's events have no words."""
-    if playbook.user_id is None or playbook.content_hash == draft.content_hash:
-        return {}
-    return {"told_as": list(draft.parts)}
 
 
 def _later(left: datetime | None, right: datetime | None) -> datetime | None:

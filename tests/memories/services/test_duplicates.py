@@ -33,10 +33,17 @@ def test_other_words_for_the_same_merge_and_the_older_words_stay(principal: Prin
     assert (second.result, second.memory_id) == (WriteResult.MERGED, first.memory_id)
     assert (fact.text, fact.confidence, fact.version) == (LEFT, 0.9, 2)
     event = AuditEvent.objects.get(action="fact.merged")
-    assert (event.payload.data["after"]["told_as"], event.payload.data["reason"]) == (
-        RIGHT,
-        "says the same in other words",
-    )
+    assert event.payload.data["reason"] == "says the same in other words"
+
+
+def test_the_trail_of_a_merge_names_the_episode_and_not_its_words(principal: Principal) -> None:
+    remember_fact(principal, text=LEFT)
+    session = start_session(principal)
+    told = remember_episode(principal, session_id=session.pk, text=RIGHT).memory_id
+    remember_fact(principal, text=RIGHT, supporting_episode_ids=[told])
+    event = AuditEvent.objects.get(action="fact.merged")
+    assert event.payload.data["after"]["told_in"] == [str(told)]
+    assert RIGHT not in event.payload.document
 
 
 def test_it_does_not_matter_whether_the_vector_is_there_yet(principal: Principal) -> None:
