@@ -42,7 +42,7 @@ def history(question: str, memories: Sequence[Memory]) -> str:
     for fact in facts:
         if fact.key in keys or fact in topical:
             lines.setdefault(fact.key or fact.id, []).append(fact)
-    told = [_line(sorted(line, key=_order)) for line in lines.values()]
+    told = [_line(_in_order(line)) for line in lines.values()]
     if len(told) > 1:
         return "\n".join(["From your history:", *(f"- {each}" for each in told)])
     return f"From your history: {told[0]}." if told else ""
@@ -54,11 +54,23 @@ def _topical(asked: frozenset[str], facts: Sequence[Memory]) -> list[Memory]:
     return own or [fact for fact in facts if shared_words(asked, fact.words)]
 
 
-def _order(fact: Memory) -> tuple[float, float]:
-    """By their ends, for one thing has one value at a time, and it may be learned late that it had."""
-    began = fact.true_from or fact.since
-    ended = fact.ended
-    return (ended.timestamp() if ended else float("inf"), began.timestamp() if began else 0.0)
+def _in_order(line: Sequence[Memory]) -> list[Memory]:
+    """By their ends, for one thing has one value at a time; within a minute each before what took its place."""
+    by_id = {fact.id: fact for fact in line}
+
+    def successors(fact: Memory) -> int:
+        walked: set[str] = set()
+        while (following := by_id.get(fact.replaced_by)) is not None and following.id not in walked:
+            walked.add(following.id)
+            fact = following
+        return len(walked)
+
+    def place(fact: Memory) -> tuple[float, int, float]:
+        began = fact.true_from or fact.since
+        ended = fact.ended.timestamp() if fact.ended else float("inf")
+        return (ended, -successors(fact), began.timestamp() if began else 0.0)
+
+    return sorted(line, key=place)
 
 
 def _line(facts: Sequence[Memory]) -> str:

@@ -132,6 +132,59 @@ def test_of_what_is_over_the_latest_leads() -> None:
     assert text.startswith("No longer current, believed until 1 January 2026: “Lives in Bristol”")
 
 
+def history(*items: Recalled) -> str:
+    """The answer to "Where have I lived?" by these facts."""
+    asked = "Where have I lived?"
+    ((tool, arguments),), _ = respond(conversation(asked))
+    assert (tool, arguments["include_superseded"], arguments["types"]) == ("recall_memory", True, ["semantic"])
+    found = json.loads(prompt.render_recall(Recall(UUID(int=1), asked, items, False, 1.0)))
+    return respond(conversation(asked, done=[(tool, arguments, found)]))[1]
+
+
+def over(text: str, until: datetime, **columns: Any) -> Recalled:
+    return recalled(text, key="home_city", status=Status.SUPERSEDED, until=until, **columns)
+
+
+def test_all_that_was_so_is_told_in_order_whatever_came_up_first() -> None:
+    bristol = over("Lives in Bristol", datetime(2026, 3, 3, tzinfo=UTC))
+    bath = over("Lives in Bath", datetime(2025, 1, 1, tzinfo=UTC), since=datetime(2024, 6, 1, tzinfo=UTC))
+    assert history(EDINBURGH, bristol, bath, recalled("Her sister lives in Leeds")) == (
+        "From your history: “Lives in Bath” until 1 January 2025, “Lives in Bristol” until 3 March 2026, "
+        "“Lives in Edinburgh” since 3 March 2026."
+    )
+
+
+def test_changes_of_one_minute_are_told_in_the_order_of_their_chain() -> None:
+    moment = datetime(2026, 3, 3, tzinfo=UTC)
+    oslo = over("Lives in Oslo", moment)
+    bath = over("Lives in Bath", moment, superseded_by=oslo.id)
+    bristol = over("Lives in Bristol", moment, superseded_by=bath.id)
+    told = history(oslo, bristol, bath)
+    assert [told.index(city) for city in ("Bristol", "Bath", "Oslo")] == sorted(
+        map(told.index, ("Bristol", "Bath", "Oslo"))
+    )
+
+
+def test_what_never_was_is_no_part_of_the_history() -> None:
+    told = history(EDINBURGH, over("Lives in Bath", datetime(2026, 3, 3, tzinfo=UTC), retracted=True))
+    assert told == "From your history: “Lives in Edinburgh” since 3 March 2026."
+
+
+def test_when_it_was_so_goes_before_when_it_was_believed() -> None:
+    moved = datetime(2019, 6, 1, tzinfo=UTC)
+    bristol = over("Lives in Bristol", datetime(2026, 3, 3, tzinfo=UTC), valid_to=moved)
+    home = recalled("Lives in Edinburgh", key="home_city", valid_from=moved)
+    assert history(home, bristol) == (
+        "From your history: “Lives in Bristol” until 1 June 2019, “Lives in Edinburgh” since 1 June 2019."
+    )
+
+
+def test_what_an_undo_brought_back_was_so_all_along() -> None:
+    bristol = over("Lives in Bristol", datetime(2026, 3, 2, tzinfo=UTC))
+    again = recalled("Lives in Bristol", key="home_city")
+    assert history(again, bristol).count("Bristol") == 1
+
+
 def test_who_asks_of_themselves_hears_of_themselves_first() -> None:
     sister = recalled("Her sister lives in Leeds")
     assert "“Lives in Edinburgh”" in answer("Where do I live?", sister, EDINBURGH).splitlines()[0]
