@@ -12,13 +12,14 @@ from memories.consolidation.grammar.statement import Correction, Shift
 from memories.consolidation.grammar.text import slug
 from memories.consolidation.grammar.vocabulary import relation_key
 from memories.consolidation.grammar.words import content_words
-from memories.consolidation.slots import slot_of
+from memories.consolidation.slots import of_others, slot_of
 from memories.consolidation.standing import Held
 
 _DAY = re.compile(
     r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b", re.IGNORECASE
 )
 _HOUR = re.compile(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b", re.IGNORECASE)
+_FORMER = re.compile(r"(?:former|previous|old|ex|late)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
 
 
@@ -71,6 +72,8 @@ def _is_about(held: Held, about: str) -> bool:
         return True
     key = relation_key(about)
     slots = {held.slot, held.key} - {""}
+    if (of_others(held.text) or _FORMER.match(held.text)) and not held.text.casefold().startswith(about.casefold()):
+        return False
     return bool(slots & {key, slug(about), slot_of("", key)}) or content_words(about) <= held.words
 
 

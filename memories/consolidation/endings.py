@@ -14,7 +14,7 @@ from memories.consolidation.grammar.statement import End
 from memories.consolidation.grammar.vocabulary import third_person
 from memories.consolidation.grammar.words import content_words
 from memories.consolidation.rivals import dependents, is_home
-from memories.consolidation.slots import EMPLOYER, HOME, value_words
+from memories.consolidation.slots import EMPLOYER, HOME, of_others, value_words
 from memories.consolidation.standing import Held, distinct
 from memories.types import Contradiction
 
@@ -35,6 +35,11 @@ _PET = re.compile(
     r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ", re.IGNORECASE
 )
 _PET_NAME = re.compile(r"(?:called|named|name is|is) (?P<name>[A-Z][\w-]+)")
+_AT_WORK = re.compile(
+    r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass|locker))\b",
+    re.IGNORECASE,
+)
+_ALLERGY = re.compile(r"\ballerg", re.IGNORECASE)
 _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
 _DENIES = re.compile(r"(?:no longer|does not|doesn't|not|never)\b", re.IGNORECASE)
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
@@ -50,7 +55,11 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:
 
 def _named(what: str, known: Sequence[Held]) -> list[Held]:
     words = content_words(what)
-    return [held for held in known if words and words <= held.words and not _DENIES.match(held.text)]
+    return [
+        held
+        for held in known
+        if words and words <= held.words and not _DENIES.match(held.text) and not of_others(held.text)
+    ]
 
 
 def _home(end: End, known: Sequence[Held]) -> list[Held]:
@@ -78,7 +87,8 @@ def _at(employers: Sequence[Held], known: Sequence[Held]) -> list[Held]:
     return [
         held
         for held in known
-        if held.slot == "work_place" or any(name and name <= held.words and " at " in held.text for name in names)
+        if held.slot == "work_place"
+        or (_AT_WORK.match(held.text) and any(name and name <= held.words for name in names))
     ]
 
 
@@ -126,8 +136,7 @@ def _couple(end: End, known: Sequence[Held]) -> list[Held]:
 
 
 def _health(end: End, known: Sequence[Held]) -> list[Held]:
-    words = content_words(end.what)
-    return [held for held in known if words <= held.words and re.search(r"\ballerg", held.text, re.IGNORECASE)]
+    return [held for held in _named(end.what, known) if _ALLERGY.search(held.text)]
 
 
 def _any(end: End, known: Sequence[Held]) -> list[Held]:

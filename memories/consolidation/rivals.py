@@ -6,6 +6,7 @@ Invariant: a fact that may still be true is not among them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from memories.consolidation.grammar.statement import Statement
@@ -38,6 +39,8 @@ _POSITION = re.compile(
     r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|vice|deputy|assistant|intern|trainee)\b",
     re.IGNORECASE,
 )
+# More facts of one moment than this were imported together, not told in one breath.
+_IN_ONE_BREATH = 3
 _ONCE = re.compile(r"(?:lived|used to live)\b", re.IGNORECASE)
 # Slots where fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
 _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
@@ -95,7 +98,12 @@ def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[
     slots = DEPENDENTS.get(slot, frozenset())
     hanging = [held for held in known if held.slot in slots]
     if slot == EMPLOYER:
-        told = {(held.learned_at, held.valid_from) for held in ended if held.slot == EMPLOYER}
+        breaths = Counter(held.learned_at for held in known)
+        told = {
+            (held.learned_at, held.valid_from)
+            for held in ended
+            if held.slot == EMPLOYER and breaths[held.learned_at] <= _IN_ONE_BREATH
+        }
         names = [held for held in ended if held.slot == EMPLOYER]
         hanging += [
             held

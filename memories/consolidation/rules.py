@@ -24,6 +24,7 @@ from memories.consolidation.rivals import is_no_news, made_false
 from memories.consolidation.slots import slot_of
 from memories.consolidation.standing import Held, Standing
 from memories.consolidation.verdicts import read_procedures
+from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
 # Who tells today that they moved so long ago tells a story; what is known of the time since is not over.
@@ -63,19 +64,24 @@ class _Batch:
             return
         reading = read(episode.text)
         changes = read_changes(episode.text)
-        put_right = self._put_right(changes, episode)
+        put_right = self._put_right(changes, reading.statements, episode)
         context = " ".join((episode.before, before.text if before and before.own else "", episode.text))
         told = {slot_of(statement.text, statement.key) for statement in reading.statements}
         for statement in reading.statements:
-            if not statement.ends and not put_right & {statement.quote, statement.key or statement.quote}:
+            if not statement.ends and not put_right & {
+                normalised(statement.text),
+                statement.quote,
+                statement.key or "-",
+            }:
                 self._state(statement, episode, told)
         ended = self._end([change for change in changes if isinstance(change, End)], episode, context)
         for statement in reading.statements:
             if statement.ends and not ended and statement.ends.split()[0].casefold() in _LASTING_DENIALS:
                 self._state(replace(statement, category="habits"), episode, told)
 
-    def _put_right(self, changes: Iterable[Change], episode: EpisodeText) -> set[str]:
-        """Apply corrections and shifts; the clauses and keys that they took care of."""
+    def _put_right(self, changes: Iterable[Change], statements: Iterable[Statement], episode: EpisodeText) -> set[str]:
+        """Apply corrections and shifts; the clauses, wordings and keys that they took care of."""
+        keys = {normalised(statement.text): statement.key for statement in statements}
         done: set[str] = set()
         for change in changes:
             known = self.standing.current(episode)
@@ -86,11 +92,12 @@ class _Batch:
                 continue
             held, text = found
             key = corrected_key(held, change) if isinstance(change, Correction) else held.key
+            key = key or keys.get(normalised(text), "")
             kind = Contradiction.HARSH if isinstance(change, Correction) else Contradiction.NATURAL
             over = same_mistake(held, change, known) if isinstance(change, Correction) else [held]
             told = Statement(text, key, held.category, quote=change.quote)
             self._propose(told, over, kind, episode, also=held.episodes if held.place is not None else ())
-            done |= {change.quote, *({held.key} - {""})}
+            done |= {change.quote, normalised(text), *({held.key} - {""})}
         return done
 
     def _state(self, statement: Statement, episode: EpisodeText, told: Collection[str]) -> None:

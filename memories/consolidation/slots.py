@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from memories.consolidation.grammar.text import word_set
+from memories.consolidation.grammar.vocabulary import PEOPLE
 from memories.consolidation.grammar.words import content_words
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
@@ -76,9 +77,17 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("commute", r"(?i:commutes\b|commute (?:is|takes))(?P<value>.*)"),
         ("commute", r"(?i:cycles|bikes|walks|drives|commutes|runs|takes|catches|gets)\b.*(?i:\bto work\b)(?P<value>.*)"),
         ("fiance", rf"(?i:engaged to|fianc[eé]e?(?: is)?(?: called)?) {_NAME}"),
+        ("partner", rf"(?i:partner(?: is called| is named|'s name is| is)) {_NAME}"),
+        ("girlfriend", rf"(?i:girlfriend(?: is called| is named|'s name is| is)) {_NAME}"),
+        ("boyfriend", rf"(?i:boyfriend(?: is called| is named|'s name is| is)) {_NAME}"),
         ("spouse", rf"(?i:married to|(?:husband|wife|spouse)(?: is| is called| is named|'s name is)?) {_NAME}"),
     )
 )  # fmt: skip
+_OTHERS = re.compile(
+    rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|grandparents?|family|team)s?\b"
+    r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)",
+    re.IGNORECASE,
+)
 _SAID_OF_SLOTS = content_words(
     "lives living live based resides home city town moved works working work employed employer job occupation boss "
     "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title"
@@ -90,6 +99,11 @@ def slot_of(text: str, key: str) -> str:
     if key:
         return _SAME.get(key, key)
     return next((slot for slot, pattern in _TEXTS if pattern.match(text)), "")
+
+
+def of_others(text: str) -> bool:
+    """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
+    return bool(_OTHERS.match(text))
 
 
 def value_words(text: str) -> frozenset[str]:

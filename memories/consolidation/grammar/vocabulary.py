@@ -125,6 +125,7 @@ PROFESSIONS = word_set(
     headteacher undertaker priest pastor vicar imam rabbi soldier detective postman conductor composer author poet
     florist jeweller optometrist paediatrician pediatrician radiologist cardiologist anaesthetist psychiatrist
     veterinarian barrister paralegal notary banker broker auditor actuary entrepreneur freelancer contractor
+    lead leader postdoc intern apprentice trainee
     """
 )
 VAGUE = word_set("thing things part way one bit moment memory aspect")

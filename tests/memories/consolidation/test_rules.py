@@ -257,6 +257,57 @@ def test_what_says_nothing_lasting_of_the_speaker_changes_nothing(told: str) -> 
     assert after(memory, told) == {*HOME, *WORK, *ELSE}
 
 
+OF_OTHERS = (
+    "Wife works at Acme",
+    "Sister lives in Bristol",
+    "Sister is allergic to nuts",
+    "Brother has a Canyon bike",
+    "Has a brother called Rex",
+    "Mother's address is 14 High Street",
+    "Tom's car is a Golf",
+    "Former boss is Dana",
+)
+STILL_TRUE = (
+    "Born in Bristol",
+    "Lived in Bath until 2012",
+    "Used to work at Tesco",
+    "Owns a house in Bristol",
+    "Goes to the Acme gym on Mondays",
+    "Studies law at Acme College",
+    "Takes the 14 bus to the gym",
+    "Wants to buy a Canyon",
+    "Partner is Sam",
+)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I moved to Oslo.",
+        "I left Acme.",
+        "I no longer work at Acme.",
+        "I left Bristol.",
+        "I started at Globex as a welder.",
+        "I'm not allergic to nuts.",
+        "I sold my car.",
+        "I sold the Canyon.",
+        "Rex died.",
+        "It's 15, not 14.",
+        "My boss is Kim, not Dana.",
+        "My address is 15 Low Road.",
+        "Tom and I got married yesterday.",
+    ],
+)
+def test_what_is_true_of_others_or_in_spite_of_it_stays(told: str) -> None:
+    memory = knowing("home_city: Lives in Bristol", "employer: Works at Acme", *OF_OTHERS, *STILL_TRUE)
+    assert {*OF_OTHERS, *STILL_TRUE} <= after(memory, told)
+
+
+def test_facts_that_were_imported_together_were_not_told_in_one_breath() -> None:
+    rest = {"Works as a nurse", "Likes coffee", "Speaks French"}
+    assert after(knowing("Works at Acme", *rest), "I left Acme.") == rest
+
+
 def test_an_old_story_does_not_end_what_came_after() -> None:
     memory = knowing("home_city: Lives in Edinburgh")
     assert after(memory, "I moved to Bristol in 2015.") == {"Lives in Edinburgh"}
