@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from memories.agent.offline.forgetting import named
+from memories.agent.offline.pointing import denies_it, pointed_at
 from memories.agent.offline.records import LONGEST_QUERY, WIDE, Turn, tool_call
 from memories.agent.offline.standing import ended_by, hanging, hanging_on, held, points_to_a_place
 from memories.consolidation.amending import corrected, corrected_key, shifted
@@ -35,6 +36,8 @@ def lookups(turn: Turn, reading: Reading) -> Iterator[dict[str, Any]]:
             yield {"query": slots, "types": ["semantic"], "limit": WIDE}
     for change in read_changes(turn.text):
         yield from _lookup(turn, change)
+    if denies_it(turn.text) and turn.said:
+        yield {"query": turn.said[:LONGEST_QUERY]}
 
 
 def _lookup(turn: Turn, change: Change) -> Iterator[dict[str, Any]]:
@@ -64,6 +67,8 @@ def changes(turn: Turn, reading: Reading) -> list[ToolCall]:
         work.state(statement, reading.statements, ends)
     for end in ends:
         work.end(end)
+    if denies_it(turn.text) and (memory := pointed_at(turn)) and memory.kind == "semantic":
+        work.calls.append(tool_call("retire_memory", memory_ids=[memory.id], contradiction="harsh"))
     if book := reading.playbook:
         work.calls.append(tool_call("write_memory", kind="procedural", **asdict(book)))
     return work.calls

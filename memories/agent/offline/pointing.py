@@ -19,10 +19,21 @@ _THAT = re.compile(
     re.IGNORECASE,
 )
 
+_NOT_TRUE = re.compile(
+    r"(?:no|nope|hang on|wait|actually|sorry)?[,.!]?\s*(?:that|this|it)(?:['’]s| is| was|['’]s just| has)\s+"
+    r"(?:not true|never (?:been )?true|wrong|not right|false|not so|untrue)[.!]*",
+    re.IGNORECASE,
+)
+
 
 def points_back(words: str) -> bool:
     """Whether words such as "that" name what was talked about just before."""
     return bool(_THAT.match(words.strip()))
+
+
+def denies_it(message: str) -> bool:
+    """Whether a whole message says that what was talked about just before is not true."""
+    return bool(_NOT_TRUE.fullmatch(message.strip()))
 
 
 def pointed_at(turn: Turn) -> Memory | None:

@@ -232,6 +232,15 @@ def test_there_reaches_back_to_the_place_that_was_spoken_of(principal: Principal
     assert ada.say("I never lived there") == "I took back “Lives in Bath”, as never true."
 
 
+@pytest.mark.parametrize("said", ["I moved to Bath", "Where do I live?"])
+def test_that_is_not_true_takes_back_what_was_just_spoken_of(principal: Principal, said: str) -> None:
+    ada = Conversation("offline", principal)
+    ada.say("I moved to Bath")
+    ada.say(said)
+    assert ada.say("No, that's not true.") == "I took back “Lives in Bath”, as never true."
+    assert Fact.objects.get().retracted
+
+
 def test_what_nobody_said_is_not_taken_back(principal: Principal) -> None:
     know(principal)
     answer = Conversation("offline", principal).say("I never lived in Timbuktu")
