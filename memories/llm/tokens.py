@@ -16,19 +16,21 @@ from typing import Any
 
 from memories.llm.base import ChatMessage, ToolSchema
 
-# Runs of one kind, with the characters that a token of it holds at least on average, in the vocabularies that are in
-# use. Punctuation and symbols of ASCII: one each. A space belongs to the word behind it.
+# Runs of one kind, with the characters that a token of it holds. The figures are chosen on the safe side of what is
+# common, and are measured by no tokenizer of a language model. Punctuation of ASCII: one each. A space belongs to the
+# word behind it.
 _RUNS = re.compile(
     r"(?P<latin>[A-Za-z]+)|(?P<digit>[0-9])|(?P<indent>[ ]{2,})|(?P<break>[\t\n\r]+)|(?P<ascii>[\x21-\x7e])"
-    r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)"
+    r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)|(?P<rarer>[\u0530-\u1dff]+)"
     r"|(?P<cjk>[\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)|(?P<other>[^\x00-\x7f])",
 )
 _CHARACTERS_A_TOKEN = {
     "latin": 4.0,
     "accented": 1.0,
-    "letters": 2.0,  # Greek and Cyrillic
+    "letters": 1.6,  # Greek and Cyrillic
     "cjk": 0.7,
-    "other": 0.4,  # scripts that few vocabularies know, and emoji: bytes
+    "rarer": 0.7,  # such as Arabic, Hebrew, Hindi, Thai
+    "other": 0.4,  # emoji and signs: bytes
     "indent": 16.0,
     "break": 1.0,
     "digit": 1.0,

@@ -25,6 +25,7 @@ from memories.models import Mention, Message, MessageRole, MessageState, RecallT
 from memories.selectors.policies import policy_of
 from memories.services.ledger import turn_ended
 from memories.services.ownership import owner_lock
+from memories.services.recorded_use import note_use
 from memories.services.remember import create_episode
 from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
@@ -166,11 +167,13 @@ def finish_turn(
 ) -> Message:
     """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory.
 
+    Which of the recalled memories a whole one made use of is noted beside them.
+
     `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
     """
     with owner_lock(principal):
         turn_ended()
-        return _append(
+        answer = _append(
             principal,
             locked_session(principal, session_id),
             turn=turn,
@@ -183,6 +186,8 @@ def finish_turn(
             error=error[:300],
             took_ms=took_ms,
         )
+        note_use(principal, answer, wordless=wordless)
+        return answer
 
 
 def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:

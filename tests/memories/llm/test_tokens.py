@@ -1,0 +1,110 @@
+"""Tokens of the model in use: an estimate on the safe side, moved by what the endpoint reports, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+import memories.embedding
+from memories.llm import tokens
+from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
+
+MODELS = Path(memories.embedding.__file__).parent / "models"
+ENGLISH = "We left Bristol in the spring and have lived in Edinburgh ever since, close to the botanical garden."
+JSON = '{"id": "3fa85f64-5717-4562-b3fc-2c963f66afa6", "kind": "semantic", "text": "Lives in Edinburgh", "key": "city"}'
+
+# A token for each word and mark of English; for two letters of Cyrillic and Greek; for each character of Chinese,
+# Japanese and Korean, each digit, each letter of a rarer script; three for an emoji. No vocabulary in use needs more
+# than the bytes of a text.
+LEAST = [
+    ("Where do I live?", 5),
+    ("Ich heiße Jürgen und wohne in der Königsstraße.", 10),
+    ("我住在爱丁堡，喜欢喝茶。", 12),
+    ("エディンバラに住んでいます。", 14),
+    ("에든버러에 살아요", 8),
+    ("Я живу в Эдинбурге.", 9),
+    ("Ζω στο Εδιμβούργο", 8),
+    ("مرحبا", 5),
+    ("נעים מאוד", 8),
+    ("1234567890", 10),
+    ("👍", 3),
+]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learnt() -> Iterator[None]:
+    tokens.forget_models()
+    yield
+    tokens.forget_models()
+
+
+@pytest.mark.parametrize(("text", "least"), LEAST)
+def test_each_script_is_estimated_on_the_safe_side(text: str, least: int) -> None:
+    assert least <= estimated(text) <= len(text.encode())
+
+
+@pytest.mark.parametrize("text", [ENGLISH, JSON, Path(__file__).read_text()], ids=["prose", "json", "code"])
+def test_an_estimate_is_above_the_tokenizer_at_hand_but_not_far(text: str) -> None:
+    tokenizer = Tokenizer.from_file(str(MODELS / "minilm-l6-memory-int8-onnx" / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    counted = len(tokenizer.encode(text, add_special_tokens=False).ids)
+    assert counted <= estimated(text) <= 1.7 * counted
+
+
+def test_only_an_empty_text_takes_nothing() -> None:
+    assert estimated("") == 0
+    assert all(estimated(text) >= 1 for text in (" ", "\n", "\x00", "a", "\u200b", "\ud800"))
+
+
+def test_a_prompt_counts_messages_calls_and_tools() -> None:
+    said = {"role": "user", "content": "Hello there"}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": JSON}}]}
+    assert estimated_prompt([said]) == 4 + estimated("Hello there")
+    assert estimated_prompt([said, call]) > estimated_prompt([said]) + estimated(JSON)
+    assert estimated_prompt([], [{"type": "function"}]) == estimated('{"type": "function"}')
+
+
+def test_what_the_endpoint_reports_moves_the_count() -> None:
+    model = ModelTokens("m")
+    model.learn(1_000, 1_500)
+    assert model.factor == 1.5
+    assert model.count("a b c d") == 6
+    assert ModelTokens("m").factor == 1.5
+    assert ModelTokens("other").factor == 1
+
+
+def test_the_worst_of_the_last_calls_counts() -> None:
+    model = ModelTokens("m")
+    for reported in (1_800, *[900] * 7):
+        model.learn(1_000, reported)
+    assert model.factor == 1.8
+    model.learn(1_000, 900)
+    assert model.factor == 0.9
+
+
+@pytest.mark.parametrize(("reported", "factor"), [(3_900, 2.0), (300, 0.6)])
+def test_the_factor_is_bounded(reported: int, factor: float) -> None:
+    model = ModelTokens("m")
+    model.learn(1_000, reported)
+    assert model.factor == factor
+
+
+@pytest.mark.parametrize(
+    ("estimate", "reported"),
+    [(1_000, 12), (1_000, 40_000), (1_000, None), (1_000, 0), (1_000, -3), (100, 200)],
+    ids=["the uncached part", "all calls so far", "nothing", "zero", "nonsense", "a short prompt"],
+)
+def test_what_cannot_be_meant_changes_nothing(estimate: int, reported: int | None) -> None:
+    model = ModelTokens("m")
+    model.learn(estimate, reported)
+    assert model.factor == 1
+
+
+def test_only_so_many_models_are_remembered() -> None:
+    for number in range(50):
+        ModelTokens(f"m{number}").learn(1_000, 1_500)
+    assert (ModelTokens("m0").factor, ModelTokens("m49").factor) == (1, 1.5)
