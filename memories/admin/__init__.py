@@ -2,5 +2,6 @@
 
 from memories.admin.expiry_rule import ExpiryRuleAdmin
 from memories.admin.memory_policy import MemoryPolicyAdmin
+from memories.admin.threshold_proposal import ThresholdProposalAdmin
 
-__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin"]
+__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin", "ThresholdProposalAdmin"]

@@ -5,6 +5,7 @@ Invariant: a message never repeats the value that was sent, which may be a secre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -135,6 +136,22 @@ class Whole(serializers.IntegerField):
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
         return data
+
+
+class Amount(serializers.FloatField):
+    """A number, of any size that a calculation can hold."""
+
+    default_error_messages: ClassVar[Messages] = _COMMON | {"invalid": "must be a number."}
+
+    def to_internal_value(self, data: Any) -> float:
+        """No text becomes a number."""
+        try:
+            value = float(data) if isinstance(data, int | float) and not isinstance(data, bool) else math.nan
+        except OverflowError:
+            value = math.nan
+        if not math.isfinite(value):
+            self.fail("invalid")
+        return value
 
 
 class Share(serializers.FloatField):

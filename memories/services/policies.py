@@ -45,7 +45,7 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
 
     Raises InvalidInput, and Forbidden for whoever does not administer the tenant.
     """
-    actor = _administrator(by, tenant_id)
+    actor = administrator(by, tenant_id)
     decided = checked_policy(decisions)
     with transaction.atomic():
         _lock(tenant_id)
@@ -80,7 +80,7 @@ def set_expiry_rule(
 
     Raises InvalidInput, Forbidden.
     """
-    actor = _administrator(by, tenant_id)
+    actor = administrator(by, tenant_id)
     days = {"soft_days": soft_days, "hard_days": hard_days, "review_days": review_days}
     name = checked_rule(category, days)
     with transaction.atomic():
@@ -99,7 +99,7 @@ def set_expiry_rule(
 
 def drop_expiry_rule(by: Principal | Actor, *, tenant_id: UUID, category: str) -> None:
     """Let the default count again. Raises NotFound, Forbidden."""
-    actor = _administrator(by, tenant_id)
+    actor = administrator(by, tenant_id)
     with transaction.atomic():
         _lock(tenant_id)
         rule = ExpiryRule.objects.filter(tenant_id=tenant_id, category=category.casefold()).first()
@@ -122,7 +122,7 @@ def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
     return category.strip().casefold()
 
 
-def _administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
+def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
     """Who decides, for the trail: an administrator, platform staff, or the system. Raises Forbidden for all others."""
     if isinstance(by, Principal):
         in_person = by.role is Role.ADMIN and by.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, Moment, Several, StrictSerializer, Text, Truth, Whole
+from memories.api.fields import Amount, Choice, Identifier, Moment, Several, StrictSerializer, Text, Truth, Whole
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.types import Kind, Scope, Status
 
@@ -20,6 +20,7 @@ class RecallQuestion(StrictSerializer):
     as_of = Moment(default=None, help_text="Answer with what was believed then.")
     include_superseded = Truth(default=False, help_text="Also what is no longer believed, marked as such.")
     session_id = Identifier(default=None, help_text="The conversation that it is for.")
+    threshold = Amount(default=None, help_text="Leave out what scores below; the scores stand in the trace.")
     task = Text(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
 
 

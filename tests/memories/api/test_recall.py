@@ -72,3 +72,19 @@ def test_nothing_remembered_is_an_empty_answer(ada: Caller) -> None:
 @pytest.mark.parametrize("query", ["' OR 1=1 --", '"; DROP TABLE x', "NEAR(a, b)", "*", "<script>", "\u202eabc", "🎵"])
 def test_a_strange_question_is_a_question(ada: Caller, life: Life, settings: Settings, query: str) -> None:
     assert ada.post("recall/", {"query": query}).status == 200
+
+
+def test_what_scores_below_a_threshold_is_left_out(ada: Caller, life: Life) -> None:
+    asked = {"query": "Who plays the xylophone?", "types": ["semantic"]}
+    first = ada.post("recall/", asked).json
+    best = RecallTrace.objects.get(pk=first["trace_id"]).candidates[0]["score"]
+    assert ada.post("recall/", asked | {"threshold": best + 1}).json["items"] == []
+    assert ada.post("recall/", asked | {"threshold": best - 1}).json["items"][0] == first["items"][0]
+    assert len(ada.post("recall/", asked | {"threshold": -9}).json["items"]) == len(first["items"])
+
+
+@pytest.mark.parametrize("wrong", ["1", True, [1], 10**400])
+def test_a_threshold_is_a_number(ada: Caller, wrong: object) -> None:
+    answer = ada.post("recall/", {"query": "Who plays?", "threshold": wrong})
+    assert answer.status == 400
+    assert answer.json["errors"] == [{"field": "threshold", "reason": "must be a number."}]

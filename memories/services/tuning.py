@@ -1,0 +1,134 @@
+"""The recall threshold of a tenant, tuned from recorded use: proposed with its reasons, applied by somebody who may.
+
+Invariant: a proposal is made of the recalls of its own tenant and of nothing else, and holds numbers only. Proposing
+changes no policy; a proposal is decided once, and the trail of the tenant tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memories.errors import Conflict, NotFound
+from memories.models import Mention, RecallTrace, Relation, ThresholdProposal
+from memories.recall.tuning import Verdict, propose
+from memories.selectors.policies import policy_of
+from memories.services.policies import administrator, set_policy
+from tenants.actor import Actor
+from tenants.audit import EventDraft, record_tenant_event
+from tenants.locks import wait_for_tenant
+from tenants.principal import Principal
+
+# The latest recalled memories that a proposal looks at, and how many traces are read at once.
+MOST_RECORDED = 20_000
+_BATCH = 500
+_DECIDED = "This proposal was applied or dismissed already."
+
+
+def propose_threshold(by: Principal | Actor, *, tenant_id: UUID) -> ThresholdProposal:
+    """Look at what was recalled and used in a tenant and store what that speaks for, even if it is nothing.
+
+    An earlier proposal that nobody decided is dismissed by it. Raises Forbidden, NotFound.
+    """
+    actor = administrator(by, tenant_id)
+    recorded = list(_recorded(tenant_id))
+    verdict = propose([(score, used) for _, score, used in recorded])
+    with transaction.atomic():
+        now = _locked(tenant_id)
+        open_ones = ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None)
+        open_ones.update(dismissed_at=now)
+        proposal = ThresholdProposal.objects.create(
+            tenant_id=tenant_id,
+            value=verdict.value,
+            previous=policy_of(tenant_id).recall_threshold,
+            reason=verdict.reason,
+            evidence=_evidence(verdict, recalls=len({trace_id for trace_id, _, _ in recorded})),
+            created_at=now,
+        )
+        _tell(actor, proposal, "threshold.proposed")
+    return proposal
+
+
+def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    """Make the proposed value the tenant's threshold.
+
+    Raises Forbidden, NotFound (also for another tenant's), Conflict (it is decided, or proposes nothing).
+    """
+    actor = administrator(by, tenant_id)
+    with transaction.atomic():
+        now = _locked(tenant_id)
+        proposal = _undecided(tenant_id, proposal_id)
+        if proposal.value is None:
+            raise Conflict("This proposal speaks for no threshold; there is nothing to apply.")
+        set_policy(by, tenant_id=tenant_id, recall_threshold=proposal.value)
+        proposal.applied_at, proposal.applied_by = now, actor.id
+        proposal.save(update_fields=["applied_at", "applied_by"])
+        _tell(actor, proposal, "threshold.applied")
+    return proposal
+
+
+def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    """Decide against a proposal; the policy stays. Raises Forbidden, NotFound, Conflict (it is decided)."""
+    actor = administrator(by, tenant_id)
+    with transaction.atomic():
+        now = _locked(tenant_id)
+        proposal = _undecided(tenant_id, proposal_id)
+        proposal.dismissed_at = now
+        proposal.save(update_fields=["dismissed_at"])
+        _tell(actor, proposal, "threshold.dismissed")
+    return proposal
+
+
+def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
+    """The recall, the score and the use of each memory that was recalled in the tenant and of which that is known."""
+    rows = (
+        Mention.objects.filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
+        .exclude(message__recall_id=None)
+        .order_by("-id")
+        .values_list("message__recall_id", "memory_id", "used")[:MOST_RECORDED]
+    )
+    used = {(trace_id, str(memory_id)): taken for trace_id, memory_id, taken in rows}
+    traces = list(dict.fromkeys(trace_id for trace_id, _ in used))
+    for start in range(0, len(traces), _BATCH):
+        found = RecallTrace.objects.filter(tenant_id=tenant_id, pk__in=traces[start : start + _BATCH])
+        for trace_id, candidates in found.values_list("pk", "candidates"):
+            for line in candidates:
+                taken = used.get((trace_id, line.get("id")))
+                if taken is not None:
+                    yield trace_id, float(line["score"]), taken
+
+
+def _evidence(verdict: Verdict, *, recalls: int) -> dict[str, object]:
+    return {
+        "recalls": recalls,
+        "items": verdict.used + verdict.ignored,
+        "used": verdict.used,
+        "ignored": verdict.ignored,
+        "hit_rate": round(verdict.hit_rate, 4),
+        "ignored_rate": round(verdict.ignored_rate, 4),
+        "values": [{"value": each.value, "kept": each.kept, "cut": each.cut} for each in verdict.values],
+    }
+
+
+def _locked(tenant_id: UUID) -> datetime:
+    if not wait_for_tenant(tenant_id):
+        raise NotFound("tenant")
+    return timezone.now()
+
+
+def _undecided(tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    proposal = ThresholdProposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first()
+    if proposal is None:
+        raise NotFound("threshold proposal")
+    if proposal.applied_at or proposal.dismissed_at:
+        raise Conflict(_DECIDED)
+    return proposal
+
+
+def _tell(actor: Actor, proposal: ThresholdProposal, action: str) -> None:
+    draft = EventDraft(action, "tenant", proposal.tenant_id, after={"value": proposal.value, "proposal": proposal.pk})
+    record_tenant_event(actor, proposal.tenant_id, draft)

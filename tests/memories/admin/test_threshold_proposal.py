@@ -1,0 +1,110 @@
+"""Proposed thresholds in the admin: shown with their reasons and decided by the tenant's own administrators alone."""
+
+from __future__ import annotations
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from memories.models import ThresholdProposal
+from memories.selectors.policies import policy_of
+from tenants.models import AuditEvent, Tenant
+from tests.factories import make_membership
+
+from .test_deciding import with_access
+
+pytestmark = pytest.mark.django_db
+
+EVIDENCE = {"recalls": 3, "items": 9, "used": 5, "ignored": 4, "values": [{"value": 0.75, "kept": 5, "cut": 2}]}
+LIST = "admin:memories_thresholdproposal_changelist"
+
+
+@pytest.fixture(autouse=True)
+def _plain_pages(settings: Settings) -> None:
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
+
+
+@pytest.fixture
+def browser(tenant: Tenant, client: Client) -> Client:
+    """The browser of Alice, who administers `tenant`."""
+    client.force_login(with_access(make_membership(tenant, role="admin", name="Alice")).user)
+    return client
+
+
+@pytest.fixture
+def proposal(tenant: Tenant) -> ThresholdProposal:
+    return ThresholdProposal.objects.create(tenant=tenant, value=0.75, reason="It keeps all", evidence=EVIDENCE)
+
+
+@pytest.fixture
+def foreign(db: None) -> ThresholdProposal:
+    """What is proposed to another tenant."""
+    other = make_membership(role="admin", name="Eve").tenant
+    return ThresholdProposal.objects.create(tenant=other, value=0.4321, reason="zeppelins")
+
+
+def decide(browser: Client, action: str, *proposals: ThresholdProposal) -> HttpResponse:
+    chosen = [str(each.pk) for each in proposals]
+    answer: HttpResponse = browser.post(reverse(LIST), {"action": action, "_selected_action": chosen}, follow=True)
+    return answer
+
+
+def test_a_proposal_is_shown_with_its_reasons(browser: Client, proposal: ThresholdProposal) -> None:
+    assert "It keeps all" in browser.get(reverse(LIST)).content.decode()
+    shown = browser.get(reverse("admin:memories_thresholdproposal_change", args=[proposal.pk])).content.decode()
+    assert "used kept, of 5" in shown
+    assert "<td>0.75</td><td>5</td><td>2</td>" in shown
+    assert "to be decided" in shown
+
+
+def test_a_proposal_is_applied_once(browser: Client, tenant: Tenant, proposal: ThresholdProposal) -> None:
+    said = decide(browser, "apply", proposal).content.decode()
+    assert f"0.75 is the threshold of {tenant}." in said
+    assert policy_of(tenant.id).recall_threshold == 0.75
+    assert AuditEvent.objects.filter(action="threshold.applied", actor_kind="staff").count() == 1
+    assert "already" in decide(browser, "dismiss", proposal).content.decode()
+
+
+def test_a_proposal_is_dismissed(browser: Client, tenant: Tenant, proposal: ThresholdProposal) -> None:
+    decide(browser, "dismiss", proposal)
+    proposal.refresh_from_db()
+    assert proposal.dismissed_at
+    assert policy_of(tenant.id).recall_threshold is None
+
+
+def test_another_tenants_proposals_are_not_there(browser: Client, foreign: ThresholdProposal) -> None:
+    answer = browser.get(reverse(LIST))
+    assert list(answer.context["cl"].queryset) == []
+    assert "0.4321" not in answer.content.decode()
+    assert "zeppelins" not in answer.content.decode()
+    pages = [
+        browser.get(reverse(f"admin:memories_thresholdproposal_{what}", args=[key]))
+        for what in ("change", "history")
+        for key in (foreign.pk, foreign.pk + 1_000)
+    ]
+    assert len({page.status_code for page in pages[:2]}) == len({page.status_code for page in pages[2:]}) == 1
+
+
+@pytest.mark.parametrize("action", ["apply", "dismiss"])
+def test_another_tenants_proposals_are_not_decided(browser: Client, foreign: ThresholdProposal, action: str) -> None:
+    decide(browser, action, foreign)
+    foreign.refresh_from_db()
+    assert (foreign.applied_at, foreign.dismissed_at) == (None, None)
+    assert policy_of(foreign.tenant_id).recall_threshold is None
+
+
+def test_proposals_are_made_by_data_alone(browser: Client, proposal: ThresholdProposal) -> None:
+    assert browser.get(reverse("admin:memories_thresholdproposal_add")).status_code == 403
+    browser.post(reverse("admin:memories_thresholdproposal_change", args=[proposal.pk]), {"value": "9"})
+    proposal.refresh_from_db()
+    assert proposal.value == 0.75
+
+
+def test_members_and_staff_without_the_role_do_not_come_in(client: Client, tenant: Tenant) -> None:
+    member, support = make_membership(tenant), with_access(make_membership(tenant, role="support"))
+    client.force_login(member.user)
+    assert client.get(reverse(LIST)).status_code == 302
+    client.force_login(support.user)
+    assert client.get(reverse(LIST)).status_code == 403

@@ -1,0 +1,71 @@
+"""Which threshold recorded use speaks for, and when it speaks for none."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memories.recall.tuning import LEAST_IGNORED, LEAST_USED, propose
+
+
+def recorded(used: list[float], ignored: list[float]) -> list[tuple[float, bool]]:
+    pairs = [*((score, True) for score in used), *((score, False) for score in ignored)]
+    random.Random(1).shuffle(pairs)
+    return pairs
+
+
+def spread(low: float, high: float, count: int) -> list[float]:
+    return [low + (high - low) * place / (count - 1) for place in range(count)]
+
+
+def test_the_highest_value_that_keeps_the_used_and_cuts_the_ignored() -> None:
+    verdict = propose(recorded(spread(1.0, 2.0, 200), spread(0.0, 1.2, 100)))
+    assert verdict.value == 1.0
+    assert verdict.reason.startswith("1 had kept 200 of 200 used memories (100.0%) and left out 83 of 100")
+    higher = next(each for each in verdict.values if each.value > 1.0)
+    assert higher.kept < 196
+
+
+def test_two_in_a_hundred_may_go() -> None:
+    used = [*spread(1.0, 2.0, 98), 0.1, 0.2]
+    assert propose(recorded(used, spread(0.0, 0.9, 100))).value == 1.0
+    assert propose(recorded([*used[1:], 0.1, 0.1], spread(0.0, 0.9, 100))).value is None
+
+
+def test_what_scores_alike_speaks_for_no_value() -> None:
+    verdict = propose(recorded(spread(0.0, 2.0, 100), spread(0.0, 2.0, 100)))
+    assert verdict.value is None
+    assert "Scores do not tell them apart" in verdict.reason
+
+
+def test_questions_without_an_answer_that_score_higher_speak_for_none() -> None:
+    assert propose(recorded(spread(0.0, 1.0, 100), spread(1.0, 2.0, 100))).value is None
+
+
+@pytest.mark.parametrize(("used", "ignored"), [(LEAST_USED - 1, 900), (900, LEAST_IGNORED - 1), (0, 0)])
+def test_too_little_speaks_for_none(used: int, ignored: int) -> None:
+    verdict = propose([*[(2.0, True)] * used, *[(0.5, False)] * ignored])
+    assert verdict.value is None
+    assert "Too little is recorded" in verdict.reason
+    assert propose([*[(2.0, True)] * LEAST_USED, *[(0.5, False)] * LEAST_IGNORED]).value == 2.0
+
+
+def test_rates_and_values_are_told_whatever_comes_of_it() -> None:
+    verdict = propose([(1.0, True), (0.5, False), (-0.5, False), (0.25, False)])
+    assert (verdict.hit_rate, verdict.ignored_rate) == (0.25, 0.75)
+    assert verdict.values[0].value <= -0.5 < verdict.values[-1].value
+    assert (verdict.values[0].kept, verdict.values[0].cut) == (1, 0)
+    assert propose([]).hit_rate == propose([]).ignored_rate == 0
+
+
+@pytest.mark.parametrize("high", [0.0, 0.01, 3.0, 77.7, 5_000.0])
+def test_the_values_considered_are_few_and_ascend(high: float) -> None:
+    values = [each.value for each in propose([(0.0, True), (high, False)]).values]
+    assert 1 <= len(values) <= 40
+    assert values == sorted(set(values))
+
+
+def test_a_reason_fits_its_column() -> None:
+    many = [*[(0.0, True)] * 10_000_000, *[(2.0, False)] * 1_000_000][::100]
+    assert len(propose(many).reason) <= 300
