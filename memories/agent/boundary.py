@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.agent import task_schemas
-from memories.agent.prompt import render_pinned, render_recall
+from memories.agent.prompt import render_pinned, render_pinned_item, render_recall
 from memories.agent.tool_schemas import RECALL, SCHEMAS, WRITE
 from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
@@ -95,9 +95,9 @@ class Boundary:
     def pinned(self, facts: Iterable[Fact]) -> str:
         """The foremost of the pinned facts that fit, as a tool result."""
         kept: list[Fact] = []
-        left = PINNED_TOKENS
+        left = PINNED_TOKENS - self.tokens.count(_EMPTY)
         for fact in foremost(facts):
-            cost = self.tokens.count(render_pinned([fact]))
+            cost = self.tokens.count(render_pinned_item(fact))
             if cost <= left and len(kept) < MAX_PINNED_FACTS:
                 kept.append(fact)
                 left -= cost

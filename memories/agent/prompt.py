@@ -224,6 +224,11 @@ def render_pinned(facts: Iterable[Fact]) -> str:
     return quoted({"note": _RECORDS, "memories": items}) if items else ""
 
 
+def render_pinned_item(fact: Fact) -> str:
+    """One pinned fact as it stands there, with what separates it from the next."""
+    return f"{quoted(_pinned(fact))}, "
+
+
 def _pinned(fact: Fact) -> dict[str, Any]:
     told = {"id": str(fact.pk), "kind": Kind.SEMANTIC.value, "text": fact.text, "key": fact.key}
     return _without_blanks(told) | {"since": _time(fact.learned_at)}

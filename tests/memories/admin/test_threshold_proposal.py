@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
@@ -45,10 +44,11 @@ def foreign(db: None) -> ThresholdProposal:
     return ThresholdProposal.objects.create(tenant=other, value=0.4321, reason="zeppelins")
 
 
-def decide(browser: Client, action: str, *proposals: ThresholdProposal) -> HttpResponse:
+def decide(browser: Client, action: str, *proposals: ThresholdProposal) -> str:
+    """What the page says."""
     chosen = [str(each.pk) for each in proposals]
-    answer: HttpResponse = browser.post(reverse(LIST), {"action": action, "_selected_action": chosen}, follow=True)
-    return answer
+    answer = browser.post(reverse(LIST), {"action": action, "_selected_action": chosen}, follow=True)
+    return answer.content.decode()
 
 
 def test_a_proposal_is_shown_with_its_reasons(browser: Client, proposal: ThresholdProposal) -> None:
@@ -60,11 +60,11 @@ def test_a_proposal_is_shown_with_its_reasons(browser: Client, proposal: Thresho
 
 
 def test_a_proposal_is_applied_once(browser: Client, tenant: Tenant, proposal: ThresholdProposal) -> None:
-    said = decide(browser, "apply", proposal).content.decode()
+    said = decide(browser, "apply", proposal)
     assert f"0.75 is the threshold of {tenant}." in said
     assert policy_of(tenant.id).recall_threshold == 0.75
     assert AuditEvent.objects.filter(action="threshold.applied", actor_kind="staff").count() == 1
-    assert "already" in decide(browser, "dismiss", proposal).content.decode()
+    assert "already" in decide(browser, "dismiss", proposal)
 
 
 def test_a_proposal_is_dismissed(browser: Client, tenant: Tenant, proposal: ThresholdProposal) -> None:
