@@ -137,8 +137,13 @@ def _ending(row: State, known: Evidence) -> Iterator[str]:
         yield "has another successor than the audit tells of"
 
 
-def _is_bridged(row: State, known: Evidence) -> bool:
-    """Whether its link leads past a state that was forgotten, so that there is a gap in time."""
+def _has_gap(row: State, known: Evidence) -> bool:
+    """Whether its link may lead over a gap in time, past a state that was forgotten.
+
+    What was believed at no time was put into the history, perhaps just where such a link began.
+    """
+    if row.learned_at == row.superseded_at:
+        return True
     told = known.endings.get(row.id)
     return told is not None and told.readable and told.successor in known.gone
 
@@ -152,7 +157,7 @@ def _link(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[s
         return
     if row.place != successor.place:
         yield "has a successor of another owner or scope"
-    if row.superseded_at is not None and row.superseded_at < successor.learned_at and not _is_bridged(row, known):
+    if row.superseded_at is not None and row.superseded_at < successor.learned_at and not _has_gap(row, known):
         yield "ended before its successor was learned"
 
 

@@ -15,6 +15,7 @@ from memories.search.outbox import drain
 from memories.selectors.chains import verify_chains
 from memories.selectors.memories import chain_of, history_of
 from memories.services.facts import remember_fact
+from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
@@ -284,6 +285,18 @@ def test_the_past_can_be_corrected_again_but_not_what_is_known_to_be_wrong(
     with pytest.raises(Conflict, match="marked as wrong already"):
         correct(principal, kind=Kind.SEMANTIC, memory_id=bath, text="Lives in Frome")
     assert verify_chains().ok
+
+
+def test_the_past_is_corrected_beside_a_state_that_was_forgotten(principal: Principal) -> None:
+    first, second = (
+        remember_fact(principal, text=text, key="home_city", learned_at=at).memory_id
+        for text, at in (("Lives in Bristol", MARCH), ("Lives in Hull", MAY))
+    )
+    third = remember_fact(principal, text="Lives in Leeds", key="home_city", learned_at=JULY).memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=second)
+    right = correct(principal, kind=Kind.SEMANTIC, memory_id=first, text="Lives in Bath").memory_id
+    assert Fact.objects.get(pk=right).superseded_by_id == third
+    assert verify_chains().faults == ()
 
 
 def test_what_was_retired_is_corrected_without_a_successor(principal: Principal) -> None:
