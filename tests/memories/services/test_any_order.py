@@ -88,4 +88,4 @@ def test_chains_stay_whole_and_the_past_stays_as_it_was(admin_principal: Princip
         assert believed(at) == then - gone
     assert all(report.ok for report in verify_all())
     done = set(AuditEvent.objects.values_list("action", flat=True))
-    assert {"fact.restored", "fact.promoted", "fact.retired", "fact.forgotten"} <= done
+    assert {"fact.restored", "fact.promoted", "fact.forgotten"} <= done
