@@ -25,6 +25,7 @@ class MemoriesConfig(AppConfig):
         background.register("consolidation", start_consolidator)
         background.register("collection", start_collector)
         background.register("session expiry", start_session_expiry)
+        background.register("recall tuning", start_recall_tuning)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -80,6 +81,13 @@ def start_collector() -> Callable[[], None]:
 def start_session_expiry() -> Callable[[], None]:
     """End the sessions whose time is over from now on, where no Celery does."""
     from memories.services.session_expiry import serve
+
+    return serve()
+
+
+def start_recall_tuning() -> Callable[[], None]:
+    """Look at recorded use from now on, once a day, where a setting asks for it and no Celery does it."""
+    from memories.services.tuning_daily import serve
 
     return serve()
 

@@ -10,7 +10,7 @@ import logging
 from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
 from memories.search import expunging, outbox
-from memories.services import collecting, session_expiry
+from memories.services import collecting, session_expiry, tuning_daily
 from memories.services.consolidation import sweeping
 from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
 
@@ -41,6 +41,12 @@ def consolidate() -> None:
 def collect() -> None:
     """Evict, archive and erase the memories whose time is over, unless another process is at it."""
     collecting.collect_daily()
+
+
+@task("memories.tune_recall")
+def tune_recall() -> None:
+    """Propose recall thresholds from recorded use, if the settings ask for it."""
+    tuning_daily.tune_daily()
 
 
 @task("memories.expire_sessions")

@@ -50,6 +50,7 @@ SCHEDULE = {
     "memories.consolidate": timedelta(minutes=1),
     "memories.collect": timedelta(days=1),
     "memories.expire_sessions": timedelta(hours=1),
+    "memories.tune_recall": timedelta(days=1),
 }
 # With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
 CLUSTER_SCHEDULE = {

@@ -25,7 +25,7 @@ from pydantic import (
     field_validator,
 )
 
-from memoryhub.modes import Consolidate, Drain, Mode, Recording, Search
+from memoryhub.modes import Consolidate, Drain, Mode, Recording, Search, TuneRecall
 from memoryhub.problems import Problem, of_identities
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -201,6 +201,12 @@ class Env(BaseModel):
         "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
         " rules for plain statements.",
         default="",
+    )
+    tune_recall: TuneRecall = variable(
+        "MEMORYHUB_TUNE_RECALL",
+        "What is done once a day with the recall threshold that a tenant's recorded use speaks for: `off`, `propose`"
+        " (administrators decide) or `apply`.",
+        default=TuneRecall.OFF,
     )
     price_input: NonNegativeFloat = variable(
         "MEMORYHUB_PRICE_INPUT",

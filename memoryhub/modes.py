@@ -40,3 +40,11 @@ class Search(StrEnum):
 
     EMBEDDED = "embedded"
     ELASTICSEARCH = "elasticsearch"
+
+
+class TuneRecall(StrEnum):
+    """What is done by itself with the recall thresholds that recorded use speaks for."""
+
+    OFF = "off"
+    PROPOSE = "propose"
+    APPLY = "apply"

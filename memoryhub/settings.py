@@ -41,6 +41,7 @@ MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
 MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
+MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()

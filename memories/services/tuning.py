@@ -35,22 +35,20 @@ def propose_threshold(by: Principal | Actor, *, tenant_id: UUID) -> ThresholdPro
     An earlier proposal that nobody decided is dismissed by it. Raises Forbidden, NotFound.
     """
     actor = administrator(by, tenant_id)
-    recorded = list(_recorded(tenant_id))
-    verdict = propose([(score, used) for _, score, used in recorded])
-    with transaction.atomic():
-        now = _locked(tenant_id)
-        open_ones = ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None)
-        open_ones.update(dismissed_at=now)
-        proposal = ThresholdProposal.objects.create(
-            tenant_id=tenant_id,
-            value=verdict.value,
-            previous=policy_of(tenant_id).recall_threshold,
-            reason=verdict.reason,
-            evidence=_evidence(verdict, recalls=len({trace_id for trace_id, _, _ in recorded})),
-            created_at=now,
-        )
-        _tell(actor, proposal, "threshold.proposed")
-    return proposal
+    verdict, recalls = _verdict(tenant_id)
+    return _store(actor, tenant_id, verdict, recalls)
+
+
+def propose_news(by: Principal | Actor, *, tenant_id: UUID) -> ThresholdProposal | None:
+    """The same, but only a value that is neither the tenant's threshold nor what was proposed last.
+
+    So a proposal that was dismissed does not come back every day. Raises Forbidden, NotFound.
+    """
+    actor = administrator(by, tenant_id)
+    verdict, recalls = _verdict(tenant_id)
+    last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
+    known = {policy_of(tenant_id).recall_threshold, last.value if last else None, None}
+    return None if verdict.value in known else _store(actor, tenant_id, verdict, recalls)
 
 
 def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
@@ -80,6 +78,30 @@ def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int
         proposal.dismissed_at = now
         proposal.save(update_fields=["dismissed_at"])
         _tell(actor, proposal, "threshold.dismissed")
+    return proposal
+
+
+def _verdict(tenant_id: UUID) -> tuple[Verdict, int]:
+    """What recorded use speaks for, and of how many recalls it is."""
+    recorded = list(_recorded(tenant_id))
+    verdict = propose([(score, used) for _, score, used in recorded])
+    return verdict, len({trace_id for trace_id, _, _ in recorded})
+
+
+def _store(actor: Actor, tenant_id: UUID, verdict: Verdict, recalls: int) -> ThresholdProposal:
+    with transaction.atomic():
+        now = _locked(tenant_id)
+        open_ones = ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None)
+        open_ones.update(dismissed_at=now)
+        proposal = ThresholdProposal.objects.create(
+            tenant_id=tenant_id,
+            value=verdict.value,
+            previous=policy_of(tenant_id).recall_threshold,
+            reason=verdict.reason,
+            evidence=_evidence(verdict, recalls=recalls),
+            created_at=now,
+        )
+        _tell(actor, proposal, "threshold.proposed")
     return proposal
 
 

@@ -1,0 +1,108 @@
+"""The daily look at recorded use: nothing unless a setting asks for it, nothing twice, and never on another's data."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from memories import tasks
+from memories.models import ThresholdProposal
+from memories.selectors.policies import policy_of
+from memories.services import tuning_daily
+from memories.services.policies import set_policy
+from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
+from memoryhub.background import Repeated
+from tenants.actor import SYSTEM
+from tenants.models import Tenant
+from tenants.principal import Principal
+
+from .test_tuning import record_enough
+
+pytestmark = pytest.mark.django_db
+
+
+def test_by_default_nothing_is_proposed(principal: Principal) -> None:
+    record_enough(principal)
+    tasks.tune_recall()
+    assert not ThresholdProposal.objects.exists()
+
+
+def test_it_proposes_to_whom_the_data_speak_and_changes_nothing(
+    principal: Principal, other_tenant_member: Principal, settings: Settings
+) -> None:
+    settings.MEMORYHUB_TUNE_RECALL = "propose"
+    record_enough(principal)
+    for _ in range(2):
+        tasks.tune_recall()
+    proposal = ThresholdProposal.objects.get()
+    assert (proposal.tenant_id, proposal.value) == (principal.tenant_id, 1.8)
+    assert policy_of(principal.tenant_id).recall_threshold is None
+
+
+def test_it_applies_if_the_setting_says_so(
+    principal: Principal, other_tenant_member: Principal, settings: Settings
+) -> None:
+    settings.MEMORYHUB_TUNE_RECALL = "apply"
+    record_enough(principal)
+    for _ in range(2):
+        tasks.tune_recall()
+    assert ThresholdProposal.objects.get().applied_at
+    assert policy_of(principal.tenant_id).recall_threshold == 1.8
+    assert policy_of(other_tenant_member.tenant_id).recall_threshold is None
+
+
+def test_what_was_dismissed_does_not_come_back_every_day(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_TUNE_RECALL = "apply"
+    record_enough(principal)
+    proposal = propose_threshold(SYSTEM, tenant_id=principal.tenant_id)
+    dismiss_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal.pk)
+    tasks.tune_recall()
+    assert policy_of(principal.tenant_id).recall_threshold is None
+
+
+def test_what_holds_already_is_no_news(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_TUNE_RECALL = "propose"
+    record_enough(principal)
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, recall_threshold=1.8)
+    tasks.tune_recall()
+    assert not ThresholdProposal.objects.exists()
+
+
+def test_an_inactive_tenant_is_left_alone(principal: Principal, settings: Settings) -> None:
+    settings.MEMORYHUB_TUNE_RECALL = "propose"
+    record_enough(principal)
+    Tenant.objects.update(is_active=False)
+    tasks.tune_recall()
+    assert not ThresholdProposal.objects.exists()
+
+
+def test_one_tenants_trouble_is_not_the_others(
+    principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An administrator decides a proposal just before it is applied."""
+    settings.MEMORYHUB_TUNE_RECALL = "apply"
+    record_enough(principal)
+
+    def faster(by: object, *, tenant_id: object, proposal_id: int) -> None:
+        dismiss_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal_id)
+        apply_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning_daily, "apply_proposal", faster)
+        tasks.tune_recall()
+    assert policy_of(principal.tenant_id).recall_threshold is None
+    tasks.tune_recall()
+    assert policy_of(principal.tenant_id).recall_threshold == 1.8
+
+
+@pytest.mark.parametrize(
+    ("drain", "mode", "starts"), [("thread", "propose", 1), ("thread", "off", 0), ("celery", "apply", 0)]
+)
+def test_a_process_tunes_on_a_thread_if_asked_and_unless_celery_does(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, drain: str, mode: str, starts: int
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("tuning"))
+    settings.MEMORYHUB_DRAIN, settings.MEMORYHUB_TUNE_RECALL = drain, mode
+    tuning_daily.serve()()
+    assert len(started) == starts
