@@ -25,7 +25,7 @@ from memories.consolidation.proposals import (
 from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
 from memories.hygiene.dedup import is_same
 from memories.hygiene.text import normalised
-from memories.types import CONFIDENCE_OF_SOURCE
+from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 
 # How alike two texts are, from -1 to 1.
 Cosine = Callable[[str, str], float]
@@ -206,7 +206,8 @@ class Planner:
 
     def _end(self, place: int, end: ProposedEnd, said_at: datetime, decided: Sequence[Decision]) -> Decision:
         facts = self.material.facts_by_id
-        ids = tuple(pk for pk in dict.fromkeys(end.fact_ids) if pk in facts and _may_end(facts[pk], said_at))
+        may_end = _may_retract if end.contradiction is Contradiction.HARSH else _may_end
+        ids = tuple(pk for pk in dict.fromkeys(end.fact_ids) if pk in facts and may_end(facts[pk], said_at))
         places = tuple(number for number in dict.fromkeys(end.fact_places) if _is_stored_fact(decided, number))
         if not ids and not places:
             raise _Refused("it names no fact that is believed and older than these words")
@@ -257,6 +258,11 @@ class Planner:
 def _may_end(fact: KnownFact, said_at: datetime) -> bool:
     """Whether words said at that time can make `fact` false: it is believed, and not from newer words."""
     return fact.current and fact.learned_at <= said_at
+
+
+def _may_retract(fact: KnownFact, said_at: datetime) -> bool:
+    """Whether words said at that time can say that `fact` never was true: also of one that was replaced long ago."""
+    return not fact.retracted and fact.learned_at <= said_at
 
 
 def _repeats(episode: EpisodeText, known: KnownFact) -> bool:

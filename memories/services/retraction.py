@@ -6,6 +6,7 @@ Invariant: what was believed when stays as it was; a retraction adds only that i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from memories.constants import MAX_TITLE_CHARACTERS
@@ -20,11 +21,13 @@ from tenants.audit import EventDraft, record_events
 from tenants.principal import Principal
 
 
-def retract(principal: Principal, *, kind: Kind, memory_ids: Sequence[UUID], reason: str = "") -> WriteOutcome:
+def retract(
+    principal: Principal, *, kind: Kind, memory_ids: Sequence[UUID], at: datetime | None = None, reason: str = ""
+) -> WriteOutcome:
     """Say that memories were never true and nothing takes their place; all of them, or none.
 
-    One that is believed is retired harshly; one that was replaced keeps its place in the chain. Raises InvalidInput,
-    NotFound, Conflict (one is known to be wrong, or was evicted), Forbidden.
+    One that is believed is retired harshly, as of `at` if that was not now; one that was replaced keeps its
+    place in the chain. Raises InvalidInput, NotFound, Conflict (one is known to be wrong, or was evicted), Forbidden.
     """
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     if not memory_ids:
@@ -42,6 +45,7 @@ def retract(principal: Principal, *, kind: Kind, memory_ids: Sequence[UUID], rea
                 memory_id=first,
                 also_ids=others,
                 contradiction=Contradiction.HARSH,
+                at=at,
                 reason=reason or "never true",
             )
         return WriteOutcome(WriteResult.SUPERSEDED, kind, ids[0], ids, reason)

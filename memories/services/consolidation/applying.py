@@ -25,8 +25,9 @@ from memories.errors import MemoriesError, NotFound
 from memories.services.facts import remember_fact
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
+from memories.services.retraction import retract
 from memories.services.supersede import retire
-from memories.types import Kind, Source, WriteOutcome
+from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
 
 REASON = "consolidated from what was said"
@@ -130,12 +131,13 @@ def _write_end(
     ids = [*end.fact_ids, *_stored(end.fact_places, outcomes)]
     if not ids:
         raise NotFound("fact")
+    if end.contradiction is Contradiction.HARSH:
+        return retract(principal, kind=Kind.SEMANTIC, memory_ids=ids, at=decision.said_at, reason=REASON)
     return retire(
         principal,
         kind=Kind.SEMANTIC,
         memory_id=ids[0],
         also_ids=ids[1:],
-        contradiction=end.contradiction,
         valid_to=end.valid_to,
         at=decision.said_at,
         reason=REASON,

@@ -17,7 +17,7 @@ from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact, Mention, Message, MessageRole, Playbook, Relation
 from memories.models.base import OwnedQuerySet
 from memories.recall.pipeline import recall
-from memories.types import Kind, Scope, Source, Status
+from memories.types import Kind, Recalled, Scope, Source, Status
 from tenants.principal import Principal
 
 # Nearest facts and playbooks for each episode, and how many of the owner's slots (facts with a key) are shown besides.
@@ -111,21 +111,29 @@ def _before(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UU
 
 
 def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind, set[UUID]]:
-    """Ids of the facts and playbooks that a recall on each episode's words brings up; none if nobody may search."""
+    """Ids of the facts and playbooks that a recall on each episode's words brings up; none if nobody may search.
+
+    What was replaced is asked for besides, where there is any: what the owner says may be that it never was true.
+    """
     found: dict[Kind, set[UUID]] = defaultdict(set)
+    has_past = Fact.objects.of(principal).filter(status=Status.SUPERSEDED, retracted=False).exists()
     for episode in episodes:
         if not episode.text.strip():
             continue
         try:
-            answer = recall(
-                principal, episode.text, types=(Kind.SEMANTIC, Kind.PROCEDURAL), limit=NEAREST, record=False
-            )
+            items = _recalled_items(principal, episode.text, past=False)
+            items += _recalled_items(principal, episode.text, past=True) if has_past else ()
         except SearchForbidden:
             return found  # their slots and the gates of every write still come from the database
-        for item in answer.items:
+        for item in items:
             if item.scope is Scope.USER:
                 found[item.kind].add(item.id)
     return found
+
+
+def _recalled_items(principal: Principal, text: str, *, past: bool) -> tuple[Recalled, ...]:
+    kinds = (Kind.SEMANTIC,) if past else (Kind.SEMANTIC, Kind.PROCEDURAL)
+    return recall(principal, text, types=kinds, limit=NEAREST, include_superseded=past, record=False).items
 
 
 def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> list[KnownFact]:

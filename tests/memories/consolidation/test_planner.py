@@ -223,11 +223,20 @@ def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
     def end(*ids: UUID) -> ProposedEnd:
         return ProposedEnd(ids, (episode.id,), contradiction=Contradiction.HARSH)
 
-    (decision,) = plan(end(old.id, over.id, uuid4()), episodes=(episode,), facts=(old, over))
+    natural = replace(end(old.id, over.id, uuid4()), contradiction=Contradiction.NATURAL)
+    (decision,) = plan(natural, episodes=(episode,), facts=(old, over))
     assert decision.verdict is Verdict.STORE
     assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (old.id,)
     assert "believed and older" in reason_of(end(newer.id), episode, newer)
     assert "believed and older" in reason_of(end(), episode)
+
+
+def test_what_was_replaced_long_ago_can_still_turn_out_never_to_have_been_true() -> None:
+    episode = said("I never lived in Bath")
+    over, wrong = ended("Lived in Bath"), ended("Lived in Bath", retracted=True)
+    end = ProposedEnd((over.id, wrong.id), (episode.id,), contradiction=Contradiction.HARSH)
+    (decision,) = plan(end, episodes=(episode,), facts=(over, wrong))
+    assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (over.id,)
 
 
 STEPS = ("Switch it off", "Hold reset", "Feed it paper")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -157,6 +158,21 @@ def test_what_never_was_true_ends_harshly_without_a_successor(principal: Princip
     consolidate(principal, extractor=ScriptedExtractor([never]))
     fact = Fact.objects.get(pk=known)
     assert (fact.status, fact.contradiction, fact.retracted) == (Status.SUPERSEDED, Contradiction.HARSH, True)
+
+
+def test_what_was_replaced_long_ago_is_at_hand_and_can_be_retracted(principal: Principal) -> None:
+    known = remember_fact(principal, text="Lives in Bath", key="home_city", learned_at=SAID_AT).memory_id
+    remember_fact(principal, text="Lives in York", key="home_city", learned_at=SAID_AT + timedelta(hours=1))
+    tell(principal, "I never lived in Bath", since=SAID_AT + timedelta(days=1))
+
+    def never(material: Material) -> list[Proposal]:
+        (wrong,) = (fact.id for fact in material.facts if "Bath" in fact.text)
+        return [ProposedEnd((wrong,), (material.episodes[0].id,), contradiction=Contradiction.HARSH)]
+
+    consolidate(principal, extractor=ScriptedExtractor([never]))
+    fact = Fact.objects.get(pk=known)
+    assert (fact.contradiction, fact.retracted) == (Contradiction.HARSH, True)
+    assert verify_chains().ok
 
 
 def test_a_way_to_do_something_becomes_a_playbook(principal: Principal) -> None:
