@@ -70,8 +70,8 @@ _RECALLING = {
 - When you write something or set a task about what was not looked up yet, a recall_memory call on it is made beside
   yours. If it shows what your call repeats or makes false, put that right.""",
     RecallMode.PUSH: """\
-- Each message of the user is followed by a recall_memory call that was made for you on its exact words, and so are your
-  own calls where they name something else. You cannot make one yourself.""",
+- Each message of the user is followed by a recall_memory call that was made for you on its exact words, and one is made
+  beside your own calls where they name something else. You cannot make one yourself.""",
     RecallMode.PULL: """\
 - Nothing is recalled by itself. Call recall_memory before you answer what the user's memory may know about, and before
   you write or end anything: with their words, other words, a name, a point in time (as_of), or for what is no longer
