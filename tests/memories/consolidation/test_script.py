@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import pytest
 
-from memories.consolidation.material import EpisodeText
 from memories.consolidation.rules import RuleExtractor
 from memories.models import ConsolidationRun, Fact
 from memories.selectors.chains import verify_chains
 from memories.services.consolidation import consolidate, rerun
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
-from tests.memories.consolidation.memory import Memory, said
-from tests.memories.consolidation.script import Script, load
-from tests.memories.consolidation.script.measure import Learned, Score, measure
+from tests.memories.consolidation.script import load
+from tests.memories.consolidation.script.measure import Score, measure
+from tests.memories.consolidation.script.played import batches, held, played
 from tests.memories.consolidation.script.stored import learned, tell
 
 SCRIPT = load()
 ENOUGH = 0.8
 HALF = 0.5
-
-
-def episodes(script: Script = SCRIPT) -> list[EpisodeText]:
-    return [said(each.text, each.at, each.number) for each in script.statements]
-
-
-def batches(spoken: Sequence[EpisodeText], size: int) -> Iterator[Sequence[EpisodeText]]:
-    return (spoken[start : start + size] for start in range(0, len(spoken), size))
-
-
-def held(memory: Memory, spoken: list[EpisodeText]) -> list[Learned]:
-    """What the memory holds, in terms of the script."""
-    times = {episode.happened_at: episode.ordinal for episode in spoken}
-    return [
-        Learned(
-            fact.text,
-            times.get(fact.learned_at),
-            fact.valid_from,
-            times[fact.superseded_at] if fact.superseded_at else None,
-            memory.kinds.get(fact.id),
-            memory.facts[memory.successors[fact.id]].text if fact.id in memory.successors else "",
-        )
-        for fact in memory.facts.values()
-    ]
-
-
-def played(size: int, script: Script = SCRIPT) -> tuple[Memory, list[EpisodeText]]:
-    memory, spoken = Memory(), episodes(script)
-    for text in script.known_before.values():
-        memory.know(text, category="home")
-    for batch in batches(spoken, size):
-        memory.consolidate(RuleExtractor(), batch)
-    return memory, spoken
 
 
 def check(score: Score) -> None:
@@ -66,13 +30,13 @@ def check(score: Score) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 20, 60])
 def test_the_rules_keep_what_was_said_and_end_what_it_made_false(size: int) -> None:
-    memory, spoken = played(size)
+    memory, spoken = played(SCRIPT, size)
     check(measure(SCRIPT, held(memory, spoken)))
 
 
 @pytest.mark.parametrize("size", [1, 20, 60])
 def test_reading_it_all_again_changes_nothing(size: int) -> None:
-    memory, spoken = played(20)
+    memory, spoken = played(SCRIPT, 20)
     before = dict(memory.facts)
     for batch in batches(spoken, size):
         assert memory.consolidate(RuleExtractor(), batch) == []
@@ -83,7 +47,7 @@ def test_reading_it_all_again_changes_nothing(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 20])
 def test_other_people_are_read_with_gaps_but_without_inventions(talk: str, size: int) -> None:
     script = load(talk)
-    score = measure(script, held(*played(size, script)))
+    score = measure(script, held(*played(script, size)))
     assert (score.invented, score.wrong_ends, score.wrong_times) == ([], [], [])
     assert score.facts >= HALF * score.expected_facts, score.missed
     assert score.ends >= HALF * score.expected_ends, score.missed

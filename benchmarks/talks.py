@@ -1,0 +1,42 @@
+"""`python -m benchmarks.talks`: what the rules learn of a talk of two years, and of two that they were not made for.
+
+The talks and what they should leave are the project's own (tests/memories/consolidation/script).
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.memories.consolidation.script import load
+from tests.memories.consolidation.script.measure import Score, measure
+from tests.memories.consolidation.script.played import held, played
+
+TALKS = ("statements", "jonas", "priya")
+BATCH = 20
+
+
+def main() -> None:
+    """Print the scores, and what was missed."""
+    console = Console()
+    table = Table("talk", "facts", "invented", "endings", "wrong", "times in words")
+    scores = {talk: measure(load(talk), held(*played(load(talk), BATCH))) for talk in TALKS}
+    for talk, score in scores.items():
+        table.add_row(talk, *_columns(score))
+    console.print(table)
+    for talk, score in scores.items():
+        console.print(f"Missed of {talk}: " + "; ".join(score.missed))
+
+
+def _columns(score: Score) -> tuple[str, ...]:
+    return (
+        f"{score.facts} of {score.expected_facts}",
+        str(len(score.invented)),
+        f"{score.ends} of {score.expected_ends}",
+        str(len(score.wrong_ends)),
+        f"{score.times} of {score.expected_times}",
+    )
+
+
+if __name__ == "__main__":
+    main()
