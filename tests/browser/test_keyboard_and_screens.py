@@ -90,6 +90,15 @@ def test_no_page_is_wider_than_a_phone(open_page: OpenPage, member: Membership, 
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPage, member: Membership) -> None:
+    for number in range(8):
+        remember_fact(own_principal(member), text=f"Keeps {'many ' * 20} spare bulbs in box {number}")
+    page = open_page()
+    ask(page, "Where do I keep spare bulbs?")
+    assert page.locator("#answer .pane-body").evaluate("pane => pane.scrollHeight > pane.clientHeight")
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+
+
 def test_the_theme_follows_the_system_until_one_is_chosen(open_page: OpenPage) -> None:
     page = open_page(dark=True)
     dark = _background(page)
