@@ -84,7 +84,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             url=address(link.kind, link.id),
             here=link.id == memory_id,
             current=link.status in CURRENT,
-            span=_span(link),
+            span=span(link),
             ending=ending(link),
             confidence=link.confidence,
             events=happened.get(link.id, ()),
@@ -110,6 +110,19 @@ def ending(link: ChainLink) -> str:
     return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
 
 
+def span(link: ChainLink) -> str:
+    """From when to when it was believed; with the time of day if that was one day."""
+    began, until = _day(link.since), link.until
+    if until is None:
+        return f"believed since {began}"
+    if until == link.since:
+        return "believed at no time: it puts the past right"
+    if _day(until) != began:
+        return f"believed from {began} to {_day(until)}"
+    first, last = (f"{timezone.localtime(moment):%H:%M}" for moment in (link.since, until))
+    return f"believed on {began} from {first} to {last}" if first != last else f"believed on {began}, at {first}"
+
+
 def _can_undo(link: ChainLink, links: Iterable[ChainLink]) -> bool:
     """Whether its ending is the latest step and was not undone yet; or its coming back is, which can be undone, too.
 
@@ -126,22 +139,26 @@ def _can_undo(link: ChainLink, links: Iterable[ChainLink]) -> bool:
     return successor.status in CURRENT and not undone
 
 
-def _span(link: ChainLink) -> str:
-    began = _day(link.since)
-    return f"believed from {began} to {_day(link.until)}" if link.until else f"believed since {began}"
-
-
 def _day(moment: datetime) -> str:
     return short_date(timezone.localdate(moment), timezone.localdate())
 
 
 def _by_memory(events: Iterable[AuditEvent]) -> Mapping[UUID, tuple[Happening, ...]]:
-    found: dict[UUID, list[Happening]] = defaultdict(list)
+    """What happened to each. What an undo brought back was written down by that very act, which is told once."""
+    found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     for event in events:
         if event.target_id is not None:
-            happening = Happening(told(event.action, event.actor_kind, _reason(event)), event.created_at)
-            found[event.target_id].append(happening)
-    return {memory_id: tuple(each) for memory_id, each in found.items()}
+            found[event.target_id].append(event)
+    return {memory_id: tuple(map(_happening, _told_once(each))) for memory_id, each in found.items()}
+
+
+def _told_once(events: list[AuditEvent]) -> list[AuditEvent]:
+    back = any(event.action.endswith(".restored") for event in events)
+    return [event for event in events if not (back and event.action.endswith(".created"))]
+
+
+def _happening(event: AuditEvent) -> Happening:
+    return Happening(told(event.action, event.actor_kind, _reason(event)), event.created_at)
 
 
 def _reason(event: AuditEvent) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
 import pytest
 
-from memories.chat.history import states_of, told
+from memories.chat.history import span, states_of, told
+from memories.selectors.memories import ChainLink
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.forget import forget
-from memories.services.supersede import correct, retire
-from memories.types import Kind
+from memories.services.supersede import correct, retire, supersede
+from memories.services.undo import undo
+from memories.types import Kind, Status
 from tenants.principal import ActorKind, Principal
 from tests.memories.chat.lives import live
 
@@ -66,3 +71,43 @@ def test_pinning_is_told(principal: Principal) -> None:
     pin_fact(principal, fact_id=fact, pinned=True)
     (state,) = states_of(principal, Kind.SEMANTIC, fact)
     assert state.events[-1].sentence == "You pinned it"
+
+
+def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:
+    bus = remember_fact(principal, text="Takes the bus to work").memory_id
+    supersede(principal, old_ids=[bus], text="Cycles to work")
+    undo(principal, kind=Kind.SEMANTIC, memory_id=bus)
+    assert [event.sentence for event in states_of(principal, Kind.SEMANTIC, bus)[0].events] == [
+        "You brought it back: undone"
+    ]
+
+
+NOON = datetime(2025, 3, 3, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("until", "words"),
+    [
+        (None, "believed since 3 Mar 2025"),
+        (NOON + timedelta(days=2), "believed from 3 Mar 2025 to 5 Mar 2025"),
+        (NOON + timedelta(minutes=95), "believed on 3 Mar 2025 from 12:00 to 13:35"),
+        (NOON + timedelta(seconds=9), "believed on 3 Mar 2025, at 12:00"),
+        (NOON, "believed at no time: it puts the past right"),
+    ],
+)
+def test_how_long_it_was_believed_is_told_as_exactly_as_it_needs(until: datetime | None, words: str) -> None:
+    link = ChainLink(
+        id=uuid4(),
+        kind=Kind.SEMANTIC,
+        text="Takes the bus",
+        status=Status.SUPERSEDED if until else Status.ACTIVE,
+        since=NOON,
+        until=until,
+        valid_from=None,
+        valid_to=None,
+        contradiction=None,
+        retracted=False,
+        confidence=1.0,
+        superseded_by=None,
+    )
+    assert span(link) == words
