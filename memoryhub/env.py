@@ -204,8 +204,7 @@ class Env(BaseModel):
     )
     tune_recall: TuneRecall = variable(
         "MEMORYHUB_TUNE_RECALL",
-        "What is done once a day with the recall threshold that a tenant's recorded use speaks for: `off`, `propose`"
-        " (administrators decide) or `apply`.",
+        "Once a day, the recall threshold that a tenant's recorded use speaks for: `off`, `propose` or `apply` it.",
         default=TuneRecall.OFF,
     )
     price_input: NonNegativeFloat = variable(
@@ -214,9 +213,7 @@ class Env(BaseModel):
         default=0.0,
     )
     price_output: NonNegativeFloat = variable(
-        "MEMORYHUB_PRICE_OUTPUT",
-        "Price of a million tokens that it writes.",
-        default=0.0,
+        "MEMORYHUB_PRICE_OUTPUT", "Price of a million tokens that it writes.", default=0.0
     )
     openai_base_url: str = variable(
         "OPENAI_BASE_URL",

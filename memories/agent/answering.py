@@ -72,8 +72,7 @@ class Answering:
         self._principal = principal.as_agent()
         self._turn = turn
         self._model = model
-        policy = policy_of(self._principal.tenant_id)
-        self._boundary = Boundary(policy, ModelTokens(model.name), alone=model.offline)
+        self._boundary = Boundary(tokens=ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
             session_id=turn.session_id,
@@ -113,6 +112,7 @@ class Answering:
         """Recall, then let the model answer; the last step has to be an answer."""
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
+        self._boundary.follow(policy_of(self._principal.tenant_id))
         messages = self._opening()
         if self._boundary.pushes:
             yield Stage(Doing.RECALLING)
@@ -133,7 +133,7 @@ class Answering:
         slots = working_memory(self._principal, turn.session_id)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
-            prompt.history(turns, before=turn.turn, count=self._boundary.tokens.count),
+            prompt.history(turns, before=turn.turn, count=self._boundary.count),
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),

@@ -42,14 +42,25 @@ _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, a
 
 
 class Boundary:
-    """The policy of a tenant at work in one turn; `tokens` counts for the model that answers."""
+    """The policy of a tenant at work in one turn, the default one until it is told another.
+
+    `tokens` counts for the model that answers; what is learnt meanwhile, in other turns too, counts in the next one.
+    """
 
     def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:
-        self.policy = policy or Policy()
-        self.tokens = tokens or ModelTokens()
+        self._tokens = tokens or ModelTokens()
         self._alone = alone
-        self._left = self.policy.recall_tokens
         self._covered: frozenset[str] = frozenset()
+        self.follow(policy or Policy())
+
+    def follow(self, policy: Policy) -> None:
+        """Keep to this policy from now on."""
+        self.policy = policy
+        self._left = policy.recall_tokens
+
+    def count(self, text: str) -> int:
+        """The tokens of `text` in the model that answers."""
+        return self._tokens.count(text)
 
     @property
     def pushes(self) -> bool:
@@ -74,13 +85,13 @@ class Boundary:
     def room(self, *, automatic: bool) -> int:
         """The tokens that the items of the next recall may take; below one there is none."""
         whole = self._left if automatic else self.policy.recall_tokens
-        return whole - self.tokens.count(_EMPTY)
+        return whole - self.count(_EMPTY)
 
     def given(self, query: str, content: str, *, automatic: bool) -> None:
         """A recall on `query` put `content` into the prompt."""
         self._covered |= content_words(query)
         if automatic:
-            self._left -= self.tokens.count(content)
+            self._left -= self.count(content)
 
     def topic(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         """What these calls of tools (name, arguments) are about and no recall of the turn asked for; empty if nothing.
@@ -95,9 +106,9 @@ class Boundary:
     def pinned(self, facts: Iterable[Fact]) -> str:
         """The foremost of the pinned facts that fit, as a tool result."""
         kept: list[Fact] = []
-        left = PINNED_TOKENS - self.tokens.count(_EMPTY)
+        left = PINNED_TOKENS - self.count(_EMPTY)
         for fact in foremost(facts):
-            cost = self.tokens.count(render_pinned_item(fact))
+            cost = self.count(render_pinned_item(fact))
             if cost <= left and len(kept) < MAX_PINNED_FACTS:
                 kept.append(fact)
                 left -= cost
@@ -106,7 +117,7 @@ class Boundary:
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """An endpoint says how many tokens a prompt took."""
         if reported:
-            self.tokens.learn(estimated_prompt(messages) + _TOKENS_OF_SCHEMAS[self.offers_recall], reported)
+            self._tokens.learn(estimated_prompt(messages) + _TOKENS_OF_SCHEMAS[self.offers_recall], reported)
 
     def _is_new(self, text: str) -> bool:
         words = content_words(text) - _NO_TOPIC

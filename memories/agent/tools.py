@@ -173,7 +173,7 @@ class Toolbox:
         )
 
     def _cost(self, item: Recalled) -> int:
-        return self._boundary.tokens.count(render_item(item, speaker=self._principal.speaker))
+        return self._boundary.count(render_item(item, speaker=self._principal.speaker))
 
     def _recalled(self, found: Recall, *, automatic: bool) -> Answer:
         content = render_recall(found, speaker=self._principal.speaker)

@@ -72,17 +72,17 @@ def forget_models() -> None:
 
 
 class ModelTokens:
-    """Counts for the model `name`. What its endpoint reports is remembered by this process, for all who use it."""
+    """Counts for the model `name`, alike as long as this object lives.
+
+    What an endpoint reports is remembered by this process, for whoever counts for that model next. The estimate is
+    multiplied by `factor`: the worst of the last calls, within bounds; 1 before the first.
+    """
 
     def __init__(self, name: str = "") -> None:
         self._name = name
-
-    @property
-    def factor(self) -> float:
-        """What the estimate is multiplied by: the worst of the last calls, within bounds; 1 before the first."""
         with _lock:
-            ratios = _ratios.get(self._name)
-            return min(max(*ratios, _FACTORS[0]), _FACTORS[1]) if ratios else 1.0
+            ratios = _ratios.get(name)
+            self.factor = min(max(*ratios, _FACTORS[0]), _FACTORS[1]) if ratios else 1.0
 
     def count(self, text: str) -> int:
         """The tokens of `text`."""

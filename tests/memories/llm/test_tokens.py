@@ -69,28 +69,27 @@ def test_a_prompt_counts_messages_calls_and_tools() -> None:
 
 
 def test_what_the_endpoint_reports_moves_the_count() -> None:
-    model = ModelTokens("m")
-    model.learn(1_000, 1_500)
-    assert model.factor == 1.5
-    assert model.count("a b c d") == 6
+    before = ModelTokens("m")
+    before.learn(1_000, 1_500)
     assert ModelTokens("m").factor == 1.5
+    assert ModelTokens("m").count("a b c d") == 6
     assert ModelTokens("other").factor == 1
+    assert before.count("a b c d") == 4, "what is counted in one turn is counted alike"
 
 
 def test_the_worst_of_the_last_calls_counts() -> None:
     model = ModelTokens("m")
     for reported in (1_800, *[900] * 7):
         model.learn(1_000, reported)
-    assert model.factor == 1.8
+    assert ModelTokens("m").factor == 1.8
     model.learn(1_000, 900)
-    assert model.factor == 0.9
+    assert ModelTokens("m").factor == 0.9
 
 
 @pytest.mark.parametrize(("reported", "factor"), [(3_900, 2.0), (300, 0.6)])
 def test_the_factor_is_bounded(reported: int, factor: float) -> None:
-    model = ModelTokens("m")
-    model.learn(1_000, reported)
-    assert model.factor == factor
+    ModelTokens("m").learn(1_000, reported)
+    assert ModelTokens("m").factor == factor
 
 
 @pytest.mark.parametrize(
@@ -99,9 +98,8 @@ def test_the_factor_is_bounded(reported: int, factor: float) -> None:
     ids=["the uncached part", "all calls so far", "nothing", "zero", "nonsense", "a short prompt"],
 )
 def test_what_cannot_be_meant_changes_nothing(estimate: int, reported: int | None) -> None:
-    model = ModelTokens("m")
-    model.learn(estimate, reported)
-    assert model.factor == 1
+    ModelTokens("m").learn(estimate, reported)
+    assert ModelTokens("m").factor == 1
 
 
 def test_only_so_many_models_are_remembered() -> None:

@@ -1,0 +1,169 @@
+"""What is recalled beside a tool that names a topic, and how the offline responder does within each mode."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from memories.agent.events import MemoriesRecalled, Notice, NoticeKind, TurnFinished
+from memories.agent.loop import run_turn
+from memories.agent.offline import OfflineResponder
+from memories.errors import SearchForbidden
+from memories.llm.base import Finished, Output, StopReason, ToolCall
+from memories.models import Fact, Mention, Message, MessageRole, RecallTrace, Relation
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.types import Kind
+from tenants.principal import Principal
+from tests.memories.services.test_forget import database_text
+from tests.openai_server import Call, Say
+
+from .boundaries import answered, decide, texts, told
+from .conftest import FakeRecall, ScriptedModel, call, recalled, say, text_of
+
+pytestmark = pytest.mark.django_db
+
+CANARY = "zanzibar-cloves"
+ASKED = "Where do I live?"
+
+
+def test_a_tool_that_names_something_new_is_told_what_is_known_of_it(principal: Principal) -> None:
+    remember_fact(principal, text="Keeps bees on the roof", key="hobby")
+    write = Call([("write_memory", '{"text": "Keeps seven hives of bees"}')])
+    events, server = answered(principal, "Hello there", write, Say(["Noted."]))
+    beside, written = told(server.requests[1])[-2:]
+    assert beside[:2] == ("recall_memory", "Keeps seven hives of bees")
+    assert written[0] == "write_memory"
+    *_, called, first, second = server.requests[1]["messages"]
+    assert [made["id"] for made in called["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
+    assert [event.automatic for event in events if isinstance(event, MemoriesRecalled)] == [True, True]
+    message = Message.objects.filter(role=MessageRole.TOOL).exclude(recall=None).order_by("step").last()
+    assert message is not None
+    assert message.recall is not None
+    assert message.recall.query == "Keeps seven hives of bees"
+
+
+def test_what_a_turn_has_seen_is_not_told_again(principal: Principal, remembered: FakeRecall) -> None:
+    known, new = recalled("Keeps bees"), recalled("Sells honey")
+    remembered.by_types = {(): [known], (Kind.SEMANTIC, Kind.PROCEDURAL): [known]}
+    remembered.items = [known]
+    model = ScriptedModel(call("write_memory", text="Has seven hives"), say("Noted."))
+    for event in run_turn(principal, text="Hello", model=model):
+        if isinstance(event, MemoriesRecalled):
+            remembered.by_types = {(): [known, new]}
+    beside = json.loads(model.sent[1][-2]["content"])
+    assert texts(beside) == ["Sells honey"]
+    fresh = Mention.objects.filter(relation=Relation.RECALLED, message__turn=1).values_list("memory_id", flat=True)
+    assert list(fresh).count(new.id) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "arguments"),
+    [
+        ("I moved to Oslo", "write_memory", {"text": "Lives in Oslo"}),
+        ("I like green tea", "write_memory", {"text": "Likes green tea"}),
+        ("Hello", "note", {"text": "Entirely new words"}),
+        ("Hello", "retire_memory", {"memory_ids": ["3fa85f64-5717-4562-b3fc-2c963f66afa6"]}),
+        ("Hello", "recall_memory", {"query": "quite another thing"}),
+        ("Hello", "write_memory", {"text": 7}),
+        ("Hello", "unknown", {"text": "Entirely new words"}),
+    ],
+)
+def test_nothing_is_recalled_beside_what_names_nothing_new(
+    principal: Principal, remembered: FakeRecall, said: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    model = ScriptedModel(call(tool, **arguments), say("Done."))
+    list(run_turn(principal, text=said, model=model))
+    (made,) = model.sent[1][-2]["tool_calls"]
+    assert made["function"]["name"] == tool
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "query"),
+    [
+        ("set_task", {"goal": "Repot the fern", "constraints": ["No peat"]}, "Repot the fern No peat"),
+        ("update_plan", {"steps": ["Buy clay", "Repot"], "done": 0}, "Buy clay Repot"),
+        ("observe", {"text": "The pot is cracked"}, "The pot is cracked"),
+        ("write_memory", {"kind": "procedural", "title": "Repot", "trigger": "It wilts"}, "Repot It wilts"),
+        ("search_session", {"query": "clay pots"}, "clay pots"),
+    ],
+)
+def test_each_tool_that_names_a_topic_is_preceded_by_a_recall(
+    principal: Principal, remembered: FakeRecall, tool: str, arguments: dict[str, Any], query: str
+) -> None:
+    list(run_turn(principal, text="Hello", model=ScriptedModel(call(tool, **arguments), say("Done."))))
+    assert remembered.asked[-1]["query"] == query
+
+
+def test_one_recall_a_step_is_enough(principal: Principal, remembered: FakeRecall) -> None:
+    both: list[Output] = [
+        ToolCall("write_memory", '{"text": "Keeps bees"}'),
+        ToolCall("write_memory", '{"text": "Owns a canoe"}'),
+        Finished(StopReason.TOOL_CALLS),
+    ]
+    again = call("write_memory", text="Owns a canoe and keeps bees")
+    model = ScriptedModel(both, again, say("Noted."))
+    list(run_turn(principal, text="Hello", model=model))
+    batches = [message["tool_calls"] for message in model.sent[2] if message.get("tool_calls")][-2:]
+    names = [[made["function"]["name"] for made in batch] for batch in batches]
+    assert names == [["recall_memory", "write_memory", "write_memory"], ["write_memory"]]
+    assert [asked["query"] for asked in remembered.asked[2:]] == ["Keeps bees Owns a canoe"]
+
+
+@pytest.mark.parametrize(
+    "decisions", [{"recall_mode": "pull"}, {"recall_items": 0}, {"recall_tokens": 60}], ids=["pull", "items", "tokens"]
+)
+def test_a_policy_that_gives_no_room_recalls_nothing_beside(
+    principal: Principal, remembered: FakeRecall, decisions: dict[str, Any]
+) -> None:
+    decide(principal, **decisions)
+    list(run_turn(principal, text="Hello", model=ScriptedModel(call("write_memory", text="Keeps bees"), say("Ok."))))
+    assert remembered.asked == []
+    assert Fact.objects.get().text == "Keeps bees"
+
+
+def test_a_memory_that_is_closed_does_not_keep_a_tool_from_its_work(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise SearchForbidden("Your memory is closed.")
+
+    monkeypatch.setattr("memories.agent.tools.recall", refuse)
+    model = ScriptedModel(call("write_memory", text="Keeps bees"), say("Ok."))
+    events = list(run_turn(principal, text="Hello", model=model))
+    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.CLOSED]
+    assert Fact.objects.get().text == "Keeps bees"
+    assert isinstance(events[-1], TurnFinished)
+
+
+def test_what_was_recalled_beside_a_write_goes_with_what_it_wrote(principal: Principal) -> None:
+    model = ScriptedModel(call("write_memory", text=f"Smells of {CANARY}"), say("Noted."))
+    list(run_turn(principal, text="Hello", model=model))
+    assert RecallTrace.objects.filter(query__contains=CANARY).exists()
+    forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get().pk)
+    assert CANARY not in database_text()
+
+
+def test_offline_a_member_who_has_to_ask_is_answered_as_ever(principal: Principal) -> None:
+    decide(principal, recall_mode="pull")
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    events = list(run_turn(principal, text=ASKED, model=OfflineResponder()))
+    assert "Bristol" in text_of(events)
+    assert {event.automatic for event in events if isinstance(event, MemoriesRecalled)} == {False}
+    list(run_turn(principal, text="I moved to Oslo", model=OfflineResponder()))
+    assert Fact.objects.get(superseded_by__isnull=True).text.endswith("Oslo")
+    events = list(run_turn(principal, text="Where have I lived?", model=OfflineResponder()))
+    assert "Bristol" in text_of(events) and "Oslo" in text_of(events)
+
+
+def test_offline_what_comes_by_itself_is_enough_where_nothing_else_is_given(principal: Principal) -> None:
+    decide(principal, recall_mode="push")
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    assert "Bristol" in text_of(list(run_turn(principal, text=ASKED, model=OfflineResponder())))
+    list(run_turn(principal, text="I moved to Oslo", model=OfflineResponder()))
+    assert Fact.objects.get(superseded_by__isnull=True).text.endswith("Oslo")
+    called = [each["name"] for message in Message.objects.all() for each in message.tool_calls]
+    assert set(called) == {"recall_memory", "write_memory"}
+    assert not Message.objects.filter(text__contains="You cannot recall").exists()
