@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
-from memories.services.consolidation import consolidate
+from memories.models import ConsolidationRun, RunState
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import remember_episode
@@ -15,7 +16,6 @@ from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
 from tests.memories.api.caller import Caller, Life, caller_of
-from tests.memories.services.consolidation.conftest import ScriptedExtractor, nothing
 
 
 @pytest.fixture
@@ -52,7 +52,16 @@ def live(principal: Principal) -> Life:
     ).memory_id
     task = remember_fact(principal, text="Xylophone task.", scope=Scope.TASK, task="music").memory_id
     playbook = remember_playbook(principal, title="Tune a xylophone", steps=["Listen.", "File."]).memory_id
-    (run,) = consolidate(principal, extractor=ScriptedExtractor([nothing])).runs
-    ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run}
+    run = ConsolidationRun.objects.create(
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        state=RunState.DONE,
+        ended_at=timezone.now(),
+        extractor="rules",
+        first_ordinal=1,
+        last_ordinal=1,
+        input={"episodes": [str(episode)]},
+    )
+    ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run.pk}
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)
