@@ -19,10 +19,12 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # A fact begins with a verb or a noun of its own, with a capital letter.
 _FIRST_WORD = re.compile(r"^\W*\w[\w'-]*\s*")
 _MONTHS = frozenset("january february march april may june july august september october november december".split())
+# What only answers: whatever it is said to, it tells nothing itself.
+_ANSWERS = content_words("yes yeah yep no nope ok okay sure right exactly correct indeed thanks thank fine good great")
 
 NOT_QUOTED = "the words that it quotes are not the user's"
 NOT_SAID = "nothing of it is in the user's own words"
-ASSISTANT_ALONE = "a name or number of it is in the assistant's words alone"
+ASSISTANT_ALONE = "what it tells is in the assistant's words alone"
 INVENTED = "a name or number of it was said by nobody"
 
 
@@ -32,16 +34,25 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
     `assistant` is what the assistant had said just before, `known` the texts of the memories at hand.
     """
     said = tuple(own)
-    quote = normalised(fact.quote)
-    quoted = bool(quote) and any(quote in normalised(text) for text in said)
-    if quote and not quoted:
+    if misquoted(fact.quote, said):
         return NOT_QUOTED
-    if not quoted and not content_words(fact.text) & content_words(" ".join(said)):
-        return NOT_SAID
+    told = content_words(fact.text)
+    if not told & content_words(" ".join(said)):
+        if told & content_words(" ".join(assistant)):
+            return ASSISTANT_ALONE
+        # Other words for what they said are grounded by a quote of it; one that tells nothing grounds nothing.
+        if not content_words(fact.quote) - _ANSWERS:
+            return NOT_SAID
     missing = _details(fact.text) - _words(said) - _words(known) - _words(_times(fact))
     if missing & _words(assistant):
         return ASSISTANT_ALONE
     return INVENTED if missing else ""
+
+
+def misquoted(quote: str, own: Iterable[str]) -> bool:
+    """Whether `quote` is not in the user's own words; nothing quoted is no wrong quote."""
+    wanted = normalised(quote)
+    return bool(wanted) and not any(wanted in normalised(text) for text in own)
 
 
 def _details(text: str) -> set[str]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from memories.consolidation.grammar.words import content_words
-from memories.consolidation.grounding import ungrounded
+from memories.consolidation.grounding import NOT_QUOTED, misquoted, ungrounded
 from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.consolidation.proposals import (
     Proposal,
@@ -31,6 +31,10 @@ from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 Cosine = Callable[[str, str], float]
 
 FEWEST_STEPS = 2
+# Facts that one statement can end. A move ends some ten; whoever names more was told to end everything.
+MOST_ENDED = 20
+TOO_MANY = "it would end more facts than one statement can"
+NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes nothing"
 
 
 class Verdict(StrEnum):
@@ -87,7 +91,7 @@ class Planner:
             case ProposedFact():
                 return replace(self._fact(place, proposal, support, decided), said_at=said_at)
             case ProposedEnd():
-                return replace(self._end(place, proposal, said_at, decided), said_at=said_at)
+                return replace(self._end(place, proposal, support, decided), said_at=said_at)
             case ProposedPlaybook():
                 return replace(self._playbook(place, proposal, support, decided), said_at=said_at)
             case ProposedOutcome():
@@ -160,6 +164,8 @@ class Planner:
             if pk in facts and _may_end(facts[pk], said_at) and normalised(facts[pk].text) != normalised(fact.text)
         ]
         places = [place for place in dict.fromkeys(fact.supersedes_places) if _is_stored_fact(decided, place)]
+        if len(kept) + len(places) > MOST_ENDED:
+            raise _Refused(TOO_MANY)
         return replace(fact, supersedes=tuple(kept), supersedes_places=tuple(places))
 
     def _known(self, place: int, fact: ProposedFact, known: KnownFact, reason: str) -> Decision:
@@ -204,13 +210,24 @@ class Planner:
                 return earlier
         return None
 
-    def _end(self, place: int, end: ProposedEnd, said_at: datetime, decided: Sequence[Decision]) -> Decision:
+    def _end(
+        self, place: int, end: ProposedEnd, support: Sequence[EpisodeText], decided: Sequence[Decision]
+    ) -> Decision:
+        said_at = max(episode.happened_at for episode in support)
+        if misquoted(end.quote, [episode.text for episode in support]):
+            raise _Refused(NOT_QUOTED)
         facts = self.material.facts_by_id
         may_end = _may_retract if end.contradiction is Contradiction.HARSH else _may_end
         ids = tuple(pk for pk in dict.fromkeys(end.fact_ids) if pk in facts and may_end(facts[pk], said_at))
         places = tuple(number for number in dict.fromkeys(end.fact_places) if _is_stored_fact(decided, number))
         if not ids and not places:
             raise _Refused("it names no fact that is believed and older than these words")
+        if len(ids) + len(places) > MOST_ENDED:
+            raise _Refused(TOO_MANY)
+        named = [facts[pk].text for pk in ids] + [_text_of(decided[number]) for number in places]
+        spoken = " ".join(f"{episode.text} {episode.before}" for episode in support)
+        if not end.quote.strip() and not any(_shares_words(text, spoken) for text in named):
+            raise _Refused(NOT_MEANT)
         return Decision(place, Verdict.STORE, "said by the user", replace(end, fact_ids=ids, fact_places=places))
 
     def _playbook(
@@ -275,6 +292,10 @@ def _is_stored_fact(decided: Sequence[Decision], place: int) -> bool:
         return False
     earlier = decided[place]
     return earlier.verdict is Verdict.STORE and isinstance(earlier.proposal, ProposedFact)
+
+
+def _text_of(decision: Decision) -> str:
+    return decision.proposal.text if isinstance(decision.proposal, ProposedFact) else ""
 
 
 def _when(playbook: KnownPlaybook | ProposedPlaybook) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.consolidation import grounding
+from memories.consolidation import grounding, planner
 from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.consolidation.planner import Decision, Planner, Verdict
 from memories.consolidation.proposals import (
@@ -96,7 +96,11 @@ def test_a_pattern_alone_is_below_the_floor() -> None:
 @pytest.mark.parametrize(
     ("text", "quote", "reason"),
     [
-        ("Plays the viola", "", grounding.NOT_SAID),
+        ("Plays the tuba", "", grounding.NOT_SAID),
+        ("Plays the tuba", "I", grounding.NOT_SAID),
+        ("Plays the tuba", "Yes", grounding.NOT_SAID),
+        ("Plays the viola", "", grounding.ASSISTANT_ALONE),
+        ("Likes the viola", "Yes, I", grounding.ASSISTANT_ALONE),
         ("Plays the cello", "I adore the cello", grounding.NOT_QUOTED),
         ("Is from Tromsø and plays the cello", "", grounding.ASSISTANT_ALONE),
         ("Plays the cello since 2003", "", grounding.INVENTED),
@@ -104,7 +108,7 @@ def test_a_pattern_alone_is_below_the_floor() -> None:
     ],
 )
 def test_what_is_not_in_the_owners_words_is_refused(text: str, quote: str, reason: str) -> None:
-    episode = said("I play the cello", before="You come from Tromsø, I think. Do you like the viola?")
+    episode = said("Yes, I play the cello", before="You come from Tromsø, I think. Do you like the viola?")
     assert reason_of(fact(text, episode, quote=quote), episode) == reason
 
 
@@ -229,6 +233,31 @@ def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
     assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (old.id,)
     assert "believed and older" in reason_of(end(newer.id), episode, newer)
     assert "believed and older" in reason_of(end(), episode)
+
+
+def test_an_end_is_meant_by_the_owners_words() -> None:
+    episode = said("I play the cello, not any more the viola", before="You live in Bristol.")
+    viola, home, boss = known("Plays the viola"), known("Lives in Bristol"), known("Boss is Kim")
+
+    def end(fact: KnownFact, quote: str = "") -> ProposedEnd:
+        return ProposedEnd((fact.id,), (episode.id,), quote=quote)
+
+    for meant in (end(viola), end(home), end(boss, "not any more")):
+        (decision,) = plan(meant, episodes=(episode,), facts=(viola, home, boss))
+        assert decision.verdict is Verdict.STORE
+    assert reason_of(end(boss), episode, boss) == planner.NOT_MEANT
+    assert reason_of(end(viola, "I sold it"), episode, viola) == grounding.NOT_QUOTED
+
+
+def test_nothing_ends_everything() -> None:
+    episode = said("We left Bristol, in Edinburgh now")
+    every = tuple(known(f"Bristol has shop {number}") for number in range(planner.MOST_ENDED + 1))
+    ids = tuple(each.id for each in every)
+    end = ProposedEnd(ids, (episode.id,), quote="left Bristol")
+    for too_much in (end, fact("Lives in Edinburgh", episode, supersedes=ids)):
+        assert reason_of(too_much, episode, *every) == planner.TOO_MANY
+    (decision,) = plan(replace(end, fact_ids=ids[1:]), episodes=(episode,), facts=every)
+    assert decision.verdict is Verdict.STORE
 
 
 def test_what_was_replaced_long_ago_can_still_turn_out_never_to_have_been_true() -> None:
