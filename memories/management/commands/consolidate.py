@@ -10,7 +10,7 @@ from uuid import UUID
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import InvalidInput
@@ -21,6 +21,7 @@ from memories.services.consolidation import RunReport, consolidate, rerun
 from tenants.principal import Principal
 
 SHOWN = 20
+UUID_CHARACTERS = 36
 
 
 class Command(MemberCommand):
@@ -59,7 +60,7 @@ class Command(MemberCommand):
             "error": report.error,
         }
         told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(report.decisions.items())) or "nothing new"
-        sentence = f"{report.episodes} episodes consolidated: {told}. {report.waiting} wait."
+        sentence = f"{_episodes(report.episodes)} consolidated: {told}. {report.waiting} wait."
         if report.given_up:
             sentence += f" {report.given_up} given up; --runs shows the failed runs, --rerun reads one again."
         self.answer(options, numbers, f"{sentence} {report.error}".rstrip())
@@ -75,7 +76,7 @@ class Command(MemberCommand):
                 json.dumps({"waiting": backlog.waiting, "since": since, "runs": [_line(run) for run in runs]})
             )
             return
-        table = Table("run", "began", "state", "read", "stored", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(_id("run"), "began", "state", "read", "stored", box=SIMPLE_HEAD, pad_edge=False)
         for run in runs:
             line = _line(run)
             state = "given up" if run.given_up else line["state"]
@@ -83,24 +84,35 @@ class Command(MemberCommand):
                 str(run.pk), f"{run.started_at:%d %b %H:%M}", state, str(line["episodes"]), str(line["stored"])
             )
         faults = [f"{run.started_at:%d %b %H:%M}  {run.error}" for run in runs if run.error]
-        self._print(table, "\n".join([*faults, f"{backlog.waiting} episodes wait."]))
+        self._print(table, "\n".join([*faults, f"{_episodes(backlog.waiting)} waiting."]))
 
     def _show(self, run: ConsolidationRun, *, as_json: bool) -> None:
         if as_json:
             shown = _line(run) | {"input": run.input, "decisions": run.decisions, "output": run.output}
             self.stdout.write(json.dumps(shown, ensure_ascii=False))
             return
-        table = Table("what", "verdict", "memory", "reason", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table("what", "verdict", _id("memory"), "reason", box=SIMPLE_HEAD, pad_edge=False)
         for line in run.decisions:
             replaced = f", {len(line['superseded_ids'])} replaced" if line["superseded_ids"] else ""
             table.add_row(line["what"], line["verdict"], line["memory_id"] or "", f"{line['reason']}{replaced}")
-        self._print(table, run.error or f"{len(run.decisions)} decisions by {run.extractor}.")
+        decided = f"{len(run.decisions)} decision{'' if len(run.decisions) == 1 else 's'} by {run.extractor}."
+        self._print(table, run.error or decided)
 
     def _print(self, table: Table, sentence: str) -> None:
         console = Console()
         with console.capture() as captured:
-            console.print(table)
+            if table.row_count:
+                console.print(table)
         self.stdout.write(f"{captured.get()}{sentence}")
+
+
+def _id(header: str) -> Column:
+    """Ids are there to be copied: they stay whole in however narrow a terminal."""
+    return Column(header, no_wrap=True, min_width=UUID_CHARACTERS)
+
+
+def _episodes(number: int) -> str:
+    return f"{number} episode{'' if number == 1 else 's'}"
 
 
 def _line(run: ConsolidationRun) -> dict[str, Any]:

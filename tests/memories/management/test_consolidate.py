@@ -9,7 +9,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from memories.consolidation.proposals import FaultKind
-from memories.models import ConsolidationRun
+from memories.models import ConsolidationRun, Fact
 from tenants.principal import Principal
 from tests.memories.management.conftest import Run
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, Step, fault, literally, tell
@@ -43,6 +43,7 @@ def test_the_runs_and_their_decisions_are_shown_without_words_of_the_member(
     listed, told = run("consolidate", *named, "--runs"), run("consolidate", *named, f"--show={run_id}")
     assert "cello" not in listed + told
     assert str(run_id) in listed
+    assert str(Fact.objects.get().pk) in told
     assert "said by the user" in told and "scripted" in told
     shown = json.loads(run("consolidate", *named, f"--show={run_id}", "--json"))
     assert (shown["stored"], shown["refused"], shown["decisions"][0]["verdict"]) == (1, 0, "created")
@@ -68,3 +69,15 @@ def test_a_fault_ends_with_code_1_and_what_was_given_up_is_read_again(
 def test_what_cannot_be_done_is_one_sentence(run: Run, named: tuple[str, str], arguments: list[str]) -> None:
     with pytest.raises(CommandError, match=r"^(No such run\.|--batch: must be at least 1\.)$"):
         run("consolidate", *named, *arguments)
+
+
+def test_one_is_told_as_one_and_nothing_without_a_table(
+    run: Run, named: tuple[str, str], principal: Principal, scripted: list[Step]
+) -> None:
+    assert run("consolidate", *named, "--runs").strip() == "0 episodes waiting."
+    tell(principal, "Plays the cello")
+    assert run("consolidate", *named, "--runs").strip() == "1 episode waiting."
+    assert run("consolidate", *named).strip() == "1 episode consolidated: 1 created. 0 wait."
+    assert run("consolidate", *named, f"--show={ConsolidationRun.objects.get().pk}").endswith(
+        "1 decision by scripted.\n"
+    )
