@@ -164,10 +164,12 @@ class _Batch:
         for end in ends:
             harsh = end.kind is Contradiction.HARSH
             known = self.standing.believed_once(episode) if harsh else self.standing.current(episode)
-            facts = meant(end, known, context)
+            heard = self.standing.ended_since(episode)
+            named = meant(end, [*known, *(held for held in heard if held not in known)], context)
+            found = found or bool(named)
+            facts = [held for held in named if held in known]
             if not facts:
-                continue
-            found = True
+                continue  # nothing was meant, or it ended when these words were heard
             over = self.standing.end(facts, retract=harsh)
             until = None if harsh else began(end.quote, episode.happened_at)
             self.proposals.append(

@@ -19,7 +19,10 @@ from memories.hygiene.text import normalised
 
 @dataclass(slots=True)
 class Held:
-    """A fact: a known one has an `id`, a proposed one a `place` among the proposals."""
+    """A fact: a known one has an `id`, a proposed one a `place` among the proposals.
+
+    `ended_at`: when a known one stopped being believed.
+    """
 
     text: str
     key: str
@@ -30,6 +33,7 @@ class Held:
     place: int | None = None
     current: bool = True
     retracted: bool = False
+    ended_at: datetime | None = None
     episodes: frozenset[UUID] = frozenset()
     slot: str = field(init=False)
     words: frozenset[str] = field(init=False)
@@ -61,6 +65,7 @@ class Standing:
                 id=fact.id,
                 current=fact.current,
                 retracted=fact.retracted,
+                ended_at=fact.superseded_at,
                 episodes=fact.learned_from,
             )
             for fact in material.facts
@@ -69,6 +74,16 @@ class Standing:
     def current(self, episode: EpisodeText) -> list[Held]:
         """What was believed before `episode` was said, latest last."""
         return [held for held in self.believed_once(episode) if held.current]
+
+    def ended_since(self, episode: EpisodeText) -> list[Held]:
+        """What was believed when `episode` was said and is not any more: maybe these very words ended it."""
+        return [
+            held
+            for held in self._held
+            if held.ended_at is not None
+            and held.learned_at <= episode.happened_at <= held.ended_at
+            and episode.id not in held.episodes
+        ]
 
     def believed_once(self, episode: EpisodeText) -> list[Held]:
         """What was known before `episode`, believed or replaced since, but not what was retracted."""

@@ -116,7 +116,7 @@ def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind
     What was replaced is asked for besides, where there is any: what the owner says may be that it never was true.
     """
     found: dict[Kind, set[UUID]] = defaultdict(set)
-    has_past = Fact.objects.of(principal).filter(status=Status.SUPERSEDED, retracted=False).exists()
+    has_past = Fact.objects.of(principal).filter(status=Status.SUPERSEDED).exists()
     for episode in episodes:
         if not episode.text.strip():
             continue
