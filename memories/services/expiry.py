@@ -80,10 +80,11 @@ def has_expired(fact: Fact, now: datetime) -> bool:
 def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> None:
     """Say that a fact still holds: its dates begin anew, and a stale one is active again.
 
-    Raises NotFound, and Conflict for one that was replaced or has expired.
+    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict for one that was replaced or has
+    expired.
     """
     with owner_lock(principal):
-        (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id])
+        (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id], shared=True)
         now = timezone.now()
         if not isinstance(fact, Fact) or has_expired(fact, now):
             raise Conflict("It has expired; restore it, or say it again.")

@@ -27,12 +27,12 @@ from tenants.principal import Principal
 def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> None:
     """Bring a memory back to where it was before it was evicted, archived or marked as stale.
 
-    Raises NotFound, and Conflict if nothing of the kind was done to it, or if another one took its key or its wording
-    meanwhile.
+    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict if nothing of the kind was done to
+    it, or if another one took its key or its wording meanwhile.
     """
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     with owner_lock(principal):
-        row = own_row(principal, kind, memory_id)
+        row = own_row(principal, kind, memory_id, shared=True)
         if row.status == Status.EVICTED:
             _return(principal, row, reason)
         elif isinstance(row, Fact) and has_expired(row, timezone.now()):

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.permissions import READ, READ_WRITE
-from memories.api.rendering import own_memory, rendered, rendered_all
+from memories.api.rendering import memory_to_change, rendered, rendered_all
 from memories.api.schema import problems
 from memories.api.serializers.endings import Confirmation, Restoration, ReviewList, ReviewQuery
 from memories.api.serializers.memories import ANY_MEMORY
@@ -47,7 +47,7 @@ class ConfirmView(ApiView):
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say that a fact still holds: its dates begin anew, and a stale one counts in full again."""
         fields = self.body(Confirmation)
-        if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
+        if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
             raise Conflict("Only facts are confirmed.")
         confirm_fact(self.principal, fact_id=memory_id, **fields)
         return Response(rendered(self.principal, get_memory(self.principal, Kind.SEMANTIC, memory_id)))
@@ -64,6 +64,6 @@ class RestoreView(ApiView):
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Undo what the collection did to a memory, unless it has been erased since."""
         fields = self.body(Restoration)
-        kind = own_memory(self.principal, memory_id).kind
+        kind = memory_to_change(self.principal, memory_id).kind
         restore(self.principal, kind=kind, memory_id=memory_id, **fields)
         return Response(rendered(self.principal, get_memory(self.principal, kind, memory_id)))

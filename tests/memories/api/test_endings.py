@@ -10,7 +10,10 @@ from django.utils import timezone
 from memories.models import Fact
 from memories.services.collection import collect
 from memories.services.facts import remember_fact
-from tests.memories.api.caller import Caller, Life
+from memories.types import Scope
+from tenants.models import Tenant
+from tests.factories import make_membership
+from tests.memories.api.caller import Caller, Life, caller_of
 
 pytestmark = pytest.mark.django_db
 
@@ -67,3 +70,12 @@ def test_facts_to_review_are_those_confirmed_longest_ago(ada: Caller) -> None:
     first = Fact.objects.get(text="Works at Voltara").pk
     ada.post(f"memories/{first}/confirm/")
     assert str(first) not in ada.get("memories/review/").text
+
+
+def test_what_a_tenant_shares_is_restored_and_confirmed_by_its_administrator(ada: Caller, eve: Caller) -> None:
+    shared = remember_fact(eve.principal, text="Parks on level 3", scope=Scope.TENANT).memory_id
+    member = caller_of(make_membership(Tenant.objects.get(pk=eve.principal.tenant_id)))
+    Fact.objects.update(expires_at=timezone.now())
+    collect(apply=True)
+    assert [caller.post(f"memories/{shared}/restore/").status for caller in (ada, member, eve)] == [404, 403, 200]
+    assert [caller.post(f"memories/{shared}/confirm/").status for caller in (ada, member, eve)] == [404, 403, 200]

@@ -15,10 +15,11 @@ from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.selectors.chains import verify_chains
 from memories.services.collection import collect
+from memories.services.expiry import confirm_fact
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.restore import restore
-from memories.types import Kind, Status
+from memories.types import Kind, Scope, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
@@ -126,3 +127,26 @@ def test_only_ones_own_memories_are_restored(
             with pytest.raises(NotFound, match=r"^No such fact\.$"):
                 restore(stranger, kind=Kind.SEMANTIC, memory_id=wanted)
     assert Fact.objects.get().status == Status.EVICTED
+
+
+def test_what_a_tenant_shares_comes_back_by_its_administrators(
+    admin_principal: Principal, principal: Principal, other_tenant_member: Principal
+) -> None:
+    id_ = remember_fact(
+        admin_principal, text="Prefers invoices by mail", category="preference", learned_at=LONG_AGO, scope=Scope.TENANT
+    ).memory_id
+    Fact.objects.update(review_after=YESTERDAY)
+    collect(apply=True)
+    assert Fact.objects.get().status == Status.EVICTED
+    for stranger in (principal, other_tenant_member, admin_principal.as_agent()):
+        with pytest.raises(NotFound):
+            restore(stranger, kind=Kind.SEMANTIC, memory_id=id_)
+    restore(admin_principal, kind=Kind.SEMANTIC, memory_id=id_)
+    assert Fact.objects.get().status == Status.ACTIVE
+    for stranger in (principal, other_tenant_member, admin_principal.as_agent()):
+        with pytest.raises(NotFound):
+            confirm_fact(stranger, fact_id=id_)
+    Fact.objects.update(status=Status.STALE)
+    confirm_fact(admin_principal, fact_id=id_)
+    assert Fact.objects.get().status == Status.ACTIVE
+    assert not verify_chains().faults
