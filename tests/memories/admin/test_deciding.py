@@ -127,3 +127,10 @@ def test_several_rules_are_dropped_at_once(browser: Client, tenant: Tenant, fore
     chosen = [str(mine.pk), str(foreign["expiryrule"].pk)]
     browser.post(page("expiryrule"), {"action": "delete_selected", "_selected_action": chosen, "post": "yes"})
     assert list(ExpiryRule.objects.all()) == [foreign["expiryrule"]]
+
+
+def test_each_decision_of_a_policy_says_what_it_does_and_what_holds_without_it(browser: Client) -> None:
+    fields = browser.get(page("memorypolicy", "add")).context["adminform"].form.fields
+    told = {name: field.help_text for name, field in fields.items() if name != "tenant"}
+    assert [name for name, words in told.items() if not words] == []
+    assert told["consolidate_every"].endswith("Empty: 20.")
