@@ -125,7 +125,7 @@ def remember_fact(
         )
     )
     with owner_lock(principal, scope):
-        return write_fact(principal, draft)
+        return write_fact(principal, _in_its_category(principal, draft))
 
 
 def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
@@ -159,6 +159,17 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
     link(principal, replaced, fact, reason=draft.reason)
     return WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
+
+
+def _in_its_category(principal: Principal, draft: FactDraft) -> FactDraft:
+    """What replaces facts and names no category stays in theirs: a correction of a preference is a preference."""
+    if draft.category or not (draft.key or draft.supersedes_ids):
+        return draft
+    known = Fact.objects.filter(**owner_columns(principal, draft.scope, draft.task)).current().exclude(category="")
+    named = {row.pk: row.category for row in known.filter(pk__in=draft.supersedes_ids)}
+    in_slot = known.filter(key=draft.key).values_list("category", flat=True).first() if draft.key else None
+    of_named = next((named[pk] for pk in draft.supersedes_ids if pk in named), "")
+    return replace(draft, category=in_slot or of_named)
 
 
 def _join_history(

@@ -67,6 +67,16 @@ def test_a_merge_unites_the_support(principal: Principal) -> None:
     assert set(support) == set(episodes)
 
 
+def test_what_replaces_a_fact_and_names_no_category_stays_in_that_one(principal: Principal) -> None:
+    tea = remember_fact(principal, text="Drinks tea", key="drink", category="preference").memory_id
+    mate = remember_fact(principal, text="Drinks mate", key="drink").memory_id
+    named = remember_fact(principal, text="Prefers cocoa", supersedes_ids=[mate]).memory_id
+    other = remember_fact(principal, text="Sells cocoa", category="work", supersedes_ids=[named]).memory_id
+    free = remember_fact(principal, text="Has a kettle").memory_id
+    found = Fact.objects.in_bulk([tea, mate, named, other, free])
+    assert [found[pk].category for pk in (mate, named, other, free)] == ["preference", "preference", "work", ""]
+
+
 def test_one_fact_supersedes_several(principal: Principal) -> None:
     olds = [remember_fact(principal, text=f"Old {n}").memory_id for n in range(3)]
     new = remember_fact(principal, text="New", supersedes_ids=olds, contradiction=Contradiction.HARSH)
