@@ -48,7 +48,7 @@ from tests.openai_server import (
 pytestmark = pytest.mark.django_db
 
 SAID = PLANTED[:3]
-SEQUENCES = 24
+SEQUENCES = 8
 
 
 def run_on(principal: Principal, *script: Reply, stall_seconds: float = 5.0) -> RunReport:
