@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 # How long a dead process keeps others away; a living one extends it while it waits for the model.
 LEASE = timedelta(seconds=60)
 EXTEND_SECONDS = 20.0
+# How far the clocks of two machines may be apart.
+SKEW = timedelta(seconds=60)
 INTERRUPTED = "The process ended in the middle; nothing was written."
 
 
@@ -92,12 +94,17 @@ class Lease:
                 ledger.save(update_fields=["lease", "leased_until"])
 
 
+def longest(now: datetime) -> datetime:
+    """The latest end of a lease; one that ends later was given by a clock that has been put back since."""
+    return now + LEASE + SKEW
+
+
 def take(principal: Principal) -> Lease:
     """Take the lease of the owner, and end what a dead process left running. Raises Busy, Forbidden."""
     with owner_lock(principal):
         now = timezone.now()
         ledger = ledger_of(principal)
-        if ledger.leased_until is not None and ledger.leased_until > now:
+        if ledger.leased_until is not None and now < ledger.leased_until <= longest(now):
             raise Busy
         _end_interrupted(principal, now)
         ledger.lease = uuid.uuid4()

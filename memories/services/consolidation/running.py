@@ -8,6 +8,7 @@ can be run again. What may pass (an outage, a limit) moves nothing: the same epi
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -72,16 +73,18 @@ def consolidate(
     extractor: Extractor | None = None,
     batch: int = CONSOLIDATION_BATCH,
     max_batches: int | None = None,
+    seconds: float | None = None,
 ) -> RunReport:
     """Consolidate the owner's waiting episodes, `batch` at a time. Raises Busy, Forbidden.
 
+    After `seconds` no further batch is begun; one that is being halved is finished, so that it gets somewhere.
     A model that fails raises nothing: the report and the failed run say so.
     """
     principal.require(Right.WRITE)
     principal.require(Right.READ)
     lease = take(principal)
     try:
-        return _Consolidation(lease, extractor or consolidation_extractor(), trigger).all(batch, max_batches)
+        return _Consolidation(lease, extractor or consolidation_extractor(), trigger).all(batch, max_batches, seconds)
     finally:
         lease.release()
 
@@ -121,10 +124,13 @@ class _Consolidation:
     def principal(self) -> Principal:
         return self.lease.principal
 
-    def all(self, batch: int, max_batches: int | None) -> RunReport:
-        """Batch after batch until nothing waits, something stops it, or `max_batches` are done."""
+    def all(self, batch: int, max_batches: int | None, seconds: float | None = None) -> RunReport:
+        """Batch after batch until nothing waits, something stops it, `max_batches` are done, or the time is over."""
         size, tries, done = batch, 0, 0
+        ends = None if seconds is None else time.monotonic() + seconds
         while max_batches is None or done < max_batches:
+            if self.report.runs and size == batch and not tries and ends is not None and time.monotonic() > ends:
+                break
             ledger = self.lease.extend()
             episodes = next_episodes(self.principal, ledger, size)
             if not episodes:
@@ -232,6 +238,7 @@ class _Consolidation:
             run.error = fault.message[:300]
             # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
             run.output = {"unusable": fault.output} if fault.output and self._all_there(run) else {}
+            run.decisions = []  # of a commit that was rolled back nothing came
             self._end(run, RunState.FAILED, fault.input_tokens, fault.output_tokens)
             if fault.kind is FaultKind.PASSING and self.of is None:
                 postpone(self.lease, fault)

@@ -1,6 +1,6 @@
 """Sweeping: who is due for a consolidation by the rules of their tenant, and consolidating them one after the other.
 
-Invariant: an owner whose consolidation fails keeps nobody else waiting, and is tried again when their ledger says.
+Invariant: an owner whose consolidation fails, or takes long, keeps nobody else waiting, and is taken up again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from django.utils import timezone
 from memories.errors import MemoriesError
 from memories.models import EpisodeLedger, Trigger
 from memories.selectors.policies import Policy, policy_of
+from memories.services.consolidation.leasing import longest
 from memories.services.consolidation.running import RunReport, consolidate
 from memories.services.ledger import waiting
 from memoryhub.background import Repeated
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 PAUSE_SECONDS = 60.0
 # A sweep begins no further owner after so long: those who waited longest are looked for anew.
 SWEEP_SECONDS = 600.0
+# One owner begins no further batch after so long, while others wait; then it is their turn.
+OWNER_SECONDS = 30.0
 OFF, TURN = "off", "turn"
 
 
@@ -46,7 +49,7 @@ class Due:
 
 def due(now: datetime) -> Iterator[Due]:
     """The owners whose episodes waited long enough, or are enough; longest waiting first."""
-    free = Q(leased_until__isnull=True) | Q(leased_until__lte=now)
+    free = Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=longest(now))
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
     rows = EpisodeLedger.objects.filter(free, ready, waiting_since__isnull=False).order_by("waiting_since")
@@ -58,17 +61,21 @@ def due(now: datetime) -> Iterator[Due]:
 
 
 def sweep() -> list[RunReport]:
-    """Consolidate who is due, as long as SWEEP_SECONDS last. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    """Consolidate who is due, by turns, as long as SWEEP_SECONDS last. Nothing if MEMORYHUB_CONSOLIDATE is off."""
     reports: list[RunReport] = []
     if settings.MEMORYHUB_CONSOLIDATE == OFF:
         return reports
     ends = time.monotonic() + SWEEP_SECONDS
-    for owner in due(timezone.now()):
-        if time.monotonic() > ends:
+    while time.monotonic() <= ends:
+        done = [report for owner in due(timezone.now()) if (report := _in_time(owner, ends)) is not None]
+        reports += done
+        if not any(report.episodes or report.given_up for report in done):
             break
-        if (report := consolidate_owner(owner)) is not None:
-            reports.append(report)
     return reports
+
+
+def _in_time(owner: Due, ends: float) -> RunReport | None:
+    return consolidate_owner(owner) if time.monotonic() <= ends else None
 
 
 def consolidate_owner(owner: Due) -> RunReport | None:
@@ -81,7 +88,7 @@ def consolidate_owner(owner: Due) -> RunReport | None:
     if membership is None or not membership.is_usable:
         return None
     try:
-        return consolidate(system_principal(membership), trigger=owner.trigger)
+        return consolidate(system_principal(membership), trigger=owner.trigger, seconds=OWNER_SECONDS)
     except (MemoriesError, TenantsError) as error:
         log.info("A consolidation was put off: %s", error)
         return None

@@ -17,7 +17,7 @@ from memories.errors import Conflict, NotFound
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
-from memories.services.consolidation import Busy, consolidate, rerun
+from memories.services.consolidation import Busy, consolidate, rerun, running
 from memories.services.consolidation.leasing import take
 from memories.services.consolidation.watermark import ANSWERING
 from memories.services.facts import remember_fact
@@ -321,3 +321,21 @@ def test_a_run_that_waits_anyway_is_not_run_again(principal: Principal) -> None:
 def test_who_may_only_read_consolidates_nothing(principal: Principal) -> None:
     with pytest.raises(Forbidden):
         consolidate(replace(principal, rights=frozenset({Right.READ})))
+
+
+def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(principal, "Plays the cello")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "advance", broken)
+        report = consolidate(principal, extractor=ScriptedExtractor([literally]))
+    run = ConsolidationRun.objects.get(pk=report.runs[0])
+    assert (report.error, report.waiting) == (running.UNEXPECTED, 1)
+    assert (run.state, run.decisions, run.output) == (RunState.FAILED, [], {})
+    assert not Fact.objects.exists()
+    assert consolidate(principal, extractor=ScriptedExtractor([literally])).decisions == {"created": 1}

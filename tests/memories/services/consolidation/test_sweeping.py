@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from pytest_django import Settings
 from memories.consolidation.proposals import FaultKind
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
 from memories.services import ledger
-from memories.services.consolidation import consolidate, sweeping
+from memories.services.consolidation import Busy, consolidate, sweeping
 from memories.services.consolidation.sweeping import due, sweep
 from memories.services.turns import begin_turn, finish_turn
 from tenants.models import Membership
@@ -108,3 +109,34 @@ def test_a_sweep_begins_nobody_when_its_time_is_over(principal: Principal, monke
     tell(principal, *(f"Owns map {number}" for number in range(20)))
     monkeypatch.setattr(sweeping, "SWEEP_SECONDS", -1.0)
     assert sweep() == []
+
+
+def test_owners_take_turns(principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "OWNER_SECONDS", 0.0)
+    tell(principal, *(f"Owns map {number}" for number in range(60)))
+    tell(other_member, *(f"Owns map {number}" for number in range(20)))
+    assert [report.episodes for report in sweep()] == [20, 20, 20, 20]
+    runs = ConsolidationRun.objects.order_by("started_at").values_list("user_id", flat=True)
+    assert list(runs) == [principal.user_id, other_member.user_id, principal.user_id, principal.user_id]
+
+
+def test_a_batch_that_is_halved_is_finished_whatever_the_time(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "OWNER_SECONDS", 0.0)
+    useless = ScriptedExtractor([fault(FaultKind.UNUSABLE)])
+    monkeypatch.setattr("memories.services.consolidation.running.consolidation_extractor", lambda: useless)
+    tell(principal, *(f"Owns map {number}" for number in range(20)))
+    assert [(report.given_up, report.waiting) for report in sweep()] == [(1, 19)]
+    assert EpisodeLedger.objects.get().consolidated == 1
+
+
+def test_a_lease_from_a_clock_that_was_put_back_is_free(principal: Principal) -> None:
+    tell(principal, *(f"Owns map {number}" for number in range(20)))
+    EpisodeLedger.objects.update(lease=uuid.uuid4(), leased_until=timezone.now() + timedelta(minutes=1))
+    assert triggers() == []
+    with pytest.raises(Busy):
+        consolidate(principal)
+    EpisodeLedger.objects.update(leased_until=timezone.now() + timedelta(hours=1))
+    assert triggers() == [Trigger.COUNT]
+    assert consolidate(principal).episodes == 20
