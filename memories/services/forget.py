@@ -7,7 +7,7 @@ verifies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from django.db import transaction
 
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.hygiene.text import clean_text
-from memories.models import Episode, RecallTrace
+from memories.models import Episode, Fact, RecallTrace, Session
 from memories.models.base import MemoryRow
 from memories.search.outbox import enqueue_delete, enqueue_many
 from memories.services.erasing.notes import erase_notes
@@ -25,7 +25,7 @@ from memories.services.erasing.transcript import redact_transcript
 from memories.services.ownership import owner_lock
 from memories.services.sessions import locked_session
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
-from memories.types import ForgetOutcome, Kind
+from memories.types import ForgetOutcome, Kind, Source
 from memoryhub.scrubbing import scrub_log
 from tenants.audit import EventDraft, erase_payloads, record_events
 from tenants.principal import Principal, Right
@@ -75,7 +75,8 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
         episodes = list(Episode.objects.of(principal).filter(session=session))
         rows: list[MemoryRow] = list(episodes)
         if cascade:
-            rows += supported_by_nothing_else(principal, episodes)
+            only = [*supported_by_nothing_else(principal, episodes), *_proposed_by(principal, session, episodes)]
+            rows += {row.pk: row for row in only}.values()
         outcome = erase_rows(principal, rows, reason="session forgotten")
         RecallTrace.objects.of(principal).filter(session=session).delete()
         RecallTrace.objects.of(principal).filter(messages__session=session).delete()
@@ -107,6 +108,15 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
         ],
     )
     return ForgetOutcome(tuple((row.kind, pk) for row, pk in zip(rows, ids, strict=True)), redacted)
+
+
+def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
+    """What the end of a task in this session proposed, also of notes that belong to no turn."""
+    ids = {episode.pk for episode in episodes}
+    proposed = session.entries.exclude(memory_id=None).values("memory_id")
+    for fact in Fact.objects.of(principal).filter(pk__in=proposed, source=Source.TASK_OUTCOME):
+        if set(fact.supporting_episodes.values_list("pk", flat=True)) <= ids:
+            yield fact
 
 
 def _bridge_chain(row: Supersedable) -> None:

@@ -94,6 +94,17 @@ def test_a_forgotten_session_takes_everything(principal: Principal) -> None:
     assert CANARY not in database_text()
 
 
+def test_a_forgotten_session_takes_what_it_taught_beside_its_turns(principal: Principal) -> None:
+    session = start_session(principal).pk
+    known = remember_fact(principal, text="Is closed on Mondays").memory_id
+    observe(principal, session_id=session, text="Is closed on Mondays", importance=Importance.CRITICAL)
+    end_session(principal, session_id=session, learned=[f"{CANARY} is far away"])
+    assert Fact.objects.filter(text__contains=CANARY).exists()
+    forget_session(principal, session_id=session, cascade=True)
+    assert CANARY not in database_text()
+    assert [fact.pk for fact in Fact.objects.all()] == [known]
+
+
 def test_forgetting_isolates_the_notes_of_others(principal: Principal, other_member: Principal) -> None:
     theirs = start_session(other_member).pk
     note(other_member, session_id=theirs, text=f"Was born in {CANARY}")
