@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -46,6 +48,9 @@ def test_all_that_a_move_replaced_is_listed_with_what_took_its_place(
         box = card.bounding_box()
         assert box is not None and box["x"] >= 0
         assert box["x"] + box["width"] <= page.evaluate("innerWidth")
+    words = replaced.first.locator(".is-superseded")
+    words.hover()
+    expect(words).to_have_css("text-decoration-line", re.compile("line-through"))
     assert not overflows(page)
 
 
