@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -57,6 +57,7 @@ class State:
     """One wording of a memory: how long it was believed, how that ended, and what happened to it.
 
     `undo_url`: where to post that its ending, or its coming back, was a mistake; empty if there is nothing to undo.
+    What replaced several is undone as a whole, where it stands itself: `brings_back` says what is then believed again.
     """
 
     text: str
@@ -69,6 +70,7 @@ class State:
     confidence: float | None
     events: tuple[Happening, ...]
     undo_url: str = ""
+    brings_back: tuple[str, ...] = ()
 
 
 def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
@@ -89,6 +91,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             confidence=link.confidence,
             events=happened.get(link.id, ()),
             undo_url="" if is_shared(rows[link.id]) or not _can_undo(link, links) else undo_address(kind, link.id),
+            brings_back=tuple(headline(rows[each.id]) for each in _replaced_together(link, links)),
         )
         for link in reversed(links)
     )
@@ -123,20 +126,28 @@ def span(link: ChainLink) -> str:
     return f"believed on {began} from {first} to {last}" if first != last else f"believed on {began}, at {first}"
 
 
-def _can_undo(link: ChainLink, links: Iterable[ChainLink]) -> bool:
+def _can_undo(link: ChainLink, links: Sequence[ChainLink]) -> bool:
     """Whether its ending is the latest step and was not undone yet; or its coming back is, which can be undone, too.
 
     What else speaks against it, the undo says.
     """
     if link.status in CURRENT:
-        return link.restores is not None
+        return link.restores is not None or bool(_replaced_together(link, links))
     if link.status is not Status.SUPERSEDED or any(each.restores == link.id for each in links):
         return False
     successor = next((each for each in links if each.id == link.superseded_by), None)
     if successor is None:
         return True
     undone = any(each.id == successor.restores and each.superseded_by == link.id for each in links)
-    return successor.status in CURRENT and not undone
+    return successor.status in CURRENT and not undone and not _replaced_together(successor, links)
+
+
+def _replaced_together(link: ChainLink, links: Sequence[ChainLink]) -> list[ChainLink]:
+    """The several states that a current one replaced at once; undoing it for one of them would leave out the others."""
+    if link.status not in CURRENT or link.restores is not None:
+        return []
+    old = [each for each in links if each.superseded_by == link.id and each.status is Status.SUPERSEDED]
+    return old if len(old) > 1 else []
 
 
 def _day(moment: datetime) -> str:

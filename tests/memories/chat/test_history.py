@@ -82,6 +82,18 @@ def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:
     ]
 
 
+def test_what_replaced_several_is_undone_as_a_whole(principal: Principal) -> None:
+    flat = remember_fact(principal, text="Lives in Bath", key="home_city").memory_id
+    rent = remember_fact(principal, text="Pays 700 pounds of rent").memory_id
+    moved = supersede(principal, old_ids=[flat, rent], text="Lives in York").memory_id
+    new, *old = states_of(principal, Kind.SEMANTIC, moved)
+    assert new.undo_url and sorted(new.brings_back) == ["Lives in Bath", "Pays 700 pounds of rent"]
+    assert [state.undo_url for state in old] == ["", ""]
+    undo(principal, kind=Kind.SEMANTIC, memory_id=moved)
+    back = [state for state in states_of(principal, Kind.SEMANTIC, moved) if state.current]
+    assert [(bool(state.undo_url), state.brings_back) for state in back] == [(True, ()), (True, ())]
+
+
 NOON = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
 
