@@ -1,8 +1,8 @@
 """A program that lives the life of memories until it is killed: `python -m tests.proofs.living SEED`.
 
-It tells, consolidates, supersedes, undoes, promotes and collects, in the environment of a throwaway site. Every
-statement holds a word of its own, so that what became of it can be counted. A lease that the last process left behind
-counts as run out.
+It tells, consolidates, supersedes, undoes, promotes, collects, works on tasks, tries how-tos and forgets, in the
+environment of a throwaway site. Every statement holds a word of its own, so that what became of it can be counted; what
+is to be forgotten is noted in FORGETTING first. A lease that the last process left behind counts as run out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from threading import Thread
 
 import django
@@ -20,25 +21,33 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django.setup()
 
-from django.db import connections  # noqa: E402 - after the set-up
+from django.conf import settings  # noqa: E402 - after the set-up
+from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from memories.consolidation.material import Material  # noqa: E402
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact  # noqa: E402
 from memories.errors import MemoriesError  # noqa: E402
-from memories.models import EpisodeLedger, Fact  # noqa: E402
+from memories.models import EpisodeLedger, Fact, Playbook, Session  # noqa: E402
 from memories.services.collection import collect  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402
+from memories.services.forget import forget  # noqa: E402
+from memories.services.outcomes import record_outcome  # noqa: E402
+from memories.services.playbooks import remember_playbook  # noqa: E402
 from memories.services.promote import promote  # noqa: E402
 from memories.services.remember import EpisodeDraft, remember_episodes  # noqa: E402
+from memories.services.session_expiry import expire_sessions  # noqa: E402
+from memories.services.session_memory import end_session  # noqa: E402
 from memories.services.sessions import start_session  # noqa: E402
 from memories.services.supersede import correct, retire, supersede  # noqa: E402
 from memories.services.undo import undo  # noqa: E402
-from memories.types import Kind, Scope, Status  # noqa: E402
+from memories.services.working_memory import observe, set_task  # noqa: E402
+from memories.types import Importance, Kind, Scope, Status  # noqa: E402
 from memoryhub.exclusive import Busy  # noqa: E402
 from tenants.models import Membership  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
+from tests.proofs.site import FORGETTING  # noqa: E402
 
 # Episodes of one telling, and how many of them one run reads: a batch ends in the middle of a telling.
 TOLD, BATCH = 5, 2
@@ -46,7 +55,7 @@ LATER = timedelta(days=100)
 
 
 class Literal:
-    """Takes every episode at its word; now and then it has nothing usable to say."""
+    """Takes every episode at its word; now and then it has nothing usable to say, and never of what is mumbled."""
 
     name = "literal"
 
@@ -55,6 +64,10 @@ class Literal:
 
     def extract(self, material: Material) -> Extraction:
         """See Extractor."""
+        if any(episode.text.startswith("Mumbles") for episode in material.episodes):
+            raise ExtractionFault(
+                "mumbled", FaultKind.REFUSED, output=" ".join(each.text for each in material.episodes)
+            )
         if self._chance.random() < 0.1:
             raise ExtractionFault("nothing usable", self._chance.choice(list(FaultKind)))
         facts = tuple(
@@ -68,7 +81,7 @@ def tell(principal: Principal, chance: random.Random) -> None:
     """Say some things, one of them about where one lives."""
     session = start_session(principal)
     texts = [f"Owns a box called {uuid.uuid4().hex}" for _ in range(TOLD - 1)]
-    texts.insert(chance.randrange(TOLD), f"Lives in {uuid.uuid4().hex}")
+    texts.insert(chance.randrange(TOLD), f"{chance.choice(('Lives in', 'Mumbles'))} {uuid.uuid4().hex}")
     remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft(text) for text in texts])
 
 
@@ -90,6 +103,40 @@ def change(principal: Principal, chance: random.Random) -> None:
     chance.choice(ways)()
 
 
+def work(principal: Principal, chance: random.Random) -> None:
+    """Work on a task, and end it or let its time pass."""
+    session = start_session(principal).pk
+    set_task(principal, session_id=session, goal=f"Find {uuid.uuid4().hex}")
+    observe(principal, session_id=session, text=f"Sees {uuid.uuid4().hex}", importance=Importance.CRITICAL)
+    if chance.random() < 0.5:
+        end_session(principal, session_id=session, learned=[f"Knows {uuid.uuid4().hex}"])
+    else:
+        Session.objects.filter(pk=session).update(expires_at=timezone.now())
+        expire_sessions()
+
+
+def practise(principal: Principal, chance: random.Random) -> None:
+    """Learn a way to do something; try one, and do it better from then on."""
+    word = uuid.uuid4().hex
+    remember_playbook(principal, title=f"Repair {word}", steps=["Open it", "Close it"])
+    tried = chance.choice(list(Playbook.objects.of(principal).current().values_list("pk", flat=True)))
+    steps = [f"Open {word}", "Close it"] if chance.random() < 0.5 else []
+    record_outcome(principal, playbook_id=tried, success=chance.random() < 0.5, refined_steps=steps)
+    if steps and chance.random() < 0.5:
+        undo(principal, kind=Kind.PROCEDURAL, memory_id=tried)
+
+
+def forget_one(principal: Principal, chance: random.Random) -> None:
+    """Forget a fact with the words that it came from, unless the tenant has it by now and keeps it."""
+    facts = Fact.objects.of(principal).order_by("-updated_at")
+    fact = chance.choice(facts[:50]) if facts else None
+    if fact is None or Fact.objects.filter(content_hash=fact.content_hash, scope=Scope.TENANT).exists():
+        return
+    with (Path(settings.MEMORYHUB_DATA_DIR) / FORGETTING).open("a") as log:
+        log.write(f"{fact.pk.hex} {fact.text.rsplit(maxsplit=1)[-1]}\n")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.pk, sources=True)
+
+
 def collect_some(principal: Principal, chance: random.Random) -> None:
     """Let time pass for some facts, and collect, always as late: what was evicted is not yet erased."""
     now = timezone.now()
@@ -108,6 +155,9 @@ def live(principal: Principal, seed: int) -> None:
         lambda: consolidate(principal, extractor=Literal(chance), batch=BATCH),
         *[lambda: change(principal, chance)] * 5,
         lambda: collect_some(principal, chance),
+        lambda: work(principal, chance),
+        lambda: practise(principal, chance),
+        lambda: forget_one(principal, chance),
     ]
     tell(principal, chance)
     while True:

@@ -20,6 +20,8 @@ from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
+# In the folder of a site: of what was to be forgotten, a line with its id and its word.
+FORGETTING = "forgetting.log"
 STOP_SECONDS = 30.0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from tests.proofs.site import ROOT, Site
+from tests.proofs.site import FORGETTING, ROOT, Site
 
 PEOPLE = 2
 LONGEST_LIFE_SECONDS = 2.0
@@ -43,6 +43,12 @@ BROKEN = {
     " WHERE e.ordinal > l.stored",
     "a run that says done without an end": "SELECT count(*) FROM memories_consolidationrun"
     " WHERE state != 'running' AND ended_at IS NULL",
+    "an expired session with a working memory": "SELECT count(*) FROM memories_session s WHERE expired_at IS NOT NULL"
+    " AND (working_memory != '{}' OR EXISTS (SELECT 1 FROM memories_sessionentry e WHERE e.session_id = s.id))",
+    "an entry that became a fact which is not there": "SELECT count(*) FROM memories_sessionentry e"
+    " WHERE memory_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories_fact f WHERE f.id = e.memory_id)",
+    "two current versions of a how-to": "SELECT count(*) FROM (SELECT 1 FROM memories_playbook"
+    " WHERE status IN ('active', 'stale') GROUP BY tenant_id, user_id, scope, title HAVING count(*) > 1)",
     "a superseded fact without a time": "SELECT count(*) FROM memories_fact"
     " WHERE status = 'superseded' AND superseded_at IS NULL",
 }
@@ -57,6 +63,11 @@ LIVED = {
     "fact.promoted",
     "fact.evicted",
     "fact.archived",
+    "fact.forgotten",
+    "session.expired",
+    "session.ended",
+    "playbook.failed",
+    "playbook.superseded",
 }
 
 
@@ -67,6 +78,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
         for number in track(range(1, kills + 1), description="kills"):
             live_and_die(site, seed=number, seconds=chance.uniform(0.0, LONGEST_LIFE_SECONDS))
             assert not broken(site), f"kill {number}"
+            assert not half_forgotten(site), f"kill {number}"
             site.manage("verify_chains")
             site.manage("verify_audit")
         assert lived(site) >= LIVED or kills < len(LIVED), LIVED - lived(site)
@@ -101,6 +113,16 @@ def broken(site: Site) -> dict[str, int]:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         found = {what: database.execute(query).fetchone()[0] for what, query in BROKEN.items()}
     return {what: count for what, count in found.items() if count}
+
+
+def half_forgotten(site: Site) -> list[str]:
+    """Words of facts that were forgotten and are in the database all the same."""
+    log = site.folder / FORGETTING
+    wanted = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    with closing(sqlite3.connect(site.database)) as database:
+        there = {pk for (pk,) in database.execute("SELECT id FROM memories_fact")}
+        everything = "\n".join(database.iterdump())
+    return [word for pk, word in wanted if pk not in there and word in everything]
 
 
 def lived(site: Site) -> set[str]:
