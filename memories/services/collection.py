@@ -2,11 +2,13 @@
 
 Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
 under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
-nothing half done and the next run goes on; whoever may not act any more is collected all the same.
+nothing half done and the next run goes on; whoever may not act any more is collected all the same; and an owner whose
+collection fails keeps nobody else waiting.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +17,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from memories.errors import MemoriesError
 from memories.hygiene.endings import Cause, Ending
 from memories.search.outbox import enqueue_many
 from memories.selectors.due import Planned, due_batches, owners_with_due, plan
@@ -29,10 +32,13 @@ from memories.types import Kind, Owner, Status
 from memoryhub.exclusive import alone
 from tenants.actor import SYSTEM
 from tenants.audit import EventDraft, record_events, record_platform_event, record_tenant_event
+from tenants.errors import TenantsError
 from tenants.locks import wait_for_owner, wait_for_tenant
 from tenants.models import Membership
 from tenants.principal import Principal
 from tenants.principals import keeping_principal
+
+log = logging.getLogger(__name__)
 
 # Memories decided in one transaction: other writers of the owner wait for it.
 BATCH = 250
@@ -51,10 +57,11 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class CollectionReport:
-    """What was decided; `applied` says whether it was done, too."""
+    """What was decided; `applied` says whether it was done, too, and `failed` for whom not all of it could be."""
 
     applied: bool
     decisions: tuple[Collected, ...]
+    failed: tuple[Owner, ...] = ()
 
     @property
     def counts(self) -> Counter[tuple[Ending, Cause]]:
@@ -75,10 +82,11 @@ def collect(
     """
     now = now or timezone.now()
     decisions: list[Collected] = []
-    for some in _applied(tenant_id, now) if apply else _planned(tenant_id, now):
+    failed: list[Owner] = []
+    for some in _applied(tenant_id, now, failed) if apply else _planned(tenant_id, now):
         decisions += some
         advance(len(some))
-    return CollectionReport(apply, tuple(decisions))
+    return CollectionReport(apply, tuple(decisions), tuple(failed))
 
 
 def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
@@ -88,15 +96,33 @@ def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]
             yield _told(_doable(owner, plan(kind, ids, now=now, keep_superseded=keep)))
 
 
-def _applied(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
+def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
     with alone("collection"):
         for owner in owners_with_due(now, tenant_id):
             keep = _keeps_superseded(owner)
             for kind, ids in due_batches(owner, now, BATCH):
-                with _keeper(owner) as keeper:
-                    planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep))
-                    keeper.carry_out(planned, now)
+                planned = _carried_out(owner, kind, ids, now=now, keep_superseded=keep)
+                if planned is None:
+                    failed.append(owner)
+                    break
                 yield _told(planned)
+
+
+def _carried_out(
+    owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool
+) -> list[Planned] | None:
+    """One batch, decided and done; None if it failed, and nothing of it was."""
+    try:
+        with _keeper(owner) as keeper:
+            planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
+            keeper.carry_out(planned, now)
+    except (MemoriesError, TenantsError, DatabaseError) as error:
+        # Its type alone: the message of a database may quote the row.
+        log.warning(
+            "Memories of %s were not collected: %s. The next collection tries again.", owner, type(error).__name__
+        )
+        return None
+    return planned
 
 
 def _keeps_superseded(owner: Owner) -> bool:

@@ -34,7 +34,12 @@ class Command(BaseCommand):
             report = self._collected(tenant_id, apply=options["apply"])
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(report)))
-            return
+        else:
+            self._tell(report)
+        if report.failed:
+            raise CommandError(f"{len(report.failed)} owners could not be collected; the log says why. Run it again.")
+
+    def _tell(self, report: CollectionReport) -> None:
         for each in report.decisions:
             self.stdout.write(f"{each.kind} {each.memory_id} of {_whose(each)}: {each.ending}, {each.cause}.")
         will = "" if report.applied else "would be "
@@ -60,6 +65,7 @@ def _whose(each: Collected) -> str:
 def _as_json(report: CollectionReport) -> dict[str, object]:
     return {
         "applied": report.applied,
+        "failed": len(report.failed),
         "counts": [
             {"ending": ending.value, "cause": cause.value, "count": count}
             for (ending, cause), count in sorted(report.counts.items())

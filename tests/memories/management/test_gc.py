@@ -8,12 +8,15 @@ from typing import Any, NoReturn
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.models import Fact
+from memories.services import collection
 from memories.services.facts import remember_fact
 from memories.types import Status
 from memoryhub.exclusive import Busy
+from tenants.audit import EventDraft, record_events
 from tenants.models import Tenant
 from tenants.principal import Principal
 
@@ -80,3 +83,21 @@ def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("memories.services.collection.alone", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")
+
+
+def test_an_owner_who_fails_keeps_nobody_waiting(
+    over: Fact, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def record(principal: Principal, drafts: list[EventDraft]) -> object:
+        if principal.user_id == over.user_id:
+            raise DatabaseError("Failing row contains (level 3)")
+        return record_events(principal, drafts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collection, "record_events", record)
+        with pytest.raises(CommandError, match="1 owners"):
+            call_command("gc", "--apply")
+    assert "1 evicted" in capsys.readouterr().out
+    assert Fact.objects.get(status=Status.EVICTED).pk != over.pk
+    assert str(over.user_id) in caplog.text and "DatabaseError" in caplog.text and "level" not in caplog.text
+    assert [each["id"] for each in gc(capsys, "--apply")["decisions"]] == [str(over.pk)]
