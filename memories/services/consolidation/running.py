@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from traceback import format_tb
 from uuid import UUID
 
 from django.conf import settings
@@ -179,8 +180,10 @@ class _Consolidation:
         except Busy:
             self._failed(run, ExtractionFault("Another consolidation took over.", FaultKind.PASSING))
             raise
-        except Exception:  # the run is on record whatever is wrong in here, and its episodes wait
-            log.exception("consolidation %s", run.pk)
+        except Exception as error:  # noqa: BLE001 - the run is on record whatever is wrong here, and its episodes wait
+            # Where it came from, not its message: that of a database may quote the row.
+            frames = "".join(format_tb(error.__traceback__))
+            log.error("consolidation %s: %s\n%s", run.pk, type(error).__name__, frames)  # noqa: TRY400 - see above
             unexpected = ExtractionFault(UNEXPECTED, FaultKind.PASSING)
             self._failed(run, unexpected)
             return unexpected

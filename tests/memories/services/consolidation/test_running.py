@@ -8,13 +8,14 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import DatabaseError
 from django.utils import timezone
 from pytest_django import Settings
 
 from memories.consolidation.material import Material
 from memories.consolidation.proposals import FaultKind, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
 from memories.errors import Conflict, NotFound
-from memories.models import ConsolidationRun, EpisodeLedger, Fact, Playbook, RunState, Trigger
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
 from memories.services.consolidation import Busy, consolidate, rerun, running
@@ -324,18 +325,19 @@ def test_who_may_only_read_consolidates_nothing(principal: Principal) -> None:
 
 
 def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(
-    principal: Principal, monkeypatch: pytest.MonkeyPatch
+    principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tell(principal, "Plays the cello")
+    (said,) = tell(principal, "Plays the cello")
 
     def broken(*_: object) -> None:
-        raise RuntimeError("The disk is full.")
+        raise DatabaseError(f"Failing row contains ({Episode.objects.get(pk=said).text})")
 
     with monkeypatch.context() as patch:
         patch.setattr(running, "advance", broken)
         report = consolidate(principal, extractor=ScriptedExtractor([literally]))
     run = ConsolidationRun.objects.get(pk=report.runs[0])
     assert (report.error, report.waiting) == (running.UNEXPECTED, 1)
+    assert "DatabaseError" in caplog.text and "running.py" in caplog.text and "cello" not in caplog.text
     assert (run.state, run.decisions, run.output) == (RunState.FAILED, [], {})
     assert not Fact.objects.exists()
     assert consolidate(principal, extractor=ScriptedExtractor([literally])).decisions == {"created": 1}
