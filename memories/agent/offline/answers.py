@@ -71,7 +71,12 @@ def answer(question: str, memories: Sequence[Memory]) -> str:
 
 
 def _share(asked: frozenset[str], memory: Memory) -> float:
-    """How much of the question a memory holds, 0 to 1."""
+    """How much of the question a memory holds, 0 to 1.
+
+    How-tos have many words, and "a flat spot" is no home: at least one word has to be the very one.
+    """
+    if memory.kind == "procedural" and not asked & memory.words:
+        return 0.0
     return shared_words(asked, memory.words) / len(asked) if asked else 0.0
 
 
@@ -201,8 +206,10 @@ def _named(memory: Memory) -> str:
 def which_place(places: Sequence[str]) -> str:
     """Ask which place is meant by "there"."""
     if not places:
-        return "I do not know which place you mean: none is in your memory. Say it by its name."
-    return "\n".join(["Which place do you mean? Say it by its name.", *(f"- {quote(place)}" for place in places)])
+        return "I do not know which place you mean: none is in your memory. Say that again with its name."
+    return "\n".join(
+        ["Which place do you mean? Say that again with its name.", *(f"- {quote(place)}" for place in places)]
+    )
 
 
 def choose(memories: Sequence[Memory]) -> str:

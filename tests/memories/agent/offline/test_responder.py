@@ -101,6 +101,12 @@ def test_a_how_to_is_told_step_by_step() -> None:
     assert answer("How do I reset the hub?", book) == "Reset the hub (worked 3 of 4 times):\n1. Hold it\n2. Wait"
 
 
+def test_a_how_to_answers_by_its_own_words_and_not_by_what_they_may_also_mean() -> None:
+    book = recalled("", Kind.PROCEDURAL, title="True a wheel", steps=("Refuse a flat spot", "Stress the spokes"))
+    assert answer("Where do I live?", book).startswith("I am not sure that your memory answers this.")
+    assert answer("How do I true the wheel?", book).startswith("True a wheel:")
+
+
 def test_shared_knowledge_is_told_as_such() -> None:
     entry = recalled("Open from nine to five", Kind.CATALOG, title="Opening hours", scope=Scope.TENANT)
     assert answer("What are the opening hours?", entry).startswith("From the shared catalog, “Opening hours”: ")
