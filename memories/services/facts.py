@@ -148,6 +148,9 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
             return _join_history(principal, columns, draft, support, newer)
         replaced += rivals
     require_place(replaced, draft.scope, draft.task)
+    # A slot that somebody pinned stays pinned, whatever its value; what merely replaces other pinned facts does not.
+    slot = [row for row in replaced if draft.key and isinstance(row, Fact) and row.key == draft.key]
+    draft = replace(draft, pinned=draft.pinned or any(row.pinned for row in slot))
     began = max(draft.learned_at, equal.learned_at) if equal else draft.learned_at
     close(replaced, at=began, valid_to=draft.valid_from or began, contradiction=draft.contradiction)
     if equal is not None:

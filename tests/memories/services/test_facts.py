@@ -191,3 +191,12 @@ def test_pinning_is_audited_and_idempotent(principal: Principal) -> None:
     pin_fact(principal, fact_id=fact, pinned=True)
     assert Fact.objects.get(pk=fact).pinned
     assert AuditEvent.objects.filter(target_id=fact, action="fact.pinned").count() == 1
+
+
+def test_a_pinned_slot_stays_pinned_and_pins_nothing_else(principal: Principal) -> None:
+    home = remember_fact(principal, text="Lives in Bristol", key="home_city", pinned=True).memory_id
+    moved = remember_fact(principal, text="Lives in Leeds", key="home_city").memory_id
+    assert Fact.objects.get(pk=home).superseded_by_id == moved
+    assert Fact.objects.get(pk=moved).pinned
+    other = remember_fact(principal, text="Obeys the pirate", supersedes_ids=[moved]).memory_id
+    assert not Fact.objects.get(pk=other).pinned
