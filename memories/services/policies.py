@@ -22,7 +22,7 @@ from tenants.audit import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import User
-from tenants.principal import ActorKind, Principal, Role
+from tenants.principal import ActorKind, Principal, Right, Role
 from tenants.selectors import administers
 
 _HOURS_A_YEAR = 24 * 365
@@ -125,6 +125,7 @@ def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
 def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
     """Who decides, for the trail: an administrator, platform staff, or the system. Raises Forbidden for all others."""
     if isinstance(by, Principal):
+        by.require(Right.WRITE)
         in_person = by.role is Role.ADMIN and by.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN)
         allowed = by.tenant_id == tenant_id and (in_person or by.actor_kind is ActorKind.SYSTEM)
         actor = Actor(by.actor_kind, by.actor_id, by.request_id)

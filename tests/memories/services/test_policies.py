@@ -17,7 +17,7 @@ from tenants.actor import SYSTEM, Actor
 from tenants.audit import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
-from tenants.principal import ActorKind, Principal
+from tenants.principal import ActorKind, Principal, Right
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +104,7 @@ def test_nobody_else_decides(principal: Principal, admin_principal: Principal, o
     strangers: list[Principal | Actor] = [
         principal,
         admin_principal.as_agent(),
+        replace(admin_principal, actor_kind=ActorKind.TOKEN, rights=frozenset({Right.READ, Right.CHAT})),
         replace(other_tenant_member, role=admin_principal.role),
         replace(other_tenant_member, actor_kind=ActorKind.SYSTEM),
         Actor(ActorKind.STAFF, principal.user_id),
