@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memories.errors import MemoriesError
@@ -48,12 +48,19 @@ class Due:
 
 
 def due(now: datetime) -> Iterator[Due]:
-    """The owners whose episodes waited long enough, or are enough; longest waiting first."""
+    """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
+    active = Membership.objects.filter(
+        tenant=OuterRef("tenant"),
+        user=OuterRef("user"),
+        is_active=True,
+        tenant__is_active=True,
+        user__is_active=True,
+    )
     free = Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=longest(now))
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
-    rows = EpisodeLedger.objects.filter(free, ready, waiting_since__isnull=False).order_by("waiting_since")
-    for row in list(rows):
+    rows = EpisodeLedger.objects.filter(Exists(active), free, ready, waiting_since__isnull=False)
+    for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)
         if trigger is not None:
