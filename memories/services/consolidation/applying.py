@@ -22,6 +22,7 @@ from memories.consolidation.proposals import (
     ProposedPlaybook,
 )
 from memories.errors import MemoriesError, NotFound
+from memories.models import Fact
 from memories.services.facts import remember_fact
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
@@ -119,7 +120,7 @@ def _write_fact(
         valid_to=fact.valid_to,
         learned_at=decision.said_at,
         supporting_episode_ids=fact.supporting_episode_ids,
-        supersedes_ids=[*fact.supersedes, *_stored(fact.supersedes_places, outcomes)],
+        supersedes_ids=_still_believed(principal, fact.supersedes, fact.supersedes_places, outcomes),
         contradiction=fact.contradiction,
         reason=REASON,
     )
@@ -142,6 +143,16 @@ def _write_end(
         at=decision.said_at,
         reason=REASON,
     )
+
+
+def _still_believed(
+    principal: Principal, ids: Sequence[UUID], places: Sequence[int], outcomes: dict[int, WriteOutcome]
+) -> list[UUID]:
+    """The facts to supersede, without those that ended in this very run, by an earlier statement or in the history."""
+    ended = {pk for outcome in outcomes.values() for pk in outcome.superseded_ids}
+    stored = _stored(places, outcomes)
+    current = set(Fact.objects.of(principal).current().filter(pk__in=stored).values_list("pk", flat=True))
+    return [*(pk for pk in ids if pk not in ended), *(pk for pk in stored if pk in current)]
 
 
 def _stored(places: Sequence[int], outcomes: dict[int, WriteOutcome]) -> list[UUID]:

@@ -149,6 +149,41 @@ def test_one_statement_supersedes_many_and_leaves_the_true_ones(principal: Princ
     assert verify_chains().ok
 
 
+def test_two_moves_in_one_batch_may_name_the_same_old_home(principal: Principal) -> None:
+    home = remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=SAID_AT).memory_id
+    tell(principal, "We left Bristol for Bath", "We live in Leith now")
+
+    def moved(material: Material) -> list[Proposal]:
+        first, second = material.episodes
+        return [
+            ProposedFact("Lives in Bath", (first.id,), key="home_city", supersedes=(home,)),
+            ProposedFact("Lives in Leith", (second.id,), key="home_city", supersedes=(home,), supersedes_places=(0,)),
+        ]
+
+    report = consolidate(principal, extractor=ScriptedExtractor([moved]))
+    assert report.decisions == {"superseded": 2}
+    assert texts(principal) == ["Lives in Leith"]
+    assert verify_chains().ok
+
+
+def test_a_history_that_is_told_late_is_learned_whole(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Hexham", key="home_city")
+    tell(principal, "I live in Leith", "We left Leith, in Dundee now")
+
+    def moved(material: Material) -> list[Proposal]:
+        first, second = material.episodes
+        return [
+            ProposedFact("Lives in Leith", (first.id,), key="home_city"),
+            ProposedFact("Lives in Dundee", (second.id,), key="home_city", supersedes_places=(0,)),
+        ]
+
+    report = consolidate(principal, extractor=ScriptedExtractor([moved]))
+    assert report.decisions == {"created": 2}
+    assert texts(principal) == ["Lives in Hexham"]
+    assert texts(principal, Status.SUPERSEDED) == ["Lives in Dundee", "Lives in Leith"]
+    assert verify_chains().ok
+
+
 def test_what_never_was_true_ends_harshly_without_a_successor(principal: Principal) -> None:
     known = remember_fact(principal, text="Lived in Bath", learned_at=SAID_AT).memory_id
     tell(principal, "I never lived in Bath")
