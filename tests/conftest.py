@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker, Settings
 
@@ -81,6 +81,18 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
     folder = tmp_path / "index"
     settings.MEMORYHUB_INDEX_DIR = folder
     return folder
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database of this run; sessions of processes that tests killed may outlive them for a moment, and are ended."""
+    yield
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid != pg_backend_pid()"
+            )
 
 
 @pytest.fixture(scope="session", autouse=True)
