@@ -85,7 +85,7 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The database of this run; sessions of processes that tests killed may outlive them for a moment, and are ended."""
+    """The database of this run; a session of a process that a test killed may outlive it for a moment, and is ended."""
     yield
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
