@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import connections
 
 log = logging.getLogger(__name__)
@@ -115,3 +116,11 @@ class Repeated:
             self._failures = 0
         finally:
             connections.close_all()
+
+
+def serve(thread: Repeated, *, wanted: bool = True) -> Callable[[], None]:
+    """Start `thread` in a serving process that has no Celery, if it is wanted; return what stops it again."""
+    if not wanted or settings.MEMORYHUB_DRAIN != "thread":
+        return lambda: None
+    thread.start()
+    return thread.stop

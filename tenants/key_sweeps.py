@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.conf import settings
-
+from memoryhub import background
 from memoryhub.background import Repeated
 from memoryhub.elasticsearch import in_use
 from tenants.search_keys import mint_waiting, revoke_waiting, rotate_due
@@ -32,8 +31,4 @@ def sweep() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread where there are keys and no Celery looks after them; return what stops it again."""
-    if not in_use() or settings.MEMORYHUB_DRAIN != "thread":
-        return lambda: None
-    sweeper = KeySweeper()
-    sweeper.start()
-    return sweeper.stop
+    return background.serve(KeySweeper(), wanted=in_use())

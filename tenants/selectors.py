@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from tenants.errors import NoMembership
 from tenants.models import Membership, Tenant, User
@@ -18,6 +18,11 @@ def active_memberships() -> QuerySet[Membership]:
     return Membership.objects.filter(is_active=True, tenant__is_active=True, user__is_active=True).select_related(
         "tenant", "user"
     )
+
+
+def has_active_member() -> Exists:
+    """A condition on rows with a tenant and a user: somebody may act as that member now."""
+    return Exists(active_memberships().filter(tenant=OuterRef("tenant"), user=OuterRef("user")))
 
 
 def memberships_of(user: User) -> QuerySet[Membership]:

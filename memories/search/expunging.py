@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.conf import settings
-
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
+from memoryhub import background
 from memoryhub.background import Repeated, Unavailable
 from memoryhub.elasticsearch import in_use
 
@@ -24,11 +23,7 @@ def expunge() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if not in_use() or settings.MEMORYHUB_DRAIN != "thread":
-        return lambda: None
-    thread = Repeated("index-expunger", _expunge, pause=PAUSE_SECONDS)
-    thread.start()
-    return thread.stop
+    return background.serve(Repeated("index-expunger", _expunge, pause=PAUSE_SECONDS), wanted=in_use())
 
 
 def _expunge() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from django.conf import settings
-
 from memories.services.collection import collect
+from memoryhub import background
 from memoryhub.background import Repeated
 from memoryhub.exclusive import Busy
 
@@ -29,8 +28,4 @@ def collect_daily() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if settings.MEMORYHUB_DRAIN != "thread":
-        return lambda: None
-    thread = Repeated("collection", collect_daily, pause=PAUSE_SECONDS)
-    thread.start()
-    return thread.stop
+    return background.serve(Repeated("collection", collect_daily, pause=PAUSE_SECONDS))

@@ -14,6 +14,7 @@ from memories.constants import HARSH_PENALTY, MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
+from memories.services import facts, playbooks
 from memories.services.facts import FactDraft, checked_fact, create_fact
 from memories.services.ownership import owner_columns
 from memories.services.playbooks import PlaybookDraft, checked_playbook, create_playbook
@@ -78,46 +79,30 @@ def _write(
 
 def _fact(old: Fact, text: str, reason: str) -> FactDraft:
     """What was true instead, for as long as the wrong one was thought to be."""
-    return FactDraft(
+    return facts.draft_of(
+        old,
+        learned_at=_ended(old),
+        reason=reason,
         text=text,
-        key=old.key,
-        category=old.category,
         source=Source.USER_STATED,
         confidence=CONFIDENCE_OF_SOURCE[Source.USER_STATED],
-        valid_from=old.valid_from,
-        valid_to=old.valid_to,
-        learned_at=_ended(old),
-        supporting_episode_ids=(),
-        supersedes_ids=(),
         contradiction=Contradiction.HARSH,
-        scope=Scope(old.scope),
-        task=old.task or "",
-        pinned=False,
-        fact_id=None,
-        reason=reason,
         penalty=HARSH_PENALTY,
     )
 
 
 def _playbook(old: Playbook, text: str, reason: str) -> PlaybookDraft:
     """The steps as they should have been; how often they worked is not known."""
-    return PlaybookDraft(
-        title=old.title,
-        trigger=old.trigger,
+    return playbooks.draft_of(
+        old,
+        learned_at=_ended(old),
+        reason=reason,
         steps=tuple(steps_of(old, text)),
-        text=old.text,
-        category=old.category,
-        supersedes_ids=(),
         contradiction=Contradiction.HARSH,
         success_count=0,
         failure_count=0,
         last_success_at=None,
         last_failure_at=None,
-        learned_at=_ended(old),
-        scope=Scope(old.scope),
-        task=old.task or "",
-        playbook_id=None,
-        reason=reason,
     )
 
 

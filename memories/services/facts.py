@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -69,6 +70,32 @@ class FactDraft:
     dated_from: datetime | None = None
     promoted_from: UUID | None = None
     penalty: float = 0.0
+
+
+def draft_of(row: Fact, *, learned_at: datetime, reason: str, **changes: Any) -> FactDraft:
+    """`row` as it is told, to be stored once more in its place with these changes.
+
+    The dates on which it is reviewed or expires, its support and its pin do not come along.
+    """
+    draft = FactDraft(
+        text=row.text,
+        key=row.key,
+        category=row.category,
+        source=Source(row.source),
+        confidence=row.confidence,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        learned_at=learned_at,
+        supporting_episode_ids=(),
+        supersedes_ids=(),
+        contradiction=Contradiction.NATURAL,
+        scope=Scope(row.scope),
+        task=row.task or "",
+        pinned=False,
+        fact_id=None,
+        reason=reason,
+    )
+    return replace(draft, **changes)
 
 
 def remember_fact(

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -60,6 +61,29 @@ class PlaybookDraft:
     def content_hash(self) -> str:
         """For the hash gate."""
         return content_hash(*self.parts)
+
+
+def draft_of(row: Playbook, *, learned_at: datetime, reason: str, **changes: Any) -> PlaybookDraft:
+    """`row` as it is told, to be stored once more in its place with these changes; its record comes along."""
+    draft = PlaybookDraft(
+        title=row.title,
+        trigger=row.trigger,
+        steps=tuple(row.steps),
+        text=row.text,
+        category=row.category,
+        supersedes_ids=(),
+        contradiction=Contradiction.NATURAL,
+        success_count=row.success_count,
+        failure_count=row.failure_count,
+        last_success_at=row.last_success_at,
+        last_failure_at=row.last_failure_at,
+        learned_at=learned_at,
+        scope=Scope(row.scope),
+        task=row.task or "",
+        playbook_id=None,
+        reason=reason,
+    )
+    return replace(draft, **changes)
 
 
 def remember_playbook(

@@ -15,12 +15,13 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
+from memories.services import facts, playbooks
 from memories.services.expiry import given_dates, has_expired, rules_for, to_come
 from memories.services.facts import FactDraft, checked_fact, write_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbooks import PlaybookDraft, checked_playbook, write_playbook
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
-from memories.types import CURRENT, Contradiction, Kind, Scope, Source, WriteOutcome, WriteResult
+from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
 from tenants.actor import Actor
 from tenants.audit import EventDraft, record_event, record_platform_event, record_tenant_event
 from tenants.models import AuditEvent
@@ -106,23 +107,14 @@ def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
     """
     own, now = to is Scope.USER, timezone.now()
     given = to_come(given_dates(row, rules_for(principal, row.scope)), now=now)
-    return FactDraft(
-        text=row.text,
-        key=row.key,
-        category=row.category,
-        source=Source(row.source),
-        confidence=row.confidence,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
+    return facts.draft_of(
+        row,
         learned_at=now,
+        reason="promoted",
         supporting_episode_ids=tuple(row.supporting_episodes.values_list("pk", flat=True)) if own else (),
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
         scope=to,
         task="",
         pinned=row.pinned and own,
-        fact_id=None,
-        reason="promoted",
         promoted_from=row.pk,
         review_after=given.review_after,
         expires_at=given.expires_at,
@@ -133,22 +125,13 @@ def _playbook(principal: Principal, row: Playbook, to: Scope) -> PlaybookDraft:
     """The copy, with how often it has worked; an equal one that is known there keeps its own count."""
     known = Playbook.objects.filter(**owner_columns(principal, to, "")).current()
     counted = not known.filter(content_hash=row.content_hash).exists()
-    return PlaybookDraft(
-        title=row.title,
-        trigger=row.trigger,
-        steps=tuple(row.steps),
-        text=row.text,
-        category=row.category,
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
-        success_count=row.success_count if counted else 0,
-        failure_count=row.failure_count if counted else 0,
-        last_success_at=row.last_success_at if counted else None,
-        last_failure_at=row.last_failure_at if counted else None,
+    uncounted = dict.fromkeys(("last_success_at", "last_failure_at")) | {"success_count": 0, "failure_count": 0}
+    return playbooks.draft_of(
+        row,
         learned_at=timezone.now(),
+        reason="promoted",
         scope=to,
         task="",
-        playbook_id=None,
-        reason="promoted",
         promoted_from=row.pk,
+        **({} if counted else uncounted),
     )

@@ -11,18 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.db import DatabaseError
-from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from memories.errors import MemoriesError
 from memories.models import Session
 from memories.services.session_memory import expire_session
+from memoryhub import background
 from memoryhub.background import Repeated
 from tenants.errors import TenantsError
 from tenants.models import Membership
 from tenants.principals import system_principal
+from tenants.selectors import has_active_member
 
 log = logging.getLogger(__name__)
 
@@ -40,14 +40,7 @@ class Sweep:
 def expire_sessions(now: datetime | None = None) -> Sweep:
     """Expire all sessions that are due, of members who are active; of others everything stays as it is."""
     now = now or timezone.now()
-    active = Membership.objects.filter(
-        tenant=OuterRef("tenant"),
-        user=OuterRef("user"),
-        is_active=True,
-        tenant__is_active=True,
-        user__is_active=True,
-    )
-    due = Session.objects.filter(Exists(active), expires_at__lte=now, expired_at=None).order_by("expires_at", "pk")
+    due = Session.objects.filter(has_active_member(), expires_at__lte=now, expired_at=None).order_by("expires_at", "pk")
     expired = failed = 0
     for session in list(due.only("pk", "tenant_id", "user_id")):
         try:
@@ -60,11 +53,7 @@ def expire_sessions(now: datetime | None = None) -> Sweep:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if settings.MEMORYHUB_DRAIN != "thread":
-        return lambda: None
-    thread = Repeated("session-expiry", expire_sessions, pause=PAUSE_SECONDS)
-    thread.start()
-    return thread.stop
+    return background.serve(Repeated("session-expiry", expire_sessions, pause=PAUSE_SECONDS))
 
 
 def _expire(session: Session, now: datetime) -> bool:

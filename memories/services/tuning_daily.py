@@ -10,6 +10,7 @@ from django.db import transaction
 
 from memories.errors import MemoriesError
 from memories.services.tuning import apply_proposal, propose_news
+from memoryhub import background
 from memoryhub.background import Repeated
 from tenants.actor import SYSTEM
 from tenants.models import Tenant
@@ -35,8 +36,5 @@ def tune_daily() -> None:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if settings.MEMORYHUB_DRAIN != "thread" or settings.MEMORYHUB_TUNE_RECALL == "off":
-        return lambda: None
     thread = Repeated("recall tuning", tune_daily, pause=PAUSE_SECONDS)
-    thread.start()
-    return thread.stop
+    return background.serve(thread, wanted=settings.MEMORYHUB_TUNE_RECALL != "off")

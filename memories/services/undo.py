@@ -17,13 +17,14 @@ from django.utils import timezone
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict
 from memories.hygiene.text import clean_text
-from memories.models import Fact, Playbook
+from memories.models import Fact
+from memories.services import facts, playbooks
 from memories.services.expiry import given_dates, rules_for, to_come
 from memories.services.facts import FactDraft, create_fact
 from memories.services.ownership import owner_columns, owner_lock
-from memories.services.playbooks import PlaybookDraft, create_playbook
+from memories.services.playbooks import create_playbook
 from memories.services.succession import AUDIT_NOUN, Supersedable, close, link, model_of, own_row
-from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
+from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
 
@@ -126,7 +127,9 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
     if isinstance(old, Fact):
         row = create_fact(principal, columns, _fact(principal, old, at, reason), support)
     else:
-        row = create_playbook(principal, columns, _playbook(old, at, reason))
+        # With how often it had worked.
+        draft = playbooks.draft_of(old, learned_at=at, reason=reason or "undone")
+        row = create_playbook(principal, columns, draft)
         row.supporting_episodes.set(support)
     record_event(
         principal,
@@ -142,45 +145,12 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
 def _fact(principal: Principal, old: Fact, at: datetime, reason: str) -> FactDraft:
     """As it was. Validity that had been closed by what is undone is open again; a date that was given stays."""
     given = to_come(given_dates(old, rules_for(principal, old.scope)), now=at)
-    return FactDraft(
-        text=old.text,
-        key=old.key,
-        category=old.category,
-        source=Source(old.source),
-        confidence=old.confidence,
-        valid_from=old.valid_from,
-        valid_to=old.valid_to if old.retracted else None,
+    return facts.draft_of(
+        old,
         learned_at=at,
-        supporting_episode_ids=(),
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
-        scope=Scope(old.scope),
-        task=old.task or "",
-        pinned=old.pinned,
-        fact_id=None,
         reason=reason or "undone",
+        valid_to=old.valid_to if old.retracted else None,
+        pinned=old.pinned,
         review_after=given.review_after,
         expires_at=given.expires_at,
-    )
-
-
-def _playbook(old: Playbook, at: datetime, reason: str) -> PlaybookDraft:
-    """As it was, with how often it had worked."""
-    return PlaybookDraft(
-        title=old.title,
-        trigger=old.trigger,
-        steps=tuple(old.steps),
-        text=old.text,
-        category=old.category,
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
-        success_count=old.success_count,
-        failure_count=old.failure_count,
-        last_success_at=old.last_success_at,
-        last_failure_at=old.last_failure_at,
-        learned_at=at,
-        scope=Scope(old.scope),
-        task=old.task or "",
-        playbook_id=None,
-        reason=reason or "undone",
     )

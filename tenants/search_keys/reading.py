@@ -22,10 +22,7 @@ SENTENCES = {
 }
 
 # Every search reads these, so nothing else is read.
-_READ = (
-    *("state", "key_id", "secret", "expires_at"),
-    *("membership__is_active", "membership__tenant__is_active", "membership__user__is_active"),
-)
+_READ = ("state", "key_id", "secret", "expires_at", *MAY_ACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ def search_key(principal: Principal) -> SearchKey:
             membership__tenant_id=principal.tenant_id,
             membership__user_id=principal.user_id,
         )
-        .values_list("state", "key_id", "secret", "expires_at", *MAY_ACT)
+        .values_list(*_READ)
         .first()
     )
     if found is None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from memories.errors import MemoriesError
@@ -22,10 +22,11 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.consolidation.leasing import longest
 from memories.services.consolidation.running import RunReport, consolidate
 from memories.services.ledger import waiting
+from memoryhub import background
 from memoryhub.background import Repeated
 from tenants.errors import TenantsError
-from tenants.models import Membership
 from tenants.principals import system_principal
+from tenants.selectors import active_memberships, has_active_member
 
 log = logging.getLogger(__name__)
 
@@ -49,17 +50,10 @@ class Due:
 
 def due(now: datetime) -> Iterator[Due]:
     """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
-    active = Membership.objects.filter(
-        tenant=OuterRef("tenant"),
-        user=OuterRef("user"),
-        is_active=True,
-        tenant__is_active=True,
-        user__is_active=True,
-    )
     free = Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=longest(now))
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
-    rows = EpisodeLedger.objects.filter(Exists(active), free, ready, waiting_since__isnull=False)
+    rows = EpisodeLedger.objects.filter(has_active_member(), free, ready, waiting_since__isnull=False)
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)
@@ -87,12 +81,8 @@ def _in_time(owner: Due, ends: float) -> RunReport | None:
 
 def consolidate_owner(owner: Due) -> RunReport | None:
     """One owner; nobody acts for a membership that ended, so their episodes wait."""
-    membership = (
-        Membership.objects.select_related("tenant", "user")
-        .filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
-        .first()
-    )
-    if membership is None or not membership.is_usable:
+    membership = active_memberships().filter(tenant_id=owner.tenant_id, user_id=owner.user_id).first()
+    if membership is None:
         return None
     try:
         return consolidate(system_principal(membership), trigger=owner.trigger, seconds=OWNER_SECONDS)
@@ -103,11 +93,8 @@ def consolidate_owner(owner: Due) -> RunReport | None:
 
 def serve() -> Callable[[], None]:
     """Start the thread of a serving process that has no Celery; return what stops it again."""
-    if settings.MEMORYHUB_CONSOLIDATE == OFF or settings.MEMORYHUB_DRAIN != "thread":
-        return lambda: None
     thread = Repeated("consolidator", sweep, pause=PAUSE_SECONDS, wake=waiting, rest=0.2)
-    thread.start()
-    return thread.stop
+    return background.serve(thread, wanted=settings.MEMORYHUB_CONSOLIDATE != OFF)
 
 
 def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | None:
