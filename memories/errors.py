@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from memories.types import SensitiveKind
+
 
 class MemoriesError(Exception):
     """Base of all errors that the services and the recall pipeline raise on purpose."""
@@ -14,6 +18,25 @@ class InvalidInput(MemoriesError):
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a value lies that may not be stored: characters `start` to `end` of `field`. Never the value itself."""
+
+    field: str
+    kind: SensitiveKind
+    start: int
+    end: int
+
+
+class Blocked(MemoriesError):
+    """A memory holds values that may not be stored, at `spots`. Nothing was stored."""
+
+    def __init__(self, spots: tuple[Spot, ...]) -> None:
+        kinds = ", ".join(sorted({spot.kind.value.replace("_", " ") for spot in spots}))
+        super().__init__(f"This holds what is not stored ({kinds}); take it out and send the rest.")
+        self.spots = spots
 
 
 class NotFound(MemoriesError):

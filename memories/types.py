@@ -90,6 +90,40 @@ class RecallMode(StrEnum):
     HYBRID = "hybrid"
 
 
+class SensitiveKind(StrEnum):
+    """What should not lie in a memory; see `hygiene/sensitivity/`. `suspicious`: like a secret, of no known form."""
+
+    SECRET = "secret"  # noqa: S105 - the name of a kind
+    PRIVATE_KEY = "private_key"
+    PAYMENT_CARD = "payment_card"
+    NATIONAL_ID = "national_id"
+    BANK_ACCOUNT = "bank_account"
+    PHONE = "phone"
+    EMAIL = "email"
+    ADDRESS = "address"
+    SUSPICIOUS = "suspicious"
+
+
+# Blocked whatever a tenant decides; the others are handled as its policy says.
+HIGH_SEVERITY: frozenset[SensitiveKind] = frozenset(
+    {
+        SensitiveKind.SECRET,
+        SensitiveKind.PRIVATE_KEY,
+        SensitiveKind.PAYMENT_CARD,
+        SensitiveKind.NATIONAL_ID,
+        SensitiveKind.BANK_ACCOUNT,
+    }
+)
+
+
+class Handling(StrEnum):
+    """What becomes of a sensitive value: stored and flagged, masked before it is stored, or the memory is refused."""
+
+    ALLOW = "allow"
+    MASK = "mask"
+    BLOCK = "block"
+
+
 class WriteResult(StrEnum):
     """What a write did."""
 

@@ -5,12 +5,15 @@ from memories.models.consolidation_run import ConsolidationRun, RunState, Trigge
 from memories.models.episode import Episode
 from memories.models.episode_ledger import EpisodeLedger
 from memories.models.fact import Fact
+from memories.models.hygiene_run import HygieneRun, HygieneState
 from memories.models.mention import Mention, Relation
+from memories.models.metric_sample import MetricSample
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.playbook import Playbook
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.models.recall_trace import RecallTrace
-from memories.models.review_item import ReviewDecision, ReviewItem
+from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
+from memories.models.sealed_original import SealedOriginal
 from memories.models.session import Message, MessageRole, MessageState, Session
 from memories.models.session_entry import EntryKind, SessionEntry
 from memories.types import Kind
@@ -31,11 +34,14 @@ __all__ = [
     "EpisodeLedger",
     "ExpiryRule",
     "Fact",
+    "HygieneRun",
+    "HygieneState",
     "MemoryPolicy",
     "Mention",
     "Message",
     "MessageRole",
     "MessageState",
+    "MetricSample",
     "Operation",
     "OutboxEntry",
     "Playbook",
@@ -43,7 +49,9 @@ __all__ = [
     "Relation",
     "ReviewDecision",
     "ReviewItem",
+    "ReviewKind",
     "RunState",
+    "SealedOriginal",
     "Session",
     "SessionEntry",
     "ThresholdProposal",

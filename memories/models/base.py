@@ -55,7 +55,10 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
 
 
 class MemoryRow(models.Model):
-    """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox."""
+    """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox.
+
+    `sensitivity` maps each kind of sensitive value that the words had (`SensitiveKind`) to its `Handling`.
+    """
 
     kind: ClassVar[Kind]
 
@@ -73,6 +76,7 @@ class MemoryRow(models.Model):
     token_ids = models.BinaryField(null=True, editable=False)
     version = models.PositiveBigIntegerField(default=1)
     status = models.CharField(max_length=12, choices=choices(Status), default=Status.ACTIVE)
+    sensitivity: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -15,7 +15,8 @@ class MemoryPolicy(models.Model):
     """One row for each tenant that decided anything; what is null is as `memories/constants.py` says.
 
     `keep_superseded`: what was replaced is kept for good and never leaves the main index. `recall_threshold` cuts
-    recalled memories of a lower score.
+    recalled memories of a lower score. `handling` maps kinds of sensitive values of low severity to what becomes of
+    them (`Handling`); `keep_originals`: the words in which a value is masked are kept, encrypted (`SealedOriginal`).
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -28,6 +29,8 @@ class MemoryPolicy(models.Model):
     recall_threshold = models.FloatField(null=True, blank=True)
     pinned_refresh_turns = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     keep_superseded = models.BooleanField(default=False)
+    handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
+    keep_originals = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

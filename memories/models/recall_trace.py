@@ -14,7 +14,7 @@ from memories.models.session import Session
 
 
 class RecallTrace(models.Model):
-    """One recall. `query` is the question asked (emptied when its episode is forgotten).
+    """One recall. `query` is the question asked (emptied when its episode is forgotten), `returned` counts its items.
 
     `stages` maps each stage to its count and milliseconds; `candidates` lists the best candidates with their signals
     and, for those cut, the reason: `[{"kind", "id", "rank", "score", "signals", "selected", "cut"}]`.
@@ -28,6 +28,7 @@ class RecallTrace(models.Model):
     parameters: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
     stages: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
     candidates: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list)
+    returned = models.PositiveIntegerField(default=0)
     degraded = models.BooleanField(default=False)
     took_ms = models.FloatField(default=0.0)
     created_at = models.DateTimeField(default=timezone.now)

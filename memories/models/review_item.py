@@ -1,38 +1,62 @@
-"""ReviewItem: two facts that contradict each other too evenly for a machine to decide; a person does."""
+"""ReviewItem: what a machine found and a person decides: two facts that contradict each other, or a memory to evict."""
 
 from __future__ import annotations
 
 import uuid
 from enum import StrEnum
+from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from memories.models.base import OwnedQuerySet, choices
 from memories.models.fact import Fact
+from memories.models.playbook import Playbook
+
+
+class ReviewKind(StrEnum):
+    """What is to be decided: which of two facts holds, or whether a memory goes."""
+
+    CONTRADICTION = "contradiction"
+    EVICTION = "eviction"
 
 
 class ReviewDecision(StrEnum):
-    """What a person decided."""
+    """What was decided. `withdrawn`: there is nothing to decide any more, for one of its memories ended otherwise."""
 
     OPEN = "open"
     KEEP_ONE = "keep_one"
     KEEP_BOTH = "keep_both"
     MERGE = "merge"
     EDIT = "edit"
+    EVICT = "evict"
+    KEEP = "keep"
+    WITHDRAWN = "withdrawn"
 
 
 class ReviewItem(models.Model):
-    """A pair of facts of one owner waiting for a decision; one open item for each pair."""
+    """A question about one owner's memories (`user` null: a tenant's shared ones), waiting for a person or decided.
+
+    A contradiction names two facts, the older one `first`; an eviction names a fact (`first`) or a `playbook`.
+    `evidence` holds numbers and names, never words of a memory: `{"cosine", "judge", "staleness", "found"}`.
+    `outcome` holds the ids that a decision kept, wrote or ended, for undoing it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=13, choices=choices(ReviewKind), default=ReviewKind.CONTRADICTION)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    first = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="+")
-    second = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    first = models.ForeignKey(Fact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    second = models.ForeignKey(Fact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    playbook = models.ForeignKey(Playbook, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     reason = models.CharField(max_length=300)
+    evidence: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     decision = models.CharField(max_length=10, choices=choices(ReviewDecision), default=ReviewDecision.OPEN)
+    outcome: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -42,14 +66,36 @@ class ReviewItem(models.Model):
     objects = OwnedQuerySet.as_manager()
 
     class Meta:
-        ordering = ["-created_at"]
+        ordering = ["-created_at", "id"]
         constraints = [
             models.UniqueConstraint(
                 fields=["first", "second"],
-                condition=models.Q(decision=ReviewDecision.OPEN),
+                condition=Q(decision=ReviewDecision.OPEN, kind=ReviewKind.CONTRADICTION),
                 name="review_one_open_item_per_pair",
             ),
-            models.CheckConstraint(name="review_two_facts", condition=~models.Q(first=models.F("second"))),
+            models.UniqueConstraint(
+                fields=["first"],
+                condition=Q(decision=ReviewDecision.OPEN, kind=ReviewKind.EVICTION, first__isnull=False),
+                name="review_one_open_eviction_per_fact",
+            ),
+            models.UniqueConstraint(
+                fields=["playbook"],
+                condition=Q(decision=ReviewDecision.OPEN, playbook__isnull=False),
+                name="review_one_open_item_per_playbook",
+            ),
+            models.CheckConstraint(
+                name="review_names_what_it_is_about",
+                condition=(
+                    Q(kind=ReviewKind.CONTRADICTION, first__isnull=False, second__isnull=False, playbook__isnull=True)
+                    & ~Q(first=models.F("second"))
+                )
+                | Q(kind=ReviewKind.EVICTION, first__isnull=False, second__isnull=True, playbook__isnull=True)
+                | Q(kind=ReviewKind.EVICTION, first__isnull=True, second__isnull=True, playbook__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "decision", "-created_at"], name="review_tenant_open"),
+            models.Index(fields=["tenant", "user", "decision"], name="review_owner_open"),
         ]
 
     def __str__(self) -> str:

@@ -67,7 +67,8 @@ class Message(models.Model):
 
     What a tool message was given or wrote is listed in its `Mention` rows: texts of memories are looked up when shown,
     never copied, so that what is forgotten disappears here too. `recall` is the trace of a recall; it is recorded off
-    the path of the answer, so the row may follow later (no constraint in the database).
+    the path of the answer, so the row may follow later (no constraint in the database). `sensitivity` is that of the
+    words (see `MemoryRow`); `memory_tokens`, of an answer, is what memories took of the prompts of its turn.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -91,6 +92,8 @@ class Message(models.Model):
         db_constraint=False,
     )
     degraded = models.BooleanField(default=False)
+    sensitivity: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
+    memory_tokens = models.PositiveIntegerField(null=True, blank=True)
     error = models.CharField(max_length=300, blank=True, default="")
     took_ms = models.FloatField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

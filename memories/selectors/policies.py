@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
@@ -15,8 +16,9 @@ from memories.constants import (
     SESSION_LIFETIME,
 )
 from memories.hygiene.expiry import Lifetime
+from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
-from memories.types import RecallMode
+from memories.types import Handling, RecallMode, SensitiveKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Policy:
     recall_threshold: float | None = None
     pinned_refresh_turns: int = PINNED_REFRESH_TURNS
     keep_superseded: bool = False
+    keep_originals: bool = False
+    handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
 def policy_of(tenant_id: UUID) -> Policy:
@@ -50,7 +54,17 @@ def policy_of(tenant_id: UUID) -> Policy:
         "pinned_refresh_turns": row.pinned_refresh_turns,
     }
     decided = {name: value for name, value in own.items() if value is not None}
-    return Policy(**decided, keep_superseded=row.keep_superseded)  # type: ignore[arg-type]  # names and types above
+    return Policy(
+        **decided,  # type: ignore[arg-type]  # names and types above
+        keep_superseded=row.keep_superseded,
+        keep_originals=row.keep_originals,
+        handling=_handling(row.handling),
+    )
+
+
+def _handling(decided: Mapping[str, str]) -> Mapping[SensitiveKind, Handling]:
+    own = {kind: Handling(decided[kind.value]) for kind in DECIDABLE if kind.value in decided}
+    return {**USUAL_HANDLING, **own}
 
 
 def expiry_rules_of(tenant_id: UUID | None) -> dict[str, Lifetime]:

@@ -1,0 +1,80 @@
+"""Findings: where a sensitive value lies in a text, what is to become of it, and the text without it. Pure.
+
+Invariant: a finding never holds the value; what is masked is gone from the text, and a masked text masked again stays
+as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
+
+# What is found in a tenant that decided nothing: low severity is flagged.
+USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
+    kind: Handling.BLOCK if kind in HIGH_SEVERITY else Handling.ALLOW for kind in SensitiveKind
+}
+# The kinds that a tenant's policy decides on.
+DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Characters `start` to `end` of a text are of `kind`; `rule` names what found it, such as "AWS Client ID"."""
+
+    kind: SensitiveKind
+    start: int
+    end: int
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A text after its findings were handled: what may be stored, what it had, and whether anything was masked.
+
+    `marks` maps each kind that was found to what became of it, as it is stored in `sensitivity`. `blocked` are findings
+    for which a memory is refused; in `text` they are masked like those that are only masked.
+    """
+
+    text: str
+    marks: Mapping[str, str]
+    blocked: tuple[Finding, ...]
+    masked: bool
+
+
+def label(kind: SensitiveKind) -> str:
+    """What stands in a text where a value was."""
+    return f"[{kind.value.replace('_', ' ')} removed]"
+
+
+def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings from left to right, overlapping ones as one: of the graver kind, over all that they cover."""
+    merged: list[Finding] = []
+    for finding in sorted(findings, key=lambda each: (each.start, -each.end)):
+        last = merged[-1] if merged else None
+        if last is None or finding.start >= last.end:
+            merged.append(finding)
+            continue
+        graver = min((last, finding), key=lambda each: (each.kind not in HIGH_SEVERITY, each.start - each.end))
+        merged[-1] = replace(graver, start=last.start, end=max(last.end, finding.end))
+    return tuple(merged)
+
+
+def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
+    """`text` as `handling` wants it: what is to be masked or blocked is replaced by a label."""
+    marks: dict[str, str] = {}
+    blocked: list[Finding] = []
+    parts: list[str] = []
+    done = 0
+    for finding in apart(findings):
+        wanted = Handling.BLOCK if finding.kind in HIGH_SEVERITY else handling[finding.kind]
+        if wanted is Handling.BLOCK:
+            blocked.append(finding)
+        if wanted is not Handling.ALLOW:
+            parts += [text[done : finding.start], label(finding.kind)]
+            done = finding.end
+        becomes = Handling.ALLOW if wanted is Handling.ALLOW else Handling.MASK
+        if marks.get(finding.kind) != Handling.MASK:
+            marks[finding.kind.value] = becomes.value
+    return Judged("".join([*parts, text[done:]]), marks, tuple(blocked), masked=done > 0)
