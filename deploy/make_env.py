@@ -44,7 +44,8 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
     """The text of the file for an installation that is reached as `host`."""
     lines = [
         "# Secrets of this installation, read by compose.yaml. Keep a copy apart from the backups of the database:",
-        "# without MEMORYHUB_CREDENTIAL_KEYS the members' keys in it cannot be read. docs/deploy.md, Backups.",
+        "# without MEMORYHUB_CREDENTIAL_KEYS the members' keys in it cannot be read, nor without MEMORYHUB_ORIGINAL_KEYS",
+        "# the originals of masked texts. docs/deploy.md, Backups.",
         "",
         "# Host names that are served, separated by commas",
         f"MEMORYHUB_ALLOWED_HOSTS={host}",
@@ -53,6 +54,10 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
         f"MEMORYHUB_SECRET_KEY={secrets.token_urlsafe(64)}",
         "# Encrypt the members' search keys: the first encrypts, all decrypt",
         f"MEMORYHUB_CREDENTIAL_KEYS={fernet_key()}",
+        "# Encrypt originals of masked texts, where a tenant keeps them: the first encrypts, all decrypt",
+        f"MEMORYHUB_ORIGINAL_KEYS={fernet_key()}",
+        "# With which Prometheus reads /metrics",
+        f"MEMORYHUB_METRICS_TOKEN={secrets.token_urlsafe(48)}",
     ]
     for name, purpose in PASSWORDS:
         lines += ["", f"# Password: {purpose}", f"{name}={new_password()}"]

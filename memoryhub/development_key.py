@@ -11,6 +11,7 @@ from cryptography.fernet import Fernet
 
 FILE_NAME = "secret_key"
 CREDENTIAL_FILE_NAME = "credential_key"
+ORIGINAL_FILE_NAME = "original_key"
 
 
 def development_key(data_dir: Path) -> str:
@@ -21,6 +22,11 @@ def development_key(data_dir: Path) -> str:
 def development_credential_key(data_dir: Path) -> str:
     """The Fernet key in `data_dir` that encrypts members' search keys, made on first use. Raises OSError."""
     return _kept(data_dir / CREDENTIAL_FILE_NAME, lambda: Fernet.generate_key().decode())
+
+
+def development_original_key(data_dir: Path) -> str:
+    """The Fernet key in `data_dir` that encrypts originals of masked texts, made on first use. Raises OSError."""
+    return _kept(data_dir / ORIGINAL_FILE_NAME, lambda: Fernet.generate_key().decode())
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

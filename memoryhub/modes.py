@@ -48,3 +48,10 @@ class TuneRecall(StrEnum):
     OFF = "off"
     PROPOSE = "propose"
     APPLY = "apply"
+
+
+class LogFormat(StrEnum):
+    """How a log line is written."""
+
+    LINE = "line"
+    JSON = "json"

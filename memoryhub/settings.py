@@ -43,8 +43,20 @@ MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
 MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
+# An empty address means the endpoint of OPENAI_*, with its key.
+MEMORYHUB_CLASSIFIER_MODEL = ENV.classifier_model
+MEMORYHUB_CLASSIFIER_URL = ENV.classifier_url
+MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
+# The first encrypts; none in development means the one of the data folder, none in production that none are kept.
+MEMORYHUB_ORIGINAL_KEYS = tuple(filter(None, map(str.strip, ENV.original_keys.get_secret_value().split(","))))
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
+
+# Watching
+
+MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
+MEMORYHUB_LOG_FORMAT = ENV.log_format.value
+MEMORYHUB_TRACES_URL = ENV.traces_url
 
 # Elasticsearch: memoryhub/elasticsearch.py is the only reader of these.
 

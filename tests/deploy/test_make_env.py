@@ -28,9 +28,11 @@ def test_the_file_is_its_owners_alone_and_no_secret_is_printed(tmp_path: Path) -
     assert done.returncode == 0
     assert stat.S_IMODE((tmp_path / "env").stat().st_mode) == 0o600
     secrets = [
-        value for name, value in values((tmp_path / "env").read_text()).items() if "PASS" in name or "KEY" in name
+        value
+        for name, value in values((tmp_path / "env").read_text()).items()
+        if "PASS" in name or "KEY" in name or "TOKEN" in name
     ]
-    assert len([value for value in secrets if value]) == len(make_env.PASSWORDS) + 2
+    assert len([value for value in secrets if value]) == len(make_env.PASSWORDS) + 4
     assert not any(value in done.stdout + done.stderr for value in secrets if value)
 
 

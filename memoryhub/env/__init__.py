@@ -1,0 +1,23 @@
+"""The environment, typed: every variable that memoryhub reads, and what is wrong with it.
+
+Invariant: reading never fails. A bad value becomes a `Problem` that `memoryhub.checks` reports by the variable's name,
+and the field keeps its default; the value itself is never repeated, for it may be a secret.
+"""
+
+from memoryhub.env.reading import MIN_SECRET_KEY_CHARACTERS, name_of, read
+from memoryhub.env.values import ARCHIVE, DATABASE_ENGINES, MIN_TOKEN_CHARACTERS, POSTGRESQL, SHELVES, SQLITE
+from memoryhub.env.variables import BASE_DIR, Env
+
+__all__ = [
+    "ARCHIVE",
+    "BASE_DIR",
+    "DATABASE_ENGINES",
+    "MIN_SECRET_KEY_CHARACTERS",
+    "MIN_TOKEN_CHARACTERS",
+    "POSTGRESQL",
+    "SHELVES",
+    "SQLITE",
+    "Env",
+    "name_of",
+    "read",
+]
