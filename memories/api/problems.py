@@ -18,7 +18,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from memories.api.parsing import BodyTooLarge, LengthRequired
-from memories.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
+from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
+from memories.hygiene.sensitivity import wording
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -124,7 +125,17 @@ def _closed(error: Exception) -> Problem:
     return Problem(503, "search-closed", "Search is closed", str(error), headers={"Retry-After": "30"})
 
 
-_REFUSALS: dict[type[Exception], Callable[[Exception], Problem]] = {
+def _blocked(error: Blocked) -> Problem:
+    """Values that may not be stored, by field: of which kind and where, never the value."""
+    errors = tuple((spot.field, f"{wording.at(spot)}, which is not stored.") for spot in error.spots)
+    spots = [
+        {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
+    ]
+    return Problem(422, "blocked", "Not stored", f"Nothing was stored: {error}", errors, more={"spots": spots})
+
+
+_REFUSALS: dict[type[Exception], Callable[[Any], Problem]] = {
+    Blocked: _blocked,
     NotFound: _not_found,
     Conflict: _conflict,
     SearchForbidden: _closed,

@@ -23,6 +23,7 @@ _SAID = {
     411: "The body comes without a Content-Length.",
     413: "The body is too large.",
     415: "The body is not application/json.",
+    422: "It holds what is not stored, such as a key or a card number: see `spots`. Nothing was stored.",
     502: "The language model gave no whole answer. The turn is stored: see `session_id`, `turn`, `retryable`.",
 }
 

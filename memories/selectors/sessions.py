@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from memories.errors import NotFound
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
 from memories.selectors.memories import Memory, memories_by_id
-from memories.types import Kind
+from memories.types import Handling, Kind
 from tenants.principal import Principal, Right
 
 
@@ -63,6 +63,12 @@ class TurnView:
     answer_state: MessageState | None
     error: str
     took_ms: float | None
+    sensitivity: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """The kinds of what was taken out of the words before they were stored."""
+        return tuple(kind for kind, becomes in self.sensitivity.items() if becomes == Handling.MASK)
 
     @property
     def mentions(self) -> tuple[MentionView, ...]:
@@ -172,6 +178,7 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         answer_state=MessageState(answer.state) if answer else None,
         error=answer.error if answer else "",
         took_ms=answer.took_ms if answer else None,
+        sensitivity=said.sensitivity if said.role == MessageRole.USER else {},
     )
 
 

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from memories.api.fields import Choice, StrictSerializer
 from memories.constants import MAX_LISTED
-from memories.types import ForgetOutcome, Kind
+from memories.types import ForgetOutcome, Handling, Kind, SensitiveKind
 
 DEFAULT_LISTED = 50
 
@@ -63,6 +63,27 @@ class FieldError(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class SpotSerializer(serializers.Serializer[Any]):
+    """Where a value lies that may not be stored. The value itself is not repeated."""
+
+    field = serializers.CharField()
+    kind = Choice(SensitiveKind)
+    start = serializers.IntegerField(help_text="Its first character, counted from 0.")
+    end = serializers.IntegerField(help_text="The first character after it.")
+
+
+class Sensitivity(serializers.DictField):
+    """Kinds of sensitive values that the words had, each with what became of it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            child=Choice(Handling),
+            help_text="What sensitive values the words had, by kind, and what became of each: "
+            "`allow`: it is in them; `mask`: it was taken out.",
+            **options,
+        )
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
     """An error, as problem details (RFC 9457)."""
 
@@ -72,3 +93,6 @@ class ProblemSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
     errors = FieldError(many=True)  # type: ignore[assignment]  # declared fields leave the class; see the metaclass
     request_id = serializers.CharField(help_text="Also in the header X-Request-ID.")
+    spots = SpotSerializer(
+        many=True, required=False, help_text="Of the problem `blocked`: what to take out, and where."
+    )

@@ -21,7 +21,7 @@ from memories.api.fields import (
     Whole,
     Words,
 )
-from memories.api.serializers.common import CascadeQuery, PageQuery
+from memories.api.serializers.common import CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
     MAX_KEY_CHARACTERS,
     MAX_LINKS,
@@ -45,6 +45,7 @@ class MemorySerializer(serializers.Serializer[Any]):
     status = Choice(Status, help_text="superseded: replaced or retired; kept, and hidden from recall.")
     scope = Choice(Scope)
     task = serializers.CharField(allow_null=True)
+    sensitivity = Sensitivity()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 

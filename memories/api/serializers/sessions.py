@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.fields import Choice, StrictSerializer, Text
+from memories.api.serializers.common import Sensitivity
 from memories.constants import MAX_LISTED_TURNS, MAX_TITLE_CHARACTERS
 from memories.models import MessageRole, MessageState, Relation
 from memories.selectors.sessions import MentionView
@@ -76,6 +77,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     episode_id = serializers.UUIDField(allow_null=True)
     speaker = serializers.CharField()
     message = serializers.CharField(source="text")
+    sensitivity = Sensitivity()
     state = Choice(MessageState)
     said_at = serializers.DateTimeField()
     steps = StepSerializer(many=True)

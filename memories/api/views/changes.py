@@ -37,7 +37,7 @@ class CorrectView(ApiView):
     rights = {"POST": READ_WRITE}
 
     @extend_schema(
-        operation_id="memories_correct", request=Correction, responses={201: Written, **problems(400, 404, 409)}
+        operation_id="memories_correct", request=Correction, responses={201: Written, **problems(400, 404, 409, 422)}
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say what is right instead, also of one that was replaced. The old one stays in the history as never true."""
@@ -53,7 +53,7 @@ class SupersedeView(ApiView):
     rights = {"POST": READ_WRITE}
 
     @extend_schema(
-        operation_id="memories_supersede", request=Replacement, responses={201: Written, **problems(400, 404, 409)}
+        operation_id="memories_supersede", request=Replacement, responses={201: Written, **problems(400, 404, 409, 422)}
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Replace a fact, and others if need be, by a new one. The old ones stay in the history."""
@@ -85,7 +85,9 @@ class UndoView(ApiView):
 
     rights = {"POST": READ_WRITE}
 
-    @extend_schema(operation_id="memories_undo", request=Undoing, responses={201: Written, **problems(400, 404, 409)})
+    @extend_schema(
+        operation_id="memories_undo", request=Undoing, responses={201: Written, **problems(400, 404, 409, 422)}
+    )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Bring back, as a new memory, what it replaced, or itself if it was replaced or retired.
 
@@ -105,7 +107,7 @@ class PromoteView(ApiView):
     @extend_schema(
         operation_id="memories_promote",
         request=Promotion,
-        responses={200: Written, 201: Written, **problems(400, 404, 409)},
+        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Copy it into a wider scope, where it lives on its own. 200: it was known there."""

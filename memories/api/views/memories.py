@@ -57,7 +57,7 @@ class MemoriesView(ApiView):
     @extend_schema(
         operation_id="memories_create",
         request=ANY_NEW_MEMORY,
-        responses={200: Written, 201: Written, **problems(400, 404, 409)},
+        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         """Store a memory. 201: it is new; 200: it was known, and merged into what is there."""

@@ -27,7 +27,7 @@ class OutcomeView(ApiView):
     @extend_schema(
         operation_id="memories_outcome",
         request=Outcome,
-        responses={200: Written, 201: Written, **problems(400, 404, 409)},
+        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say whether it worked. 200: it is counted; 201: other steps took the place of the old ones besides."""

@@ -82,9 +82,10 @@ def empty(messages: QuerySet[Message]) -> int:
     changed = 0
     for message in messages:
         message.text = ""
+        message.sensitivity = {}
         message.tool_calls = [{**call, "arguments": {}} for call in message.tool_calls]
         message.state = MessageState.REDACTED
-        message.save(update_fields=["text", "tool_calls", "state"])
+        message.save(update_fields=["text", "sensitivity", "tool_calls", "state"])
         changed += 1
     return changed
 
