@@ -44,8 +44,8 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
     """The text of the file for an installation that is reached as `host`."""
     lines = [
         "# Secrets of this installation, read by compose.yaml. Keep a copy apart from the backups of the database:",
-        "# without MEMORYHUB_CREDENTIAL_KEYS the members' keys in it cannot be read, nor without MEMORYHUB_ORIGINAL_KEYS",
-        "# the originals of masked texts. docs/deploy.md, Backups.",
+        "# the members' keys in it cannot be read without MEMORYHUB_CREDENTIAL_KEYS, nor the originals of masked texts",
+        "# without MEMORYHUB_ORIGINAL_KEYS. docs/deploy.md, Backups.",
         "",
         "# Host names that are served, separated by commas",
         f"MEMORYHUB_ALLOWED_HOSTS={host}",
