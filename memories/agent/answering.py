@@ -281,7 +281,9 @@ class Answering:
 
     def _close(self, state: MessageState, *, error: str = "") -> UUID:
         """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
+        took = self._boundary.memory_tokens
         if not self._tools.erased:
-            return self._record.close(state, text="".join(self._streamed), error=error)
+            return self._record.close(state, text="".join(self._streamed), memory_tokens=took, error=error)
         self._record.erase()
-        return self._record.close(state, text=erased(self._tools.erased), error=error, wordless=True)
+        text = erased(self._tools.erased)
+        return self._record.close(state, text=text, memory_tokens=took, error=error, wordless=True)

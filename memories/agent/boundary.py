@@ -45,12 +45,14 @@ class Boundary:
     """The policy of a tenant at work in one turn, the default one until it is told another.
 
     `tokens` counts for the model that answers; what is learnt meanwhile, in other turns too, counts in the next one.
+    `memory_tokens` is what recalls and pinned facts took of the turn's prompts so far, each counted once.
     """
 
     def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:
         self._tokens = tokens or ModelTokens()
         self._alone = alone
         self._covered: frozenset[str] = frozenset()
+        self.memory_tokens = 0
         self.follow(policy or Policy())
 
     def follow(self, policy: Policy) -> None:
@@ -90,8 +92,10 @@ class Boundary:
     def given(self, query: str, content: str, *, automatic: bool) -> None:
         """A recall on `query` put `content` into the prompt."""
         self._covered |= content_words(query)
+        tokens = self.count(content)
+        self.memory_tokens += tokens
         if automatic:
-            self._left -= self.count(content)
+            self._left -= tokens
 
     def topic(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         """What these calls of tools (name, arguments) are about and no recall of the turn asked for; empty if nothing.
@@ -112,7 +116,9 @@ class Boundary:
             if cost <= left and len(kept) < MAX_PINNED_FACTS:
                 kept.append(fact)
                 left -= cost
-        return render_pinned(kept)
+        told = render_pinned(kept)
+        self.memory_tokens += self.count(told)
+        return told
 
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """An endpoint says how many tokens a prompt took."""

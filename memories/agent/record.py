@@ -55,7 +55,9 @@ class TurnRecord:
         )
         self._wrote(message)
 
-    def close(self, state: MessageState, *, text: str, error: str = "", wordless: bool = False) -> UUID:
+    def close(
+        self, state: MessageState, *, text: str, memory_tokens: int, error: str = "", wordless: bool = False
+    ) -> UUID:
         """Store the final answer and return its id. `wordless`: see `finish_turn`."""
         message = finish_turn(
             self._principal,
@@ -63,6 +65,7 @@ class TurnRecord:
             state=state,
             error=error,
             took_ms=self.took_ms,
+            memory_tokens=memory_tokens,
             wordless=wordless,
             **self._place(),
         )

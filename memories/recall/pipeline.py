@@ -167,6 +167,7 @@ def _record(
             },
             stages=stages.stages,
             candidates=selection.traced,
+            returned=len(answer.items),
             degraded=answer.degraded,
             took_ms=answer.took_ms,
             recalled_at=now,

@@ -45,6 +45,7 @@ class Record:
     parameters: dict[str, Any]
     stages: dict[str, Any]
     candidates: tuple[TracedCandidate, ...]
+    returned: int
     degraded: bool
     took_ms: float
     recalled_at: datetime
@@ -137,6 +138,7 @@ def _trace(entry: Record) -> RecallTrace:
         parameters=entry.parameters,
         stages=entry.stages,
         candidates=[line.as_json() for line in entry.candidates],
+        returned=entry.returned,
         degraded=entry.degraded,
         took_ms=entry.took_ms,
         created_at=entry.recalled_at,

@@ -161,6 +161,7 @@ def finish_turn(
     state: MessageState = MessageState.COMPLETE,
     error: str = "",
     took_ms: float | None = None,
+    memory_tokens: int | None = None,
     after: UUID | None = None,
     at: datetime | None = None,
     wordless: bool = False,
@@ -185,6 +186,7 @@ def finish_turn(
             state=state,
             error=error[:300],
             took_ms=took_ms,
+            memory_tokens=memory_tokens,
         )
         note_use(principal, answer, wordless=wordless)
         return answer

@@ -21,6 +21,7 @@ from memories.agent.sse import type_of
 from memories.constants import AUTOMATIC_RECALL_TOKENS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall
+from memories.llm.tokens import estimated
 from memories.models import Episode, Fact, Message, MessageState, Relation
 from memories.selectors.sessions import transcript
 from memories.services.facts import remember_fact
@@ -76,6 +77,18 @@ def test_the_recall_goes_to_the_model_as_a_tool_call_of_its_own(principal: Princ
     assert called["tool_calls"][0]["function"]["name"] == "recall_memory"
     assert result["tool_call_id"] == called["tool_calls"][0]["id"]
     assert json.loads(result["content"])["memories"][0]["text"] == "Lives in Edinburgh"
+
+
+def test_an_answer_says_what_memories_took_of_its_prompt(principal: Principal, remembered: FakeRecall) -> None:
+    remember_fact(principal, text="Is allergic to peanuts", pinned=True)
+    remembered.items = [recalled("Lives in Edinburgh", key="home_city")]
+    model = ScriptedModel(say("In Edinburgh."))
+    list(run_turn(principal, text="Where do I live?", model=model))
+    told = [message["content"] for message in model.sent[0] if message["role"] == "tool"]
+    assert len(told) > 1
+    answer = Message.objects.get(role="assistant", tool_calls=[])
+    assert answer.memory_tokens == sum(map(estimated, told))
+    assert Message.objects.get(step=0).memory_tokens is None
 
 
 def test_a_fact_is_recalled_beside_many_sentences(principal: Principal, remembered: FakeRecall) -> None:

@@ -35,6 +35,7 @@ def test_a_trace_explains_what_came_back_and_what_did_not(principal: Principal, 
     assert {line["cut"] for line in trace.candidates[5:]} == {"rank"}
     assert trace.candidates[0]["signals"]["meaning"] > 0
     assert (trace.query, trace.degraded, trace.parameters["limit"]) == ("which bulb is broken?", False, 5)
+    assert trace.returned == len(answer.items) == 5
 
 
 @pytest.mark.django_db
