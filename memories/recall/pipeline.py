@@ -27,6 +27,7 @@ from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
 from memories.recall.request import Request, checked
 from memories.recall.scoring import Fusion, Inputs, Scores, score
+from memories.recall.screening import screened
 from memories.recall.selection import Selection, choose
 from memories.recall.tail import encoded_tail
 from memories.recall.trace import Stages
@@ -56,7 +57,7 @@ def recall(
     record: bool = True,
     now: datetime | None = None,
 ) -> Recall:
-    """The memories that answer `query`, best first.
+    """The memories that answer `query`, best first. What must not be stored is masked in it before it goes anywhere.
 
     `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
     is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
@@ -69,7 +70,7 @@ def recall(
     principal.require(Right.READ)
     now = now or timezone.now()
     request = checked(
-        query,
+        screened(principal, query),
         types=types,
         limit=limit,
         task=task,

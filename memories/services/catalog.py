@@ -14,6 +14,7 @@ from memories.hygiene.text import clean_text, content_hash
 from memories.models import CatalogEntry
 from memories.search.outbox import enqueue
 from memories.services.ownership import owner_columns, owner_lock
+from memories.services.screening import Screen
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
@@ -27,16 +28,19 @@ def remember_catalog_entry(
     source_url: str = "",
     scope: Scope = Scope.TENANT,
     entry_id: UUID | None = None,
+    screen: Screen | None = None,
 ) -> WriteOutcome:
     """Store a catalog entry of the principal's tenant (or global, for the system). An equal one is left as it is.
 
-    Raises InvalidInput, and Forbidden unless the principal is an administrator or the system.
+    Raises InvalidInput, Blocked, and Forbidden unless the principal is an administrator or the system.
     """
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
     clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
     _check_url(source_url)
     if scope not in (Scope.TENANT, Scope.GLOBAL):
         raise InvalidInput("scope", "a catalog entry is shared: its scope is tenant or global.")
+    words, marks = (screen or Screen(principal)).memory({"title": title, "text": text, "source_url": source_url})
+    title, text, source_url = words["title"], words["text"], words["source_url"]
     with owner_lock(principal, scope):
         columns = owner_columns(principal, scope, "")
         digest = content_hash(title, text)
@@ -50,6 +54,7 @@ def remember_catalog_entry(
             title=title,
             text=text,
             source_url=source_url,
+            sensitivity=marks,
             content_hash=digest,
             **columns,
         )

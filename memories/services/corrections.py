@@ -14,10 +14,13 @@ from memories.constants import HARSH_PENALTY, MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
-from memories.services import facts, playbooks
-from memories.services.facts import FactDraft, checked_fact, create_fact
+from memories.services import fact_draft, playbook_draft
+from memories.services.fact_draft import FactDraft, checked_fact
+from memories.services.facts import create_fact
 from memories.services.ownership import owner_columns
-from memories.services.playbooks import PlaybookDraft, checked_playbook, create_playbook
+from memories.services.playbook_draft import PlaybookDraft, checked_playbook
+from memories.services.playbooks import create_playbook
+from memories.services.screening import Screen
 from memories.services.succession import Supersedable, link, own_row, same_wording
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
@@ -73,13 +76,13 @@ def _write(
         clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
         if same_wording(old.text, text):
             raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-        return create_fact(principal, columns, checked_fact(_fact(old, text, reason)), [])
-    return create_playbook(principal, columns, checked_playbook(_playbook(old, text, reason)))
+        return create_fact(principal, columns, checked_fact(_fact(old, text, reason), Screen(principal)), [])
+    return create_playbook(principal, columns, checked_playbook(_playbook(old, text, reason), Screen(principal)))
 
 
 def _fact(old: Fact, text: str, reason: str) -> FactDraft:
     """What was true instead, for as long as the wrong one was thought to be."""
-    return facts.draft_of(
+    return fact_draft.draft_of(
         old,
         learned_at=_ended(old),
         reason=reason,
@@ -93,7 +96,7 @@ def _fact(old: Fact, text: str, reason: str) -> FactDraft:
 
 def _playbook(old: Playbook, text: str, reason: str) -> PlaybookDraft:
     """The steps as they should have been; how often they worked is not known."""
-    return playbooks.draft_of(
+    return playbook_draft.draft_of(
         old,
         learned_at=_ended(old),
         reason=reason,

@@ -18,6 +18,7 @@ from memories.models import Fact
 from memories.search.outbox import enqueue
 from memories.selectors.policies import expiry_rules_of
 from memories.services.ownership import owner_lock
+from memories.services.screening import screened_reason
 from memories.services.succession import current_rows
 from memories.types import Kind, Scope, Status
 from tenants.audit import record_event
@@ -83,6 +84,7 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
     Also one that is shared, by whoever may change it. Raises NotFound, and Conflict for one that was replaced or has
     expired.
     """
+    reason = screened_reason(principal, reason)
     with owner_lock(principal):
         (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id], shared=True)
         now = timezone.now()

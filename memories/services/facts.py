@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import HARSH_PENALTY, MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
-from memories.errors import Conflict, InvalidInput
+from memories.constants import HARSH_PENALTY
+from memories.errors import Conflict
 from memories.hygiene.dedup import likeness
 from memories.hygiene.expiry import Dates
-from memories.hygiene.text import clean_text, content_hash
+from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
+from memories.services.fact_draft import FactDraft, checked_fact
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
+from memories.services.screening import Screen
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
@@ -38,64 +39,6 @@ from memories.types import (
 )
 from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal
-
-
-@dataclass(frozen=True, slots=True)
-class FactDraft:
-    """A fact to store, checked. `learned_at` is when it came to be believed, `valid_from` when it became true.
-
-    `penalty` is what a new row is believed less than `confidence` says; an equal one that is known is not.
-    """
-
-    text: str
-    key: str
-    category: str
-    source: Source
-    confidence: float
-    valid_from: datetime | None
-    valid_to: datetime | None
-    learned_at: datetime
-    supporting_episode_ids: tuple[UUID, ...]
-    supersedes_ids: tuple[UUID, ...]
-    contradiction: Contradiction
-    scope: Scope
-    task: str
-    pinned: bool
-    fact_id: UUID | None
-    reason: str
-    review_after: datetime | None = None
-    expires_at: datetime | None = None
-    last_verified_at: datetime | None = None
-    # Its dates count from then if they are not given; None: from when it was learned.
-    dated_from: datetime | None = None
-    promoted_from: UUID | None = None
-    penalty: float = 0.0
-
-
-def draft_of(row: Fact, *, learned_at: datetime, reason: str, **changes: Any) -> FactDraft:
-    """`row` as it is told, to be stored once more in its place with these changes.
-
-    The dates on which it is reviewed or expires, its support and its pin do not come along.
-    """
-    draft = FactDraft(
-        text=row.text,
-        key=row.key,
-        category=row.category,
-        source=Source(row.source),
-        confidence=row.confidence,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-        learned_at=learned_at,
-        supporting_episode_ids=(),
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
-        scope=Scope(row.scope),
-        task=row.task or "",
-        pinned=False,
-        fact_id=None,
-        reason=reason,
-    )
-    return replace(draft, **changes)
 
 
 def remember_fact(
@@ -126,7 +69,7 @@ def remember_fact(
     contradiction it is believed less, by HARSH_PENALTY. An equal statement merges, in the same words or in others with
     the same details: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
     supporting id that is not the owner's), Conflict (one that was superseded already, or is of another scope or task),
-    Forbidden; then nothing is stored.
+    Blocked (it holds what is not stored), Forbidden; then nothing is stored.
     """
     check_dates(review_after, expires_at, now=timezone.now())
     draft = checked_fact(
@@ -149,7 +92,8 @@ def remember_fact(
             reason=reason,
             review_after=review_after,
             expires_at=expires_at,
-        )
+        ),
+        Screen(principal),
     )
     with owner_lock(principal, scope):
         return write_fact(principal, _in_its_category(principal, draft))
@@ -221,24 +165,6 @@ def _join_history(
     fact = create_fact(principal, {**columns, **ended}, draft, support)
     link(principal, [fact], newer, reason=draft.reason or "older than what is believed now")
     return WriteOutcome(WriteResult.CREATED, Kind.SEMANTIC, fact.pk, reason="A newer statement is believed.")
-
-
-def checked_fact(draft: FactDraft) -> FactDraft:
-    """`draft`, or InvalidInput naming what of it cannot be stored."""
-    clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS)
-    clean_text(draft.key, field="key", limit=MAX_KEY_CHARACTERS, required=False)
-    clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
-    clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
-    clean_text(draft.task, field="task", limit=64, required=False)
-    if not 0.0 <= draft.confidence <= 1.0:
-        raise InvalidInput("confidence", "must be between 0 and 1.")
-    for field in ("valid_from", "valid_to", "learned_at"):
-        value: datetime | None = getattr(draft, field)
-        if value is not None and timezone.is_naive(value):
-            raise InvalidInput(field, "needs a time zone.")
-    if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
-        raise InvalidInput("valid_to", "lies before valid_from.")
-    return draft
 
 
 def insert_facts(principal: Principal, drafts: Sequence[FactDraft]) -> None:
@@ -315,6 +241,7 @@ def _row(columns: Mapping[str, object], draft: FactDraft, rules: Rules) -> Fact:
         "pinned": draft.pinned,
         "promoted_from": draft.promoted_from,
         "last_verified_at": draft.last_verified_at,
+        "sensitivity": dict(draft.sensitivity),
     }
     if draft.dated_from is not None:
         values["created_at"] = draft.dated_from

@@ -13,8 +13,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.constants import MAX_TITLE_CHARACTERS
-from memories.hygiene.text import clean_text
 from memories.models import Episode, Fact, RecallTrace, Session
 from memories.models.base import MemoryRow
 from memories.search.outbox import enqueue_delete, enqueue_many
@@ -22,7 +20,9 @@ from memories.services.erasing.notes import erase_notes
 from memories.services.erasing.reach import reach, supported_by_nothing_else
 from memories.services.erasing.runs import empty_runs
 from memories.services.erasing.transcript import redact_transcript
+from memories.services.originals import erase_originals
 from memories.services.ownership import owner_lock
+from memories.services.screening import screened_reason
 from memories.services.sessions import locked_session
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import ForgetOutcome, Kind, Source
@@ -62,7 +62,7 @@ def forget(
     `sources` also erases the episodes that a fact came from or ended by, and what else was learned from nothing but
     them and repeats it. Raises NotFound (also for a second time), Forbidden.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     with owner_lock(principal):
         rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
         return erase_rows(principal, rows, reason=reason)
@@ -92,6 +92,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     transaction.on_commit(scrub_log)
     redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
     empty_runs(principal, rows)
+    erase_originals(principal, ids)
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before

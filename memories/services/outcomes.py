@@ -12,13 +12,14 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.hygiene.text import clean_text, content_hash
+from memories.hygiene.text import content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.services.ownership import own_episodes, owner_lock
-from memories.services.playbooks import check_steps, remember_playbook
+from memories.services.playbook_draft import check_steps
+from memories.services.playbooks import remember_playbook
+from memories.services.screening import screened_reason
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
@@ -42,7 +43,7 @@ def record_outcome(
     for it nor taught it make a difference; without any, every call counts. Raises InvalidInput, NotFound (a playbook or
     an episode that is not the owner's), Conflict (it was retired), Forbidden; nothing is stored then.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     check_steps(refined_steps)
     if at is not None and timezone.is_naive(at):
         raise InvalidInput("at", "needs a time zone.")

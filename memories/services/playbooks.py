@@ -8,82 +8,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_STEPS, MAX_TITLE_CHARACTERS
-from memories.errors import InvalidInput
 from memories.hygiene.dedup import likeness
-from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
+from memories.services.playbook_draft import PlaybookDraft, checked_playbook
+from memories.services.screening import Screen
 from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
-
-
-@dataclass(frozen=True, slots=True)
-class PlaybookDraft:
-    """A playbook to store; outcomes are what is known of it so far."""
-
-    title: str
-    trigger: str
-    steps: tuple[str, ...]
-    text: str
-    category: str
-    supersedes_ids: tuple[UUID, ...]
-    contradiction: Contradiction
-    success_count: int
-    failure_count: int
-    last_success_at: datetime | None
-    last_failure_at: datetime | None
-    learned_at: datetime
-    scope: Scope
-    task: str
-    playbook_id: UUID | None
-    reason: str
-    supporting_episode_ids: tuple[UUID, ...] = ()
-    promoted_from: UUID | None = None
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What a person would call the same procedure: the gates look at these."""
-        return (self.title, self.trigger, self.text, *self.steps)
-
-    @property
-    def content_hash(self) -> str:
-        """For the hash gate."""
-        return content_hash(*self.parts)
-
-
-def draft_of(row: Playbook, *, learned_at: datetime, reason: str, **changes: Any) -> PlaybookDraft:
-    """`row` as it is told, to be stored once more in its place with these changes; its record comes along."""
-    draft = PlaybookDraft(
-        title=row.title,
-        trigger=row.trigger,
-        steps=tuple(row.steps),
-        text=row.text,
-        category=row.category,
-        supersedes_ids=(),
-        contradiction=Contradiction.NATURAL,
-        success_count=row.success_count,
-        failure_count=row.failure_count,
-        last_success_at=row.last_success_at,
-        last_failure_at=row.last_failure_at,
-        learned_at=learned_at,
-        scope=Scope(row.scope),
-        task=row.task or "",
-        playbook_id=None,
-        reason=reason,
-    )
-    return replace(draft, **changes)
 
 
 def remember_playbook(
@@ -109,7 +50,8 @@ def remember_playbook(
 ) -> WriteOutcome:
     """Store a playbook: created, merged into an equal one, or superseding `supersedes_ids`.
 
-    It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Forbidden; nothing is stored then.
+    It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Blocked, Forbidden; nothing is
+    stored then.
     """
     draft = checked_playbook(
         PlaybookDraft(
@@ -130,7 +72,8 @@ def remember_playbook(
             playbook_id=playbook_id,
             reason=reason,
             supporting_episode_ids=tuple(dict.fromkeys(supporting_episode_ids)),
-        )
+        ),
+        Screen(principal),
     )
     with owner_lock(principal, scope):
         return write_playbook(principal, draft)
@@ -161,32 +104,6 @@ def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
     return WriteOutcome(result, Kind.PROCEDURAL, playbook.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def checked_playbook(draft: PlaybookDraft) -> PlaybookDraft:
-    """`draft`, or InvalidInput naming what of it cannot be stored."""
-    clean_text(draft.title, field="title", limit=MAX_TITLE_CHARACTERS)
-    clean_text(draft.trigger, field="trigger", limit=MAX_MEMORY_CHARACTERS, required=False)
-    clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS, required=not draft.steps)
-    clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
-    clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
-    clean_text(draft.task, field="task", limit=64, required=False)
-    check_steps(draft.steps)
-    if draft.success_count < 0 or draft.failure_count < 0:
-        raise InvalidInput("success_count", "counts cannot be negative.")
-    for field in ("learned_at", "last_success_at", "last_failure_at"):
-        value: datetime | None = getattr(draft, field)
-        if value is not None and timezone.is_naive(value):
-            raise InvalidInput(field, "needs a time zone.")
-    return draft
-
-
-def check_steps(steps: Sequence[str]) -> None:
-    """Raise InvalidInput if `steps` cannot be stored."""
-    if len(steps) > MAX_STEPS:
-        raise InvalidInput("steps", f"has {len(steps)} steps; at most {MAX_STEPS} are allowed.")
-    for step in steps:
-        clean_text(step, field="steps", limit=MAX_MEMORY_CHARACTERS)
-
-
 def create_playbook(principal: Principal, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
     """Store a checked draft past the gate; the caller holds the owner's lock and has seen to what the gate sees to.
 
@@ -206,6 +123,7 @@ def create_playbook(principal: Principal, columns: Mapping[str, object], draft: 
         "last_failure_at": draft.last_failure_at,
         "learned_at": draft.learned_at,
         "promoted_from": draft.promoted_from,
+        "sensitivity": dict(draft.sensitivity),
     }
     playbook = Playbook(pk=draft.playbook_id or uuid.uuid4(), **values | dict(columns))
     playbook.save(force_insert=True)

@@ -10,13 +10,15 @@ import math
 from collections.abc import Mapping
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput, NotFound
+from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy
-from memories.types import RecallMode
+from memories.types import Handling, RecallMode
 from tenants.actor import Actor
 from tenants.audit import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
@@ -36,7 +38,7 @@ _BOUNDS = {
     "recall_tokens": (1, 100_000),
     "pinned_refresh_turns": (1, 1_000),
 }
-POLICY_FIELDS = (*_BOUNDS, "recall_mode", "recall_threshold", "keep_superseded")
+POLICY_FIELDS = (*_BOUNDS, "recall_mode", "recall_threshold", "keep_superseded", "handling", "keep_originals")
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -160,11 +162,35 @@ def _checked(name: str, value: object) -> object:
                 raise InvalidInput(name, "must be a number.")
             return float(value)
         case "keep_superseded":
-            if not isinstance(value, bool):
-                raise InvalidInput(name, "must be true or false.")
+            return _yes_or_no(name, value)
+        case "keep_originals":
+            if _yes_or_no(name, value) and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
+                raise InvalidInput(name, "needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation.")
             return value
+        case "handling":
+            return _handling(name, value)
         case _:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
+
+
+def _yes_or_no(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(name, "must be true or false.")
+    return value
+
+
+def _handling(name: str, value: object) -> dict[str, str]:
+    """What becomes of sensitive values of low severity, by kind; a kind that is left out is flagged."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(name, "must map kinds to allow, mask or block.")
+    decided: dict[str, str] = {}
+    for kind, wanted in value.items():
+        if kind not in DECIDABLE:
+            raise InvalidInput(name, f"decides on {', '.join(DECIDABLE)} alone; all others are always blocked.")
+        if wanted not in tuple(Handling):
+            raise InvalidInput(name, f"must be one of {', '.join(Handling)} for each kind.")
+        decided[str(kind)] = str(wanted)
+    return decided
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

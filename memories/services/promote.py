@@ -11,15 +11,16 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
-from memories.services import facts, playbooks
+from memories.services import fact_draft, playbook_draft
 from memories.services.expiry import given_dates, has_expired, rules_for, to_come
-from memories.services.facts import FactDraft, checked_fact, write_fact
+from memories.services.fact_draft import FactDraft, checked_fact
+from memories.services.facts import write_fact
 from memories.services.ownership import owner_columns, owner_lock
-from memories.services.playbooks import PlaybookDraft, checked_playbook, write_playbook
+from memories.services.playbook_draft import PlaybookDraft, checked_playbook
+from memories.services.playbooks import write_playbook
+from memories.services.screening import Screen, screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
 from tenants.actor import Actor
@@ -38,7 +39,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
     while its copy is believed, nothing happens. Raises InvalidInput (`to` is not wider), NotFound, Conflict (it is not
     believed any more), Forbidden (the role does not allow it; see `ownership.require_scope`).
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
         raise Conflict("Only facts and playbooks can be promoted; what was said stays with whom it was said to.")
     with owner_lock(principal, to):
@@ -47,9 +48,9 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
         if known is not None:
             return WriteOutcome(WriteResult.MERGED, kind, known, reason="It was promoted already.")
         if isinstance(row, Fact):
-            outcome = write_fact(principal, checked_fact(_fact(principal, row, to)))
+            outcome = write_fact(principal, checked_fact(_fact(principal, row, to), Screen(principal)))
         else:
-            outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to)))
+            outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to), Screen(principal)))
         _record(principal, row, outcome.memory_id, to, reason)
         return outcome
 
@@ -107,7 +108,7 @@ def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
     """
     own, now = to is Scope.USER, timezone.now()
     given = to_come(given_dates(row, rules_for(principal, row.scope)), now=now)
-    return facts.draft_of(
+    return fact_draft.draft_of(
         row,
         learned_at=now,
         reason="promoted",
@@ -126,7 +127,7 @@ def _playbook(principal: Principal, row: Playbook, to: Scope) -> PlaybookDraft:
     known = Playbook.objects.filter(**owner_columns(principal, to, "")).current()
     counted = not known.filter(content_hash=row.content_hash).exists()
     uncounted = dict.fromkeys(("last_success_at", "last_failure_at")) | {"success_count": 0, "failure_count": 0}
-    return playbooks.draft_of(
+    return playbook_draft.draft_of(
         row,
         learned_at=timezone.now(),
         reason="promoted",

@@ -6,8 +6,8 @@ Invariant: an episode is acknowledged by its commit; its vector follows through 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -20,11 +20,15 @@ from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, Message, Session
 from memories.search.outbox import enqueue_many
 from memories.services.ledger import count_episodes
+from memories.services.originals import keep_originals
 from memories.services.ownership import owner_lock
+from memories.services.screening import Said, Screen, joined, note_masked
 from memories.services.sessions import locked_session
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import EventDraft, record_events
 from tenants.principal import Principal
+
+MAX_SPEAKER_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class EpisodeDraft:
     context: str = ""
     episode_id: UUID = field(default_factory=uuid.uuid4)
     message_id: UUID | None = None
+    sensitivity: Mapping[str, str] = field(default_factory=dict)
+    original: str | None = field(default=None, repr=False)
 
 
 def remember_episode(
@@ -64,6 +70,8 @@ def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequenc
     """Store episodes in their order at the end of a session; return the ids that were new."""
     for draft in drafts:
         check_episode(draft)
+    screen = Screen(principal)
+    drafts = [screened_episode(draft, screen) for draft in drafts]
     with owner_lock(principal):
         session = locked_session(principal, session_id)
         known = set(
@@ -81,9 +89,22 @@ def check_episode(draft: EpisodeDraft) -> None:
     """Raise InvalidInput if `draft` cannot be stored."""
     clean_text(draft.text, field="text", limit=MAX_MESSAGE_CHARACTERS, required=not draft.context)
     clean_text(draft.context, field="context", limit=MAX_MESSAGE_CHARACTERS, required=False)
-    clean_text(draft.speaker, field="speaker", limit=100, required=False)
+    clean_text(draft.speaker, field="speaker", limit=MAX_SPEAKER_CHARACTERS, required=False)
     if draft.happened_at is not None and timezone.is_naive(draft.happened_at):
         raise InvalidInput("happened_at", "needs a time zone.")
+
+
+def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
+    """`draft` as it may be stored: masked where it has to be, with its words as they were said in `original`."""
+    text, context, speaker = screen.said(draft.text), screen.said(draft.context), screen.said(draft.speaker)
+    return replace(
+        draft,
+        text=text.text,
+        context=context.text,
+        speaker=speaker.text[:MAX_SPEAKER_CHARACTERS],
+        sensitivity=joined(text.marks, context.marks, speaker.marks),
+        original=text.original if text.original is not None else context.original,
+    )
 
 
 def append_episodes(principal: Principal, session: Session, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
@@ -105,20 +126,29 @@ def append_episodes(principal: Principal, session: Session, drafts: Sequence[Epi
             text=draft.text,
             context=draft.context,
             content_hash=content_hash(draft.text, draft.context),
+            sensitivity=dict(draft.sensitivity),
             happened_at=draft.happened_at or now,
         )
         for offset, draft in enumerate(drafts, start=1)
     ]
     Episode.objects.bulk_create(rows, batch_size=500)
     record_events(principal, [EventDraft("episode.created", "episodic", row.pk) for row in rows])
+    note_masked(principal, {row.pk: row.sensitivity for row in rows}, kind=Kind.EPISODIC)
+    originals = {draft.episode_id: draft.original for draft in drafts if draft.original is not None}
+    keep_originals(principal, originals, kind=Kind.EPISODIC)
     enqueue_many(rows)
     return [row.pk for row in rows]
 
 
-def create_episode(
-    principal: Principal, session: Session, *, text: str, speaker: str, happened_at: datetime, message: Message
-) -> Episode:
-    """The episode of a chat turn; the caller holds the owner's lock and has checked the text."""
-    draft = EpisodeDraft(text, happened_at, speaker, message_id=message.pk)
+def create_episode(principal: Principal, session: Session, *, said: Said, message: Message) -> Episode:
+    """The episode of a chat turn; the caller holds the owner's lock, and has checked and screened the words."""
+    draft = EpisodeDraft(
+        said.text,
+        message.created_at,
+        message.speaker,
+        message_id=message.pk,
+        sensitivity=said.marks,
+        original=said.original,
+    )
     append_episodes(principal, session, [draft])
     return Episode.objects.of(principal).get(pk=draft.episode_id)

@@ -11,13 +11,12 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict
-from memories.hygiene.text import clean_text
 from memories.models import Fact
 from memories.search.outbox import enqueue
 from memories.services.expiry import confirm_row, given_dates, has_expired, rules_for, set_dates, to_come
 from memories.services.ownership import owner_lock
+from memories.services.screening import screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of, own_row
 from memories.types import CURRENT, Kind, Status
 from tenants.audit import record_event
@@ -30,7 +29,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
     Also one that is shared, by whoever may change it. Raises NotFound, and Conflict if nothing of the kind was done to
     it, or if another one took its key or its wording meanwhile.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     with owner_lock(principal):
         row = own_row(principal, kind, memory_id, shared=True)
         if row.status == Status.EVICTED:

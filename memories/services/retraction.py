@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict, InvalidInput
-from memories.hygiene.text import clean_text
 from memories.search.outbox import enqueue_many
 from memories.services.ownership import owner_lock
+from memories.services.screening import screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, own_row, snapshot
 from memories.services.supersede import retire
 from memories.types import CURRENT, Contradiction, Kind, Status, WriteOutcome, WriteResult
@@ -29,7 +28,7 @@ def retract(
     One that is believed is retired harshly, as of `at` if that was not now; one that was replaced keeps its
     place in the chain. Raises InvalidInput, NotFound, Conflict (one is known to be wrong, or was evicted), Forbidden.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     if not memory_ids:
         raise InvalidInput("memory_ids", "name at least one memory.")
     ids = tuple(dict.fromkeys(memory_ids))

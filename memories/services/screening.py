@@ -12,12 +12,14 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Blocked, Spot
 from memories.hygiene.sensitivity.detecting import scan
 from memories.hygiene.sensitivity.findings import Judged, judged
+from memories.hygiene.text import clean_text
 from memories.selectors.policies import Policy, policy_of
 from memories.services.ownership import owner_lock
-from memories.types import Kind
+from memories.types import Handling, Kind
 from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal, Right
 
@@ -28,12 +30,12 @@ class Said:
 
     text: str
     marks: Mapping[str, str] = field(default_factory=dict)
-    original: str | None = None
+    original: str | None = field(default=None, repr=False)
 
     @property
     def masked(self) -> tuple[str, ...]:
         """The kinds that were taken out, by name."""
-        return tuple(kind for kind, becomes in self.marks.items() if becomes == "mask")
+        return masked_kinds(self.marks)
 
 
 class Screen:
@@ -49,18 +51,19 @@ class Screen:
         return policy_of(self._principal.tenant_id)
 
     def judge(self, text: str) -> Judged:
-        """What becomes of `text`."""
-        return judged(text, scan(text), self.policy.handling)
+        """What becomes of `text`; the policy is asked for only where something was found."""
+        findings = scan(text) if text else ()
+        return judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
 
-    def memory(self, **fields: str) -> tuple[dict[str, str], dict[str, str]]:
+    def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The words of a memory as they may be stored, and its marks. Raises Blocked, and notes that it did."""
         stored: dict[str, str] = {}
         marks: dict[str, str] = {}
         spots: list[Spot] = []
         for name, text in fields.items():
-            found = self.judge(text) if text else Judged("", {}, (), masked=False)
+            found = self.judge(text)
             stored[name] = found.text
-            marks |= {kind: becomes for kind, becomes in found.marks.items() if marks.get(kind) != "mask"}
+            marks = joined(marks, found.marks)
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
         if spots:
             blocked = Blocked(tuple(spots))
@@ -84,6 +87,13 @@ class Screen:
         return value
 
 
+def screened_reason(principal: Principal, reason: str) -> str:
+    """A reason that somebody gave, as it may be stored. Raises InvalidInput, Blocked."""
+    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    words, _ = Screen(principal).memory({"reason": reason})
+    return words["reason"]
+
+
 def note_blocked(principal: Principal, blocked: Blocked) -> None:
     """Tell the owner's trail that a write was refused: fields and kinds, never a value. Counted by the metrics."""
     told = [{"field": spot.field, "kind": spot.kind.value} for spot in blocked.spots]
@@ -91,8 +101,26 @@ def note_blocked(principal: Principal, blocked: Blocked) -> None:
         record_event(principal, action="memory.blocked", after={"spots": told})
 
 
-def note_masked(principal: Principal, said: Said, *, kind: Kind, memory_id: UUID) -> None:
-    """Tell the owner's trail that a value was taken out of what was said; the caller holds the owner's lock."""
-    if said.original is not None:
-        draft = EventDraft("memory.masked", kind.value, memory_id, after={"kinds": list(said.masked)})
-        record_events(principal, [draft])
+def note_masked(principal: Principal, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:
+    """Tell the owner's trail which kinds were taken out of which memories; the caller holds the owner's lock."""
+    masked = {memory_id: masked_kinds(each) for memory_id, each in marks.items()}
+    drafts = [
+        EventDraft("memory.masked", kind.value, memory_id, after={"kinds": list(kinds)})
+        for memory_id, kinds in masked.items()
+        if kinds
+    ]
+    if drafts:
+        record_events(principal, drafts)
+
+
+def masked_kinds(marks: Mapping[str, str]) -> tuple[str, ...]:
+    """The kinds that were taken out, by name."""
+    return tuple(kind for kind, becomes in marks.items() if becomes == Handling.MASK)
+
+
+def joined(*marks: Mapping[str, str]) -> dict[str, str]:
+    """The marks of several words of one memory; what was masked in one of them was masked."""
+    found: dict[str, str] = {}
+    for each in marks:
+        found |= {kind: becomes for kind, becomes in each.items() if found.get(kind) != Handling.MASK}
+    return found

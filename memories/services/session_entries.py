@@ -19,6 +19,7 @@ from memories.errors import Conflict
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, MessageState, Session, SessionEntry
 from memories.services.ownership import owner_lock
+from memories.services.screening import Screen
 from memories.services.sessions import locked_session
 from memories.slots import Noted, from_json, to_json
 from memories.types import Importance
@@ -70,6 +71,7 @@ def writing(
         record_event(principal, action=action, target_kind="session", target_id=session.pk)
 
 
-def checked_words(text: str, *, field: str, required: bool = True) -> str:
-    """Words for a slot, without the spaces around them. Raises InvalidInput."""
-    return clean_text(text, field=field, limit=SLOT_CHARACTERS, required=required).strip()
+def checked_words(principal: Principal, text: str, *, field: str, required: bool = True) -> str:
+    """Words for a slot, without the spaces around them; a value that is not stored is masked. Raises InvalidInput."""
+    clean_text(text, field=field, limit=SLOT_CHARACTERS, required=required)
+    return Screen(principal).said(text).text.strip()

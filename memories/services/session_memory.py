@@ -54,10 +54,10 @@ def end_session(
     made without them. The entries stay until the session expires, and it may go on. Again it proposes nothing twice.
     Raises InvalidInput, NotFound, Forbidden.
     """
-    outcome = checked_words(outcome, field="outcome", required=False)
+    outcome = checked_words(principal, outcome, field="outcome", required=False)
     if len(learned) > MAX_LEARNED:
         raise InvalidInput("learned", f"are too many: at most {MAX_LEARNED} are allowed.")
-    lessons = [checked_words(text, field="learned") for text in learned]
+    lessons = [checked_words(principal, text, field="learned") for text in learned]
     with writing(principal, session_id, turn=turn, action="session.ended") as work:
         goal = work.slots.goal.text if work.slots.goal else ""
         if outcome:

@@ -13,6 +13,7 @@ from memories.hygiene.text import clean_text
 from memories.models import Session
 from memories.selectors.policies import policy_of
 from memories.services.ownership import owner_lock
+from memories.services.screening import Screen
 from tenants.audit import record_event
 from tenants.principal import Principal
 
@@ -25,6 +26,7 @@ def start_session(
 ) -> Session:
     """Open a session. With a `session_id` that this owner already has, return that one unchanged."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS, required=False)
+    title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
     with owner_lock(principal):
         if session_id and (existing := Session.objects.of(principal).filter(pk=session_id).first()):
             return existing
@@ -62,6 +64,7 @@ def locked_session(principal: Principal, session_id: UUID) -> Session:
 def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Session:
     """Give a session another title."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
+    title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
     with owner_lock(principal):
         session = locked_session(principal, session_id)
         session.title = title.strip()

@@ -13,14 +13,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
-from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
 from memories.services.corrections import correct_past, steps_of
 from memories.services.facts import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
+from memories.services.screening import Screen, screened_reason
 from memories.services.succession import close, current_rows, link, own_row, same_wording
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
@@ -45,6 +44,8 @@ def supersede(
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
+    # Before the transaction: with it, the note that this was refused would be taken back.
+    Screen(principal).memory({"text": text, "reason": reason})
     with owner_lock(principal):
         first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
         if any(same_wording(row.text, text) for row in olds):
@@ -72,6 +73,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
     One that was replaced already is corrected where it stands in the history (`corrections.correct_past`). For a
     playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
+    Screen(principal).memory({"text": text, "reason": reason})
     with owner_lock(principal):
         old = own_row(principal, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
@@ -115,7 +117,7 @@ def retire(
     They stay in the history, hidden from recall. `at` is when that was said, `valid_to` when they stopped being true,
     if not now. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     for field, moment in (("valid_to", valid_to), ("at", at)):
         if moment is not None and timezone.is_naive(moment):
             raise InvalidInput(field, "needs a time zone.")

@@ -27,6 +27,7 @@ from memories.services.ledger import turn_ended
 from memories.services.ownership import owner_lock
 from memories.services.recorded_use import note_use
 from memories.services.remember import create_episode
+from memories.services.screening import Screen, masked_kinds
 from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
 from memories.types import ForgetOutcome, Kind, Recall, WriteOutcome, WriteResult
@@ -44,6 +45,7 @@ class Turn:
     created: bool
     text: str
     happened_at: datetime
+    masked: tuple[str, ...] = ()
 
 
 def begin_turn(
@@ -57,13 +59,16 @@ def begin_turn(
     """Store what the user said: session (if new), message, episode, audit, outbox, in one transaction.
 
     `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
-    nothing. `at` is when it was said, if not now: the other writers of a turn take it too, for conversations that are
+    nothing. What must not be stored is masked in message, episode and title; `masked` of the turn names the
+    kinds. `at` is when it was said, if not now: the other writers of a turn take it too, for conversations that are
     told afterwards. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or
     session).
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
     message_id = _message_id(principal, turn_id)
+    said = Screen(principal).said(text)
+    text = said.text
     with owner_lock(principal):
         stored = Message.objects.of(principal).filter(pk=message_id).select_related("episode").first()
         if stored is not None:
@@ -84,15 +89,9 @@ def begin_turn(
             role=MessageRole.USER,
             speaker=principal.speaker,
             text=text,
+            sensitivity=dict(said.marks),
         )
-        episode = create_episode(
-            principal,
-            session,
-            text=text,
-            speaker=principal.speaker,
-            happened_at=message.created_at,
-            message=message,
-        )
+        episode = create_episode(principal, session, said=said, message=message)
         message.episode = episode
         return _turn(message, created=True)
 
@@ -108,6 +107,9 @@ def add_tool_step(
     at: datetime | None = None,
 ) -> Message:
     """Store that the agent called tools: `tool_calls` are `{"id", "name", "arguments"}`."""
+    screen = Screen(principal)
+    said = screen.said(text)
+    calls = [dict(call) | {"arguments": screen.arguments(call.get("arguments", {}))} for call in tool_calls]
     with owner_lock(principal):
         return _append(
             principal,
@@ -116,8 +118,9 @@ def add_tool_step(
             after=after,
             at=at,
             role=MessageRole.ASSISTANT,
-            text=text,
-            tool_calls=[dict(call) for call in tool_calls],
+            text=said.text,
+            sensitivity=dict(said.marks),
+            tool_calls=calls,
         )
 
 
@@ -135,6 +138,7 @@ def add_tool_result(
     at: datetime | None = None,
 ) -> Message:
     """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
+    said = Screen(principal).said(text)
     with owner_lock(principal):
         message = _append(
             principal,
@@ -143,7 +147,8 @@ def add_tool_result(
             after=after,
             at=at,
             role=MessageRole.TOOL,
-            text=text,
+            text=said.text,
+            sensitivity=dict(said.marks),
             tool_call_id=tool_call_id,
             recall_id=recall.trace_id if recall else None,
             degraded=bool(recall and recall.degraded),
@@ -170,8 +175,10 @@ def finish_turn(
 
     Which of the recalled memories a whole one made use of is noted beside them.
 
-    `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
+    What must not be stored is masked in it, too. `wordless`: the text repeats nothing of the turn and of memory, so it
+    is stored even if they were erased meanwhile.
     """
+    said = Screen(principal).said(text)
     with owner_lock(principal):
         turn_ended()
         answer = _append(
@@ -182,7 +189,8 @@ def finish_turn(
             after=after,
             at=at,
             role=MessageRole.ASSISTANT,
-            text=text,
+            text=said.text,
+            sensitivity=dict(said.marks),
             state=state,
             error=error[:300],
             took_ms=took_ms,
@@ -281,6 +289,7 @@ def _turn(message: Message, *, created: bool) -> Turn:
         created=created,
         text=message.text,
         happened_at=message.created_at,
+        masked=masked_kinds(message.sensitivity),
     )
 
 

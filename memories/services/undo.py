@@ -14,15 +14,15 @@ from uuid import UUID
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Conflict
-from memories.hygiene.text import clean_text
 from memories.models import Fact
-from memories.services import facts, playbooks
+from memories.services import fact_draft, playbook_draft
 from memories.services.expiry import given_dates, rules_for, to_come
-from memories.services.facts import FactDraft, create_fact
+from memories.services.fact_draft import FactDraft
+from memories.services.facts import create_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbooks import create_playbook
+from memories.services.screening import screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, close, link, model_of, own_row
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.audit import record_event
@@ -45,7 +45,7 @@ def undo(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "")
     came back, and as superseded what was closed. Raises InvalidInput, NotFound, Conflict (there is nothing to undo, it
     was undone already, or something else is believed by now), Forbidden; then nothing changes.
     """
-    clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
+    reason = screened_reason(principal, reason)
     with owner_lock(principal):
         row = own_row(principal, kind, memory_id, shared=True)
         plan = _plan_for_current(row) if row.status in CURRENT else _plan_for_ended(row)
@@ -128,7 +128,7 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
         row = create_fact(principal, columns, _fact(principal, old, at, reason), support)
     else:
         # With how often it had worked.
-        draft = playbooks.draft_of(old, learned_at=at, reason=reason or "undone")
+        draft = playbook_draft.draft_of(old, learned_at=at, reason=reason or "undone")
         row = create_playbook(principal, columns, draft)
         row.supporting_episodes.set(support)
     record_event(
@@ -145,7 +145,7 @@ def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: s
 def _fact(principal: Principal, old: Fact, at: datetime, reason: str) -> FactDraft:
     """As it was. Validity that had been closed by what is undone is open again; a date that was given stays."""
     given = to_come(given_dates(old, rules_for(principal, old.scope)), now=at)
-    return facts.draft_of(
+    return fact_draft.draft_of(
         old,
         learned_at=at,
         reason=reason or "undone",

@@ -44,8 +44,10 @@ def set_task(
 
     Constraints join those that there are; beyond `MAX_CONSTRAINTS` the most important stay, among equals the latest.
     """
-    goal = checked_words(goal, field="goal")
-    held = _checked([(text, Importance.IMPORTANT) for text in constraints], "constraints", limit=MAX_CONSTRAINTS)
+    goal = checked_words(principal, goal, field="goal")
+    held = _checked(
+        principal, [(text, Importance.IMPORTANT) for text in constraints], "constraints", limit=MAX_CONSTRAINTS
+    )
     with _changing(principal, session_id, turn, "session.task_set") as work:
         if work.slots.goal is None or work.slots.goal.text != goal:
             work.slots = replace(work.slots, goal=work.enter(EntryKind.GOAL, goal), plan=Plan())
@@ -56,7 +58,7 @@ def set_task(
 
 def set_plan(principal: Principal, *, session_id: UUID, steps: Sequence[str], done: int = 0, turn: int = 0) -> Slots:
     """Set the steps of the plan, of which the first `done` are done already."""
-    wanted = _checked_steps(steps)
+    wanted = _checked_steps(principal, steps)
     with _changing(principal, session_id, turn, "session.plan_set") as work:
         _plan(work, wanted, done)
     return work.slots
@@ -82,7 +84,7 @@ def observe(
     turn: int = 0,
 ) -> Slots:
     """Note an observation or a decision, or a constraint; from important on it is proposed as memory at the end."""
-    text = checked_words(text, field="text")
+    text = checked_words(principal, text, field="text")
     if kind not in (*_OBSERVED, EntryKind.CONSTRAINT):
         raise InvalidInput("kind", "must be observation, decision or constraint.")
     with _changing(principal, session_id, turn, "session.observed") as work:
@@ -94,7 +96,7 @@ def observe(
 
 def note(principal: Principal, *, session_id: UUID, text: str, turn: int = 0) -> Slots:
     """Write on the scratchpad; what no longer fits there leaves it, oldest first, and stays an entry."""
-    text = checked_words(text, field="text")
+    text = checked_words(principal, text, field="text")
     with _changing(principal, session_id, turn, "session.noted") as work:
         work.slots = work.slots.scribbled(work.enter(EntryKind.NOTE, text))
     return work.slots
@@ -105,7 +107,7 @@ def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -
 
     Raises InvalidInput, also for more than fits: what is set by hand is never dropped in silence.
     """
-    checked = _checked_changes(changes)
+    checked = _checked_changes(principal, changes)
     with _changing(principal, session_id, 0, "session.slots_set") as work:
         if checked.goal is not None:
             _set_goal(work, checked.goal)
@@ -176,35 +178,35 @@ def _entered(work: Writing, kind: EntryKind, wanted: Words, held: Sequence[Noted
     return tuple(sorted(kept, key=lambda each: each.place))
 
 
-def _checked_changes(changes: SlotChanges) -> SlotChanges:
+def _checked_changes(principal: Principal, changes: SlotChanges) -> SlotChanges:
     scratchpad = None
     if changes.scratchpad is not None:
-        scratchpad = [checked_words(text, field="scratchpad") for text in changes.scratchpad]
+        scratchpad = [checked_words(principal, text, field="scratchpad") for text in changes.scratchpad]
         if len("\n".join(scratchpad)) > SCRATCHPAD_CHARACTERS:
             raise InvalidInput("scratchpad", f"holds at most {SCRATCHPAD_CHARACTERS} characters.")
     return SlotChanges(
-        goal=None if changes.goal is None else checked_words(changes.goal, field="goal", required=False),
-        steps=None if changes.steps is None else _checked_steps(changes.steps, required=False),
+        goal=None if changes.goal is None else checked_words(principal, changes.goal, field="goal", required=False),
+        steps=None if changes.steps is None else _checked_steps(principal, changes.steps, required=False),
         done=changes.done,
         constraints=None
         if changes.constraints is None
-        else _checked(changes.constraints, "constraints", limit=MAX_CONSTRAINTS),
+        else _checked(principal, changes.constraints, "constraints", limit=MAX_CONSTRAINTS),
         observations=None
         if changes.observations is None
-        else _checked(changes.observations, "observations", limit=MAX_OBSERVATIONS),
+        else _checked(principal, changes.observations, "observations", limit=MAX_OBSERVATIONS),
         scratchpad=scratchpad,
     )
 
 
-def _checked(words: Words, field: str, *, limit: int) -> list[tuple[str, Importance]]:
+def _checked(principal: Principal, words: Words, field: str, *, limit: int) -> list[tuple[str, Importance]]:
     if len(words) > limit:
         raise InvalidInput(field, f"are too many: at most {limit} are allowed.")
-    return [(checked_words(text, field=field), importance) for text, importance in words]
+    return [(checked_words(principal, text, field=field), importance) for text, importance in words]
 
 
-def _checked_steps(steps: Sequence[str], *, required: bool = True) -> tuple[str, ...]:
+def _checked_steps(principal: Principal, steps: Sequence[str], *, required: bool = True) -> tuple[str, ...]:
     if required and not steps:
         raise InvalidInput("steps", "are missing.")
     if len(steps) > MAX_PLAN_STEPS:
         raise InvalidInput("steps", f"are too many: at most {MAX_PLAN_STEPS} are allowed.")
-    return tuple(checked_words(step, field="steps") for step in steps)
+    return tuple(checked_words(principal, step, field="steps") for step in steps)

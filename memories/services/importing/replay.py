@@ -24,13 +24,17 @@ from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
 from memories.services.duplicates import alike_fact, alike_playbook
 from memories.services.expiry import has_expired
-from memories.services.facts import FactDraft, checked_fact, insert_facts, write_fact
+from memories.services.fact_draft import FactDraft, checked_fact
+from memories.services.facts import insert_facts, write_fact
 from memories.services.importing.endings import restore_state, state_of, tells_of_more
 from memories.services.importing.gates import meeting_no_gate
 from memories.services.importing.identity import forgotten_ids
 from memories.services.importing.report import Advance
+from memories.services.importing.screening import Passed
 from memories.services.ownership import owner_columns
-from memories.services.playbooks import remember_playbook
+from memories.services.playbook_draft import PlaybookDraft, checked_playbook
+from memories.services.playbooks import write_playbook
+from memories.services.screening import Screen
 from memories.services.sessions import title_from
 from memories.services.succession import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of
 from memories.types import (
@@ -54,7 +58,10 @@ FACTS_AT_ONCE = 500
 
 
 class Replay:
-    """One import at work; the caller holds the owner's lock. `placed` leads from a record's id to its memory."""
+    """One import at work; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
+
+    The records are screened, `marks` are those of their words.
+    """
 
     def __init__(
         self,
@@ -63,6 +70,7 @@ class Replay:
         ids: Mapping[str, UUID],
         own: OwnMemories,
         placed: Mapping[str, UUID],
+        marks: Mapping[str, Mapping[str, str]],
         advance: Advance,
     ) -> None:
         self.placed = dict(placed)
@@ -74,6 +82,7 @@ class Replay:
         self._own = own
         self._advance = advance
         self._gone = forgotten_ids(principal)
+        self._marks = marks
 
     def run(self, beliefs: Sequence[Belief]) -> None:
         """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
@@ -99,7 +108,7 @@ class Replay:
             drafts = []
             for belief in some:
                 with placed_errors(belief.record):
-                    drafts.append(checked_fact(self._fact(belief)))
+                    drafts.append(checked_fact(self._fact(belief), self._passed(belief.record)))
                 self.placed[belief.record.id] = self._ids[belief.record.id]
             insert_facts(self._principal, drafts)
             self.added[Kind.SEMANTIC] += len(some)
@@ -137,12 +146,16 @@ class Replay:
                 text=record.text,
                 source_url=record.source_url,
                 entry_id=self._ids[record.id],
+                screen=self._passed(record),
             )
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
         if record.kind is Kind.PROCEDURAL:
             return self._write_playbook(belief)
-        return write_fact(self._principal, checked_fact(self._fact(belief)))
+        return write_fact(self._principal, checked_fact(self._fact(belief), self._passed(record)))
+
+    def _passed(self, record: MemoryRecord) -> Screen:
+        return Passed(self._principal, self._marks.get(record.id, {}))
 
     def _fact(self, belief: Belief) -> FactDraft:
         record = belief.record
@@ -173,15 +186,15 @@ class Replay:
 
     def _write_playbook(self, belief: Belief) -> WriteOutcome:
         record = belief.record
-        return remember_playbook(
-            self._principal,
+        draft = PlaybookDraft(
             title=title_of(record),
             trigger=record.trigger,
             steps=record.steps,
             text=record.text,
             category=record.category,
             learned_at=belief.learned_at,
-            supersedes_ids=self._olds(record),
+            supersedes_ids=tuple(self._olds(record)),
+            contradiction=Contradiction.NATURAL,
             success_count=record.success_count,
             failure_count=record.failure_count,
             last_success_at=record.last_success_at,
@@ -191,6 +204,7 @@ class Replay:
             playbook_id=self._ids[record.id],
             reason=REASON,
         )
+        return write_playbook(self._principal, checked_playbook(draft, self._passed(record)))
 
     def _equal(self, belief: Belief) -> Supersedable | None:
         """A current memory that says the same and would gain nothing: the same import again changes nothing.

@@ -1,0 +1,82 @@
+"""Originals: what was said before it was masked, encrypted, for tenants whose policy asks to keep it.
+
+Invariant: an original is stored in the transaction of its memory and goes with it; nobody but the owner opens it, and
+that is an event of the owner's trail. What opens it (MEMORYHUB_ORIGINAL_KEYS) is not in the database.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from memories.errors import Conflict, NotFound
+from memories.models import SealedOriginal
+from memories.selectors.policies import policy_of
+from memories.services.ownership import owner_lock
+from memories.types import Kind
+from memoryhub.development_key import development_original_key
+from tenants.audit import record_event
+from tenants.errors import Forbidden
+from tenants.principal import ActorKind, Principal, Right
+
+
+def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind: Kind) -> None:
+    """Seal what was masked in these memories, if the tenant keeps originals; the caller holds the owner's lock."""
+    if not originals or not policy_of(principal.tenant_id).keep_originals:
+        return
+    SealedOriginal.objects.bulk_create(
+        SealedOriginal(
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            kind=kind,
+            memory_id=memory_id,
+            sealed=_box().encrypt(json.dumps([str(memory_id), text]).encode()).decode(),
+        )
+        for memory_id, text in originals.items()
+    )
+
+
+def open_original(principal: Principal, *, memory_id: UUID) -> str:
+    """What the owner said, unmasked; noted in the trail. Raises NotFound, Conflict (no key opens it), Forbidden.
+
+    For the owner in person: an agent or a program that could read it would bring the value where it must not be.
+    """
+    principal.require(Right.READ)
+    if principal.actor_kind is not ActorKind.MEMBER:
+        raise Forbidden("Only the member in person opens what was masked.")
+    with owner_lock(principal):
+        row = SealedOriginal.objects.of(principal).filter(memory_id=memory_id).first()
+        if row is None:
+            raise NotFound("original")
+        try:
+            named, text = json.loads(_box().decrypt(row.sealed.encode()))
+        except InvalidToken as error:
+            raise Conflict("The key that opens it is not configured any more.") from error
+        if named != str(memory_id):
+            raise Conflict("It was sealed for another memory.")
+        record_event(principal, action="original.opened", target_kind=row.kind, target_id=memory_id)
+        return str(text)
+
+
+def erase_originals(principal: Principal, memory_ids: Collection[UUID]) -> None:
+    """Erase the originals of memories that go; the caller holds the owner's lock."""
+    SealedOriginal.objects.of(principal).filter(memory_id__in=memory_ids).delete()
+
+
+def _box() -> MultiFernet:
+    """What seals with the first key and opens with all. Raises ImproperlyConfigured in production without one."""
+    keys: tuple[str, ...] = settings.MEMORYHUB_ORIGINAL_KEYS
+    if not keys and settings.PRODUCTION:
+        raise ImproperlyConfigured("Set MEMORYHUB_ORIGINAL_KEYS: a tenant keeps what was masked.")
+    return _fernets(keys or (development_original_key(settings.MEMORYHUB_DATA_DIR),))
+
+
+@functools.lru_cache(maxsize=4)
+def _fernets(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
