@@ -1,26 +1,81 @@
 """Probes for whoever runs the process: `/livez` (it answers) and `/readyz` (it can serve).
 
-Invariant: only the database decides readiness, once the process has warmed up; other parts are reported, for without
-them the service degrades and goes on. An answer names parts and states, never an address or an error's text.
+Invariant: only the database, with every migration applied, decides readiness, once the process has warmed up; other
+parts are reported, for without them the service degrades and goes on. An answer names parts and states, never an
+address or an error's text. However often it is asked, a part is asked once at a time, and every SEEN_SECONDS at most.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
+from enum import StrEnum
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-_probes: dict[str, Callable[[], bool]] = {}
+SEEN_SECONDS = 1.0
+
+
+class State(StrEnum):
+    """How a part is."""
+
+    OK = "ok"
+    UNAVAILABLE = "unavailable"
+    UNAPPLIED = "unapplied"
+    EXPIRING = "expiring"
+
+
+Probe = Callable[[], bool | State]
+
+# Set once every migration of this code was found applied: no later moment unapplies them.
+_migrated = threading.Event()
+
+
+class _Seen:
+    """What a probe said, for a moment. While one caller asks, the others are told what was last known."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._asking = threading.Lock()
+        self._said: tuple[float, State] | None = None
+
+    def state(self) -> State:
+        """The state of the part, not older than SEEN_SECONDS when nobody else is asking."""
+        said = self._said
+        if said is not None:
+            if time.monotonic() - said[0] < SEEN_SECONDS or not self._asking.acquire(blocking=False):
+                return said[1]
+        else:
+            self._asking.acquire()
+        try:
+            found = self._said
+            if found is None or found is said:
+                found = self._said = (time.monotonic(), _asked(self._probe))
+            return found[1]
+        finally:
+            self._asking.release()
+
+
+def _asked(probe: Probe) -> State:
+    found = probe()
+    if isinstance(found, State):
+        return found
+    return State.OK if found else State.UNAVAILABLE
+
+
+_probes: dict[str, _Seen] = {}
 _gates: list[Callable[[], bool]] = []
 
 
-def register_probe(part: str, probe: Callable[[], bool]) -> None:
-    """Let `/readyz` report on `part`; `probe` answers quickly, True for healthy, and does not raise."""
-    _probes[part] = probe
+def register_probe(part: str, probe: Probe) -> None:
+    """Let `/readyz` report on `part`; `probe` answers quickly, True for healthy or a State, and does not raise."""
+    _probes[part] = _Seen(probe)
 
 
 def register_gate(warm: Callable[[], bool]) -> None:
@@ -40,20 +95,43 @@ def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sign
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's signature
-    """The database answers and the process is warm; the state of each other part beside it."""
-    database = _database_answers()
-    parts = {"database": database, **{part: probe() for part, probe in sorted(_probes.items())}}
-    body = {part: "ok" if healthy else "unavailable" for part, healthy in parts.items()}
+    """The database answers, its tables are those of this code, the process is warm; each other part beside it."""
+    parts = {"database": _database()}
+    if parts["database"] is State.OK:
+        parts["migrations"] = _migrations()
+    serves = all(state is State.OK for state in parts.values())
+    body = {part: state.value for part, state in parts.items()}
+    body |= {part: seen.state().value for part, seen in sorted(_probes.items())}
     warm = all(gate() for gate in _gates)
     if not warm:
         body["process"] = "warming up"
-    return JsonResponse(body, status=200 if database and warm else 503)
+    return JsonResponse(body, status=200 if serves and warm else 503)
 
 
-def _database_answers() -> bool:
+def _database() -> State:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError:
-        return False
-    return True
+        return State.UNAVAILABLE
+    return State.OK
+
+
+def _unapplied() -> bool | State:
+    """Whether a migration of this code is not applied. It reads all of them, which takes a while."""
+    try:
+        executor = MigrationExecutor(connection)
+        waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError:
+        return State.UNAVAILABLE
+    if waiting:
+        return State.UNAPPLIED
+    _migrated.set()
+    return State.OK
+
+
+_migration_probe = _Seen(_unapplied)
+
+
+def _migrations() -> State:
+    return State.OK if _migrated.is_set() else _migration_probe.state()

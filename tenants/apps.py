@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from django.apps import AppConfig
 
-from memoryhub import background
+from memoryhub import background, health
+from memoryhub.elasticsearch import in_use
 
 
 class TenantsConfig(AppConfig):
@@ -16,10 +17,12 @@ class TenantsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks, and the thread that looks after the members' keys."""
+        """Register the checks, the thread that looks after the members' keys, and the probe of those."""
         from tenants import checks  # noqa: F401
 
         background.register("search keys", start_key_sweeper)
+        if in_use():
+            health.register_probe("credentials", credentials_last)
 
 
 def start_key_sweeper() -> Callable[[], None]:
@@ -27,3 +30,10 @@ def start_key_sweeper() -> Callable[[], None]:
     from tenants.key_sweeps import serve
 
     return serve()
+
+
+def credentials_last() -> health.State:
+    """Whether the members' search keys are replaced in time."""
+    from tenants.search_keys.expiring import keys_near_expiry
+
+    return keys_near_expiry()

@@ -27,6 +27,7 @@ _BUSY = frozenset({429, 502, 503, 504})
 NO_ANSWER = "The search cluster does not answer."
 NO_INDEX = "The search index is missing; `manage.py index rebuild` makes it."
 REFUSED = "The search cluster refused this credential."
+NO_LICENCE = "The licence of the search cluster has no document-level security, so it searches for nobody."
 SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py elasticsearch check` says which."
 
 
@@ -134,6 +135,10 @@ class Calls:
 
 class TimedOut(SearchUnavailable):
     """The cluster took too long."""
+
+
+class Unlicensed(SearchForbidden):
+    """The cluster would limit nobody's search now, so it refuses them all."""
 
 
 def translated(call: Callable[[], Answer]) -> Answer:

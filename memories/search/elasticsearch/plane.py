@@ -22,7 +22,16 @@ from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
-from memories.search.elasticsearch.calls import FORBIDDEN, MISSING, NO_ANSWER, Calls, of_status, translated
+from memories.search.elasticsearch.calls import (
+    FORBIDDEN,
+    MISSING,
+    NO_ANSWER,
+    NO_LICENCE,
+    Calls,
+    Unlicensed,
+    of_status,
+    translated,
+)
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.legs import By, Leg, legs
 from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
@@ -45,7 +54,7 @@ REBUILD = "Run `manage.py index rebuild`."
 # What an installation from before there was an archive lacks is made without filling the other indices anew.
 SET_UP = "Run `manage.py elasticsearch setup`."
 _OK = 200
-_ANSWER = "responses.status,responses.hits.hits._id,responses.hits.hits._score"
+_ANSWER = "responses.status,responses.error.reason,responses.hits.hits._id,responses.hits.hits._score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class ElasticsearchPlane:
         self._key_of = key_of
         self._calls = Calls()
         self._expunging = threading.Lock()
+        self._licensed = True
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         """See SearchPlane."""
@@ -172,7 +182,9 @@ class ElasticsearchPlane:
     def health(self) -> Health:
         """See SearchPlane."""
         if self._calls.circuit.open:
-            return Health(self.name, ok=False, detail="The search cluster does not answer.")
+            return Health(self.name, ok=False, detail=NO_ANSWER)
+        if not self._licensed:
+            return Health(self.name, ok=False, detail=NO_LICENCE)
         client = self._indexer.options(request_timeout=HEALTH_SECONDS)
         try:
             found = translated(lambda: layout.targets(client, SHELVES))
@@ -206,7 +218,13 @@ class ElasticsearchPlane:
             raise SearchForbidden(str(error)) from error
 
     def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answered:
-        return self._calls.make(lambda: _answered(key_client(key.encoded), asked))
+        try:
+            answered = self._calls.make(lambda: _answered(key_client(key.encoded), asked))
+        except Unlicensed:
+            self._licensed = False  # the indexer may not ask for the licence: searches tell, until one is answered
+            raise
+        self._licensed = True
+        return answered
 
     def _fill(self, made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
         wanted = changes(documents)
@@ -241,6 +259,8 @@ def _answered(client: Elasticsearch, asked: Sequence[Leg]) -> _Answered:
     without: set[int] = set()
     for leg, answer in zip(asked, answers, strict=True):
         status = int(answer["status"])
+        if status == FORBIDDEN and "license" in str(answer.get("error")):
+            raise Unlicensed(NO_LICENCE)
         if leg.shelf == ARCHIVE and status in (FORBIDDEN, MISSING):
             without.add(status)
         elif status != _OK:

@@ -323,6 +323,25 @@ def test_a_proxy_that_answers_for_the_cluster_is_an_outage(
         plane.candidates(ada, question(BRISTOL))
 
 
+def test_a_licence_that_lapsed_is_told_until_a_search_is_answered(
+    plane: SettlingPlane, ada: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No node can be downgraded for a test, so only what it says then is made up."""
+    reason = "current license is non-compliant for [field and document level security]"
+    asked = {"status": 403, "error": {"reason": reason}}
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Elasticsearch,
+            "msearch",
+            lambda *_, searches, **__: ObjectApiResponse({"responses": [asked] * (len(searches) // 2)}, META),
+        )
+        with pytest.raises(SearchForbidden):
+            plane.candidates(ada, question(BRISTOL))
+    assert not plane.health().ok
+    plane.candidates(ada, question(BRISTOL))
+    assert plane.health().ok
+
+
 def test_an_installation_whose_name_begins_as_ours_is_none_of_our_business(
     plane: SettlingPlane, ada: Principal
 ) -> None:
