@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from memories.constants import MAX_MESSAGE_CHARACTERS, MAX_TITLE_CHARACTERS
+from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.importing.conversation import ConversationSession, ConversationTurn
 from memories.importing.reading import text_of, time_of
@@ -43,9 +43,7 @@ def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
         previous = turns[-1].happened_at if turns else started
         if turn := _turn(node_id, message, f"{place}, message {node_id}", previous):
             turns.append(turn)
-    return ConversationSession(
-        key=key, turns=tuple(turns), title=text_of(entry.get("title"), "title", place=place)[:MAX_TITLE_CHARACTERS]
-    )
+    return ConversationSession(key=key, turns=tuple(turns), title=text_of(entry.get("title"), "title", place=place))
 
 
 def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

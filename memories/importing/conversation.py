@@ -27,7 +27,7 @@ class ConversationTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSession:
-    """Turns that belong together, in their order. An empty `title` is made from the first words."""
+    """Turns that belong together, in their order. An empty `title` is made from the first words, a long one cut."""
 
     key: str
     turns: tuple[ConversationTurn, ...]

@@ -18,14 +18,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from memories.errors import MemoriesError
+from memories.hygiene.sensitivity.wording import noun
 from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
 from memories.services.importing import Advance, ImportReport
-from memories.types import Owner
+from memories.types import Owner, SensitiveKind
 from tenants.errors import NoMembership, TenantsError
 from tenants.principal import Principal
 from tenants.principals import system_principal
 from tenants.selectors import find_membership
+
+# Places that a report for people lists; one for machines has all.
+MOST_PLACES = 50
 
 
 class MemberCommand(BaseCommand):
@@ -112,6 +116,20 @@ def remarks(report: ImportReport, waiting: int) -> str:
         (report.merged, "said what was remembered already and were merged."),
         (report.known, "were here already."),
         (report.forgotten, "were left out: their owner had them erased."),
+        (report.masked, "were stored without a value that must not be stored; a label stands in its place."),
         (waiting, "still wait for the search index, which did not take them; recall finds them meanwhile."),
     )
-    return "".join(f" {count:,} {what}" for count, what in counts if count)
+    return "".join(f" {count:,} {what}" for count, what in counts if count) + _left_out(report)
+
+
+def _left_out(report: ImportReport) -> str:
+    """What holds something that is not stored: each place on a line of its own, with the kinds."""
+    if not report.left_out:
+        return ""
+    lines = [
+        f"  {each.place}: {', '.join(noun(SensitiveKind(kind)) for kind in each.kinds)}" for each in report.left_out
+    ]
+    first = f"\n{len(lines):,} were left out: they hold what is not stored. Take it out and import them again."
+    more = len(lines) - MOST_PLACES
+    rest = [f"  and {more:,} more"] if more > 0 else []
+    return "\n".join([first, *lines[:MOST_PLACES], *rest])

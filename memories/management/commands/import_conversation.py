@@ -65,6 +65,7 @@ def numbers_of(report: ImportReport, waiting: int) -> dict[str, object]:
         "episodes": report.added.get(Kind.EPISODIC, 0),
         "known": report.known,
         "forgotten": report.forgotten,
+        "masked": report.masked,
         "waiting_for_index": waiting,
     }
 

@@ -23,7 +23,7 @@ _NOUNS = {
 
 
 class Command(MemberCommand):
-    """All or nothing; the same file again adds nothing. Catalog entries go to the member's tenant."""
+    """All that may be stored, or nothing; the same file again adds nothing. The catalog goes to the member's tenant."""
 
     help = "Import memories from JSON lines, such as export_memories writes."
 
@@ -50,6 +50,8 @@ def numbers_of(report: ImportReport, waiting: int) -> dict[str, object]:
         "merged": report.merged,
         "known": report.known,
         "forgotten": report.forgotten,
+        "masked": report.masked,
+        "blocked": [{"place": each.place, "kinds": list(each.kinds)} for each in report.left_out],
         "waiting_for_index": waiting,
     }
 

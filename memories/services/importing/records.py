@@ -23,8 +23,10 @@ from memories.models import MEMORY_MODELS, CatalogEntry
 from memories.services.importing.identity import in_statements, owner_id, shared_id
 from memories.services.importing.replay import OwnMemories, Replay, hash_of
 from memories.services.importing.report import Advance, ImportReport, unwatched
+from memories.services.importing.screening import is_as_stored, screened
 from memories.services.importing.sessions import check_session, episode_id, store_sessions
 from memories.services.ownership import owner_lock
+from memories.services.screening import Screen
 from memories.types import Kind, Scope
 from tenants.principal import Principal
 
@@ -37,6 +39,7 @@ def import_memories(
     """Store records for one owner; those of the catalog for the principal's tenant, which needs an administrator.
 
     A record that was imported before is left as it is, and so is a memory of the owner's own that is named by its id.
+    One that holds what is not stored is left out, the words of a conversation are stored without it.
     Raises InvalidInput naming the record's place, and Forbidden; nothing is stored then.
     """
     complete = named(records)
@@ -47,12 +50,16 @@ def import_memories(
             record.id: own[record.kind].get(record.id) or _imported_id(principal, record, now) for record in complete
         }
         known = _known(principal, complete, ids)
-        beliefs = in_order_of_belief(complete, now=now, stored=own[Kind.SEMANTIC].keys() | own[Kind.PROCEDURAL].keys())
-        sessions = _sessions([record for record in complete if record.id not in known], now)
+        fit = screened(Screen(principal), complete, known)
+        beliefs = in_order_of_belief(
+            fit.records, now=now, stored=own[Kind.SEMANTIC].keys() | own[Kind.PROCEDURAL].keys()
+        )
+        sessions = _sessions([record for record in fit.records if record.id not in known], now)
         for session in sessions:
             check_session(session)
         episodes = store_sessions(principal, sessions, source=SOURCE, advance=advance)
-        replay = Replay(principal, ids=ids, own=own, placed=known | dict(episodes.ids), advance=advance)
+        placed = known | dict(episodes.ids)
+        replay = Replay(principal, ids=ids, own=own, placed=placed, marks=fit.marks, advance=advance)
         replay.run([belief for belief in beliefs if belief.record.kind is not Kind.EPISODIC])
         return ImportReport(
             sessions=episodes.sessions,
@@ -61,6 +68,8 @@ def import_memories(
             merged=replay.merged,
             known=len(known) + episodes.known,
             forgotten=replay.forgotten + episodes.forgotten,
+            masked=episodes.masked,
+            left_out=fit.left_out,
             ids=replay.placed,
         )
 
@@ -114,7 +123,9 @@ def _known(principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[s
             stored |= dict(_rows(principal, kind).filter(pk__in=some).values_list("pk", "content_hash"))
     known = {record.id: ids[record.id] for record in records if ids[record.id] in stored}
     for record in records:
-        if record.id in known and stored[ids[record.id]] != hash_of(record):
+        if record.id not in known or stored[known[record.id]] == hash_of(record):
+            continue
+        if not is_as_stored(_rows(principal, record.kind).get(pk=known[record.id]), record):
             raise InvalidInput(
                 record.place,
                 '"id" was imported before with another text; give it a new id, or let it supersede the old.',

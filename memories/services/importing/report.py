@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from memories.services.importing.screening import LeftOut
 from memories.types import Kind
 
 # Told how many more things are done, for a progress bar.
@@ -20,8 +21,9 @@ def unwatched(_done: int) -> None:
 class ImportReport:
     """`added` counts new memories by kind; `merged` were equal to one that the owner has; `known` were imported before.
 
-    `forgotten` were left out because their owner had them erased. `ids` leads from the source's id to the memory that
-    now holds it.
+    `forgotten` were left out because their owner had them erased, those of `left_out` because they hold what is not
+    stored; `masked` counts the messages that were stored without a value. `ids` leads from the source's id to the
+    memory that now holds it.
     """
 
     sessions: int = 0
@@ -30,6 +32,8 @@ class ImportReport:
     merged: int = 0
     known: int = 0
     forgotten: int = 0
+    masked: int = 0
+    left_out: tuple[LeftOut, ...] = ()
     ids: Mapping[str, UUID] = field(default_factory=dict)
 
     @property

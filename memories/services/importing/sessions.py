@@ -1,18 +1,20 @@
 """Conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
 
-Invariant: a message that is there keeps its place; what a source adds later is appended. A turn whose message is there
-was imported before, even if its episode was forgotten since.
+Invariant: what must not be stored is masked before any row is made. A message that is there keeps its place; what a
+source adds later is appended. A turn whose message is there was imported before, even if its episode was forgotten
+since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db.models import Max
 from django.utils import timezone
 
+from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.importing.conversation import ConversationSession, ConversationTurn
@@ -21,8 +23,10 @@ from memories.search.outbox import enqueue_many
 from memories.services.importing.identity import forgotten_ids, in_statements, owner_id
 from memories.services.importing.report import Advance, ImportReport, unwatched
 from memories.services.ledger import count_episodes
+from memories.services.originals import keep_originals
 from memories.services.ownership import owner_lock
-from memories.services.remember import EpisodeDraft, check_episode
+from memories.services.remember import EpisodeDraft, check_episode, screened_episode
+from memories.services.screening import Screen, masked_kinds, note_masked
 from memories.services.sessions import title_from
 from memories.types import Kind, Scope
 from tenants.audit import EventDraft, record_events
@@ -44,6 +48,8 @@ class _Rows:
     ids: dict[str, UUID] = field(default_factory=dict)
     known: int = 0
     forgotten: int = 0
+    masked: int = 0
+    originals: dict[UUID, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -87,11 +93,12 @@ def check_session(session: ConversationSession) -> None:
 def store_sessions(
     principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
 ) -> ImportReport:
-    """Insert checked sessions; the caller holds the owner's lock."""
+    """Insert checked sessions, screened; the caller holds the owner's lock."""
     rows = _Rows()
     forgotten = forgotten_ids(principal)
+    screen = Screen(principal)
     for session in sessions:
-        _add_session(principal, session, source, forgotten, rows)
+        _add_session(principal, session, source, forgotten, rows, screen)
     Session.objects.bulk_create(rows.sessions, batch_size=ROWS_PER_STATEMENT)
     for start in range(0, len(rows.messages), ROWS_PER_STATEMENT):
         part = rows.messages[start : start + ROWS_PER_STATEMENT]
@@ -103,6 +110,8 @@ def store_sessions(
     Episode.objects.bulk_create(rows.episodes, batch_size=ROWS_PER_STATEMENT)
     Session.objects.bulk_update(rows.continued, ["last_turn_at"], batch_size=ROWS_PER_STATEMENT)
     record_events(principal, list(_events(rows, source)))
+    note_masked(principal, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
+    keep_originals(principal, rows.originals, kind=Kind.EPISODIC)
     enqueue_many(rows.episodes)
     return ImportReport(
         sessions=len(rows.sessions),
@@ -110,12 +119,18 @@ def store_sessions(
         added={Kind.EPISODIC: len(rows.episodes)},
         known=rows.known,
         forgotten=rows.forgotten,
+        masked=rows.masked,
         ids=rows.ids,
     )
 
 
 def _add_session(
-    principal: Principal, session: ConversationSession, source: str, forgotten: frozenset[UUID], rows: _Rows
+    principal: Principal,
+    session: ConversationSession,
+    source: str,
+    forgotten: frozenset[UUID],
+    rows: _Rows,
+    screen: Screen,
 ) -> None:
     session_id = owner_id(principal, source, session.key)
     existing = Session.objects.of(principal).filter(pk=session_id).first()
@@ -130,53 +145,59 @@ def _add_session(
     rows.known += len(session.turns) - len(fresh)
     if not fresh:
         return
-    row = existing or _session_row(principal, session_id, session)
+    row = existing or _session_row(principal, session_id, session, screen)
     (rows.continued if existing else rows.sessions).append(row)
     row.last_turn_at = max(row.last_turn_at, *(turn.happened_at for turn in fresh))
     place = _end_of(row) if existing else _Place()
     for turn in fresh:
-        _add_turn(principal, row, turn, turn_ids[turn.key], place, rows)
+        said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
+        _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
 
 
 def _add_turn(
-    principal: Principal, session: Session, turn: ConversationTurn, message_id: UUID, place: _Place, rows: _Rows
+    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _Place, rows: _Rows
 ) -> None:
     if place.turn == 0 or not turn.from_assistant:
         place.turn, place.step = place.turn + 1, 0
     else:
         place.step += 1
-    speaker = turn.speaker or ("" if turn.from_assistant else principal.speaker)
     message = Message(
-        pk=message_id,
+        pk=said.message_id,
         session=session,
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
         turn=place.turn,
         step=place.step,
         role=MessageRole.ASSISTANT if turn.from_assistant else MessageRole.USER,
-        speaker=speaker,
-        text=turn.text,
+        speaker=said.speaker or ("" if turn.from_assistant else principal.speaker),
+        text=said.text,
+        sensitivity=dict(said.sensitivity),
         created_at=turn.happened_at,
     )
     rows.messages.append(message)
-    if not turn.remembered:
-        return
-    place.sequence += 1
-    rows.episodes.append(
-        Episode(
-            pk=episode_id(principal, message_id),
-            tenant_id=principal.tenant_id,
-            user_id=principal.user_id,
-            scope=Scope.USER,
-            session=session,
-            message=message,
-            sequence=place.sequence,
-            speaker=speaker,
-            text=turn.text,
-            context=turn.context,
-            content_hash=content_hash(turn.text, turn.context),
-            happened_at=turn.happened_at,
-        )
+    rows.masked += bool(masked_kinds(said.sensitivity))
+    if turn.remembered:
+        place.sequence += 1
+        rows.episodes.append(_episode(principal, message, said, place.sequence))
+        if said.original is not None:
+            rows.originals[rows.episodes[-1].pk] = said.original
+
+
+def _episode(principal: Principal, message: Message, said: EpisodeDraft, sequence: int) -> Episode:
+    return Episode(
+        pk=episode_id(principal, message.pk),
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        scope=Scope.USER,
+        session=message.session,
+        message=message,
+        sequence=sequence,
+        speaker=message.speaker,
+        text=said.text,
+        context=said.context,
+        sensitivity=dict(said.sensitivity),
+        content_hash=content_hash(said.text, said.context),
+        happened_at=message.created_at,
     )
 
 
@@ -185,14 +206,15 @@ def episode_id(principal: Principal, message_id: UUID) -> UUID:
     return owner_id(principal, "episode", str(message_id))
 
 
-def _session_row(principal: Principal, session_id: UUID, session: ConversationSession) -> Session:
+def _session_row(principal: Principal, session_id: UUID, session: ConversationSession, screen: Screen) -> Session:
     """An imported session is a record of what was said, not one at work: it does not expire."""
+    title = screen.said(session.title).text[:MAX_TITLE_CHARACTERS]
     started = session.turns[0].happened_at
     return Session(
         pk=session_id,
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
-        title=session.title or title_from(session.turns[0].text),
+        title=title or title_from(screen.said(session.turns[0].text).text),
         created_at=started,
         last_turn_at=started,
         expires_at=None,

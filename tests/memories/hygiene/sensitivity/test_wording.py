@@ -1,0 +1,38 @@
+"""Sentences about sensitive values name kind and place."""
+
+from __future__ import annotations
+
+import pytest
+
+from memories.errors import Blocked, Spot
+from memories.hygiene.sensitivity import wording
+from memories.types import SensitiveKind
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sentence"),
+    [
+        ((), ""),
+        (("payment_card",), "A payment card number was taken out before this was stored."),
+        (("email",), "An e-mail address was taken out before this was stored."),
+        (
+            ("payment_card", "email", "payment_card"),
+            "A payment card number, an e-mail address were taken out before this was stored.",
+        ),
+    ],
+)
+def test_whoever_said_it_is_told_what_was_taken_out(kinds: tuple[str, ...], sentence: str) -> None:
+    assert wording.taken_out(kinds) == sentence
+
+
+def test_a_refusal_counts_as_people_do() -> None:
+    blocked = Blocked((Spot("text", SensitiveKind.PAYMENT_CARD, 11, 30),))
+    assert wording.refusal(blocked, "The text") == (
+        "The text holds a payment card number at characters 12 to 30. "
+        "This is not stored: take it out, or say it without the value."
+    )
+
+
+@pytest.mark.parametrize("kind", SensitiveKind)
+def test_every_kind_has_words(kind: SensitiveKind) -> None:
+    assert wording.noun(kind) and wording.short(kind)

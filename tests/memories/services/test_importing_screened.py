@@ -1,0 +1,178 @@
+"""What must not be stored stays out of an import, and the rest comes in as if it had never been there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memories.hygiene.sensitivity.findings import label
+from memories.importing import ConversationSession, parse_memory
+from memories.importing.conversation import ConversationTurn
+from memories.importing.records import MemoryRecord
+from memories.models import CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal, Session
+from memories.selectors.chains import verify_chains
+from memories.services.importing import import_memories, import_sessions
+from memories.services.policies import set_policy
+from memories.types import SensitiveKind
+from tenants.actor import SYSTEM
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+CARD = "4111 1111 1111 " + "1111"
+PHONE = "+44 20 7946 " + "0958"
+REMOVED = label(SensitiveKind.PAYMENT_CARD)
+MARKS = {"payment_card": "mask"}
+
+
+def record(kind: str, text: str, **values: Any) -> MemoryRecord:
+    """A record, placed by its id."""
+    return parse_memory({"kind": kind, "text": text, **values}, place=f"line {values.get('id', '?')}")
+
+
+def conversation(*texts: str, title: str = "", from_assistant: bool = False) -> ConversationSession:
+    """A session of turns a minute apart."""
+    said = [datetime(2025, 3, 1, 12, minute, tzinfo=UTC) for minute in range(len(texts))]
+    turns = (
+        ConversationTurn(
+            f"t{at.minute}", f"turn {at.minute}", text, at, from_assistant=from_assistant, remembered=not from_assistant
+        )
+        for text, at in zip(texts, said, strict=True)
+    )
+    return ConversationSession("s", tuple(turns), title)
+
+
+def events(principal: Principal, action: str) -> list[AuditEvent]:
+    return list(AuditEvent.objects.filter(owner_id=principal.user_id, action=action))
+
+
+def test_a_turn_is_stored_without_the_value_everywhere(principal: Principal) -> None:
+    report = import_sessions(principal, [conversation(f"My card is {CARD}.", "Thanks")], source="jsonl")
+    message, episode = Message.objects.get(turn=1), Episode.objects.get(sequence=1)
+    assert message.text == episode.text == f"My card is {REMOVED}."
+    assert message.sensitivity == episode.sensitivity == MARKS
+    assert Session.objects.get().title == f"My card is {REMOVED}."
+    assert report.masked == 1
+    assert [event.target_id for event in events(principal, "memory.masked")] == [episode.pk]
+
+
+def test_titles_and_the_words_of_assistants_are_masked_too(principal: Principal) -> None:
+    import_sessions(
+        principal, [conversation(f"You gave me {CARD}", title=f"About {CARD}", from_assistant=True)], source="x"
+    )
+    assert Session.objects.get().title == f"About {REMOVED}"
+    assert Message.objects.get().text == f"You gave me {REMOVED}"
+
+
+def test_a_title_is_cut_only_after_it_was_masked(principal: Principal) -> None:
+    import_sessions(principal, [conversation("Hi", title="x" * 190 + " " + CARD)], source="x")
+    assert "4111" not in Session.objects.get().title
+
+
+def test_the_same_conversation_again_is_known(principal: Principal) -> None:
+    reports = [import_sessions(principal, [conversation(f"My card is {CARD}.")], source="jsonl") for _ in range(2)]
+    report = reports[1]
+    assert (report.known, report.masked, Episode.objects.count()) == (1, 0, 1)
+
+
+def test_a_memory_with_a_value_is_left_out_and_named_by_place(principal: Principal) -> None:
+    records = [
+        record("semantic", "Likes tea", id="1"),
+        record("semantic", f"Pays with {CARD}", id="2"),
+        record("procedural", "", id="3", title="Pay", steps=["open the shop", f"type {CARD}"]),
+    ]
+    report = import_memories(principal, records)
+    assert [fact.text for fact in Fact.objects.all()] == ["Likes tea"] and not Playbook.objects.exists()
+    assert [(each.place, each.kinds) for each in report.left_out] == [
+        ("line 2", ("payment_card",)),
+        ("line 3", ("payment_card",)),
+    ]
+    told = [event.payload.data["after"] for event in events(principal, "memory.blocked")]
+    assert told == [
+        {"spots": [{"field": "text", "kind": "payment_card"}]},
+        {"spots": [{"field": "steps.1", "kind": "payment_card"}]},
+    ]
+
+
+def test_a_catalog_entry_is_left_out_likewise(admin_principal: Principal) -> None:
+    report = import_memories(admin_principal, [record("catalog", f"Call and say {CARD}", id="1", title="Orders")])
+    assert len(report.left_out) == 1 and not CatalogEntry.objects.exists()
+
+
+def test_an_episode_of_a_file_is_masked_supports_and_is_known_again(principal: Principal) -> None:
+    said = record("episodic", f"I pay with {CARD}", id="e", happened_at="2025-03-01T00:00:00Z")
+    learned = record("semantic", "Pays by card", id="f", supported_by=["e"])
+    first, second = (import_memories(principal, [said, learned]) for _ in range(2))
+    assert Episode.objects.get().text == f"I pay with {REMOVED}"
+    assert [episode.pk for episode in Fact.objects.get().supporting_episodes.all()] == [first.ids["e"]]
+    assert (first.masked, second.masked, second.known) == (1, 0, 2)
+
+
+def test_a_file_is_known_whatever_the_tenant_masks_by_now(principal: Principal) -> None:
+    records = [
+        record("episodic", f"Ring {PHONE} or {CARD}", id="e", happened_at="2025-03-01T00:00:00Z"),
+        record("semantic", f"Can be reached at {PHONE}", id="f"),
+        record("procedural", "", id="p", title="Ring the shop", steps=[f"Dial {PHONE}."]),
+    ]
+    for added, handling in ((3, "mask"), (0, "allow"), (0, "block")):
+        set_policy(SYSTEM, tenant_id=principal.tenant_id, handling={"phone": handling})
+        report = import_memories(principal, records)
+        assert (report.known, report.total_added, report.left_out) == (3 - added, added, ())
+
+
+def test_what_says_something_else_under_the_same_id_is_still_refused(principal: Principal) -> None:
+    said = record("episodic", f"I pay with {CARD}", id="e", happened_at="2025-03-01T00:00:00Z")
+    import_memories(principal, [said])
+    with pytest.raises(Exception, match="imported before with another text"):
+        import_memories(principal, [replace(said, text=f"I never pay with {CARD}")])
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)], ids=["in order", "backwards"])
+def test_a_chain_closes_over_what_is_left_out(principal: Principal, order: tuple[int, ...]) -> None:
+    chain = [
+        record("semantic", "Pays in cash", id="a", learned_at="2025-01-01T00:00:00Z"),
+        record("semantic", f"Pays with {CARD}", id="b", learned_at="2025-02-01T00:00:00Z", supersedes=["a"]),
+        record("semantic", "Pays by phone", id="c", learned_at="2025-03-01T00:00:00Z", supersedes=["b"]),
+    ]
+    import_memories(principal, [chain[place] for place in order])
+    old, new = Fact.objects.get(text="Pays in cash"), Fact.objects.get(text="Pays by phone")
+    assert old.superseded_by == new and new.status == "active"
+    assert verify_chains().ok
+
+
+def test_what_was_replaced_by_something_left_out_is_over_all_the_same(principal: Principal) -> None:
+    records = [
+        record("semantic", "Pays in cash", id="a", learned_at="2025-01-01T00:00:00Z"),
+        record("semantic", f"Pays with {CARD}", id="b", learned_at="2025-02-01T00:00:00Z", supersedes=["a"]),
+    ]
+    import_memories(principal, records)
+    (old,) = Fact.objects.all()
+    assert (old.status, old.superseded_by, old.superseded_at) == ("superseded", None, datetime(2025, 2, 1, tzinfo=UTC))
+    assert verify_chains().ok
+
+
+def test_a_circle_through_what_is_left_out_ends(principal: Principal) -> None:
+    records = [
+        record("semantic", f"Pays with {CARD}", id="a", supersedes=["b"]),
+        record("semantic", f"Paid with {CARD}", id="b", supersedes=["a"]),
+        record("semantic", "Pays by phone", id="c", supersedes=["a"]),
+    ]
+    assert len(import_memories(principal, records).left_out) == 2
+    assert Fact.objects.get().text == "Pays by phone"
+
+
+def test_nothing_is_told_of_an_import_that_was_refused(principal: Principal) -> None:
+    bad = record("semantic", "x", id="2", supersedes=["nobody"])
+    with pytest.raises(Exception, match="nobody"):
+        import_memories(principal, [record("semantic", f"Pays with {CARD}", id="1"), bad])
+    assert not events(principal, "memory.blocked")
+
+
+def test_originals_are_sealed_where_the_tenant_keeps_them(principal: Principal) -> None:
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, keep_originals=True)
+    import_sessions(principal, [conversation(f"My card is {CARD}.", "Thanks")], source="jsonl")
+    assert SealedOriginal.objects.get().memory_id == Episode.objects.get(sequence=1).pk
