@@ -21,12 +21,13 @@ from memories.consolidation.proposals import (
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.errors import MemoriesError, NotFound
+from memories.errors import Blocked, MemoriesError, NotFound
 from memories.models import Fact
 from memories.services.facts import remember_fact
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
 from memories.services.retraction import retract
+from memories.services.screening import note_blocked
 from memories.services.supersede import retire
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
@@ -61,6 +62,8 @@ def apply(principal: Principal, decisions: Sequence[Decision], *, there: Collect
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
                 verdict, reason = Verdict.REFUSE.value, str(error)
+                if isinstance(error, Blocked):  # what the write noted of it was taken back with it
+                    note_blocked(principal, error)
         if outcome is not None:
             applied.outcomes[decision.place] = outcome
         applied.lines.append(_line(decision, verdict, reason, outcome))

@@ -1,0 +1,101 @@
+"""Originals: sealed where the tenant asks for it, opened by their owner in person, gone with their memory."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django import Settings
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Episode, MemoryPolicy, SealedOriginal
+from memories.services.forget import forget, forget_session
+from memories.services.originals import open_original
+from memories.services.policies import set_policy
+from memories.services.turns import begin_turn
+from memories.types import Kind
+from tenants.actor import Actor
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal
+
+pytestmark = pytest.mark.django_db
+
+CARD = "4539 1488 0343 6467"
+
+
+@pytest.fixture
+def keeping(principal: Principal) -> Principal:
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, keep_originals=True)
+    return principal
+
+
+def test_without_the_policy_nothing_is_kept(principal: Principal) -> None:
+    begin_turn(principal, text=CARD)
+    assert not SealedOriginal.objects.exists()
+
+
+def test_what_was_not_masked_is_not_kept(keeping: Principal) -> None:
+    begin_turn(keeping, text="Hello")
+    assert not SealedOriginal.objects.exists()
+
+
+def test_the_owner_opens_what_was_masked_and_the_trail_says_so(keeping: Principal) -> None:
+    turn = begin_turn(keeping, text=f"My card: {CARD}")
+    sealed = SealedOriginal.objects.get()
+    assert turn.episode_id is not None and sealed.memory_id == turn.episode_id
+    assert CARD not in sealed.sealed
+    assert open_original(keeping, memory_id=turn.episode_id) == f"My card: {CARD}"
+    assert AuditEvent.objects.filter(action="original.opened", target_id=turn.episode_id).count() == 1
+
+
+def test_nobody_else_opens_it(keeping: Principal, other_member: Principal, other_tenant_member: Principal) -> None:
+    episode = begin_turn(keeping, text=CARD).episode_id
+    assert episode is not None
+    for stranger in (other_member, other_tenant_member):
+        with pytest.raises(NotFound):
+            open_original(stranger, memory_id=episode)
+    for kind in (ActorKind.AGENT, ActorKind.TOKEN, ActorKind.STAFF, ActorKind.SYSTEM):
+        with pytest.raises(Forbidden):
+            open_original(replace(keeping, actor_kind=kind), memory_id=episode)
+
+
+def test_it_goes_with_its_memory(keeping: Principal) -> None:
+    first, second = begin_turn(keeping, text=CARD), begin_turn(keeping, text=CARD)
+    assert first.episode_id is not None
+    forget(keeping, kind=Kind.EPISODIC, memory_id=first.episode_id)
+    forget_session(keeping, session_id=second.session_id)
+    assert not Episode.objects.exists()
+    assert not SealedOriginal.objects.exists()
+
+
+def test_one_moved_to_another_memory_is_not_opened(keeping: Principal) -> None:
+    begin_turn(keeping, text=CARD)
+    elsewhere = uuid.uuid4()
+    SealedOriginal.objects.update(memory_id=elsewhere)
+    with pytest.raises(Conflict):
+        open_original(keeping, memory_id=elsewhere)
+
+
+def test_keys_rotate(keeping: Principal, settings: Settings) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    settings.MEMORYHUB_ORIGINAL_KEYS = (old,)
+    episode = begin_turn(keeping, text=CARD).episode_id
+    assert episode is not None
+    settings.MEMORYHUB_ORIGINAL_KEYS = (new, old)
+    assert open_original(keeping, memory_id=episode) == CARD
+    settings.MEMORYHUB_ORIGINAL_KEYS = (new,)
+    with pytest.raises(Conflict, match="not configured"):
+        open_original(keeping, memory_id=episode)
+
+
+def test_an_installation_without_a_key_does_not_promise_it(principal: Principal, settings: Settings) -> None:
+    settings.PRODUCTION = True
+    settings.MEMORYHUB_ORIGINAL_KEYS = ()
+    system = Actor(ActorKind.SYSTEM)
+    with pytest.raises(InvalidInput, match="MEMORYHUB_ORIGINAL_KEYS"):
+        set_policy(system, tenant_id=principal.tenant_id, keep_originals=True)
+    settings.MEMORYHUB_ORIGINAL_KEYS = (Fernet.generate_key().decode(),)
+    assert set_policy(system, tenant_id=principal.tenant_id, keep_originals=True).keep_originals

@@ -1,0 +1,165 @@
+"""Screening: what must not be stored is refused in a memory and masked in what is said, and is nowhere afterwards."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from memories.errors import Blocked, Spot
+from memories.models import Episode, Fact, MemoryPolicy, Message, Playbook, RecallTrace, Session, SessionEntry
+from memories.recall.pipeline import recall
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts import remember_fact
+from memories.services.outcomes import record_outcome
+from memories.services.playbooks import remember_playbook
+from memories.services.promote import promote
+from memories.services.remember import remember_episode
+from memories.services.screening import Screen
+from memories.services.sessions import rename_session, start_session
+from memories.services.supersede import correct, retire
+from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.working_memory import set_task
+from memories.types import Kind, Scope, SensitiveKind
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+CARD = "4539 1488 0343 6467"
+PAYS = f"Pays with {CARD}"
+MASKED = "Pays with [payment card removed]"
+
+
+def test_a_fact_with_a_card_is_refused_by_kind_and_place(principal: Principal) -> None:
+    with pytest.raises(Blocked) as refused:
+        remember_fact(principal, text=PAYS)
+    assert refused.value.spots == (Spot("text", SensitiveKind.PAYMENT_CARD, 10, 29),)
+    assert CARD not in str(refused.value) + repr(refused.value)
+    assert not Fact.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["text", "key", "category", "reason"])
+def test_every_word_of_a_fact_is_looked_at(principal: Principal, field: str) -> None:
+    with pytest.raises(Blocked) as refused:
+        remember_fact(principal, **{"text": "Lives in Bristol", field: CARD})
+    assert [spot.field for spot in refused.value.spots] == [field]
+
+
+def test_every_word_of_a_playbook_is_looked_at(principal: Principal) -> None:
+    with pytest.raises(Blocked) as refused:
+        remember_playbook(principal, title="Pay", trigger=CARD, steps=["Open it", PAYS])
+    assert [spot.field for spot in refused.value.spots] == ["trigger", "steps.1"]
+    assert not Playbook.objects.exists()
+
+
+def test_changes_are_looked_at_and_leave_what_there_was(principal: Principal, admin_principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bristol").memory_id
+    book = remember_playbook(principal, title="Pay", steps=["Open it"]).memory_id
+    attempts: list[Callable[[], object]] = [
+        lambda: correct(principal, kind=Kind.SEMANTIC, memory_id=fact, text=PAYS),
+        lambda: correct(principal, kind=Kind.PROCEDURAL, memory_id=book, text=PAYS),
+        lambda: retire(principal, kind=Kind.SEMANTIC, memory_id=fact, reason=PAYS),
+        lambda: record_outcome(principal, playbook_id=book, success=True, refined_steps=[PAYS]),
+        lambda: promote(principal, kind=Kind.SEMANTIC, memory_id=fact, to=Scope.TENANT, reason=PAYS),
+        lambda: remember_catalog_entry(admin_principal, title="Desk", text=PAYS),
+    ]
+    for attempt in attempts:
+        with pytest.raises(Blocked):
+            attempt()
+    assert Fact.objects.get().status == Playbook.objects.get().status == "active"
+
+
+def test_the_trail_tells_that_something_was_refused_and_not_what(principal: Principal) -> None:
+    with pytest.raises(Blocked):
+        remember_fact(principal, text=PAYS)
+    event = AuditEvent.objects.select_related("payload").get(action="memory.blocked")
+    assert event.payload.data["after"] == {"spots": [{"field": "text", "kind": "payment_card"}]}
+
+
+def test_a_refused_correction_is_noted_too(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bristol").memory_id
+    with pytest.raises(Blocked):
+        correct(principal, kind=Kind.SEMANTIC, memory_id=fact, text=PAYS)
+    assert AuditEvent.objects.filter(action="memory.blocked").count() == 1
+
+
+def test_a_turn_goes_on_with_the_value_masked(principal: Principal) -> None:
+    turn = begin_turn(principal, text=PAYS)
+    message, episode, session = Message.objects.get(), Episode.objects.get(), Session.objects.get()
+    assert turn.text == message.text == episode.text == session.title == MASKED
+    assert turn.masked == ("payment_card",)
+    assert message.sensitivity == episode.sensitivity == {"payment_card": "mask"}
+    event = AuditEvent.objects.select_related("payload").get(action="memory.masked")
+    assert (event.target_id, event.payload.data["after"]) == (episode.pk, {"kinds": ["payment_card"]})
+
+
+def test_a_masked_turn_sent_again_is_the_same_turn(principal: Principal) -> None:
+    chosen = uuid.uuid4()
+    first = begin_turn(principal, text=PAYS, turn_id=chosen)
+    again = begin_turn(principal, text=PAYS, turn_id=chosen)
+    assert (again.created, again.masked, again.episode_id) == (False, first.masked, first.episode_id)
+
+
+def test_an_episode_and_what_came_with_it_is_masked(principal: Principal) -> None:
+    session = start_session(principal, title=PAYS)
+    remember_episode(principal, session_id=session.pk, text="Look", context=PAYS)
+    episode = Episode.objects.get()
+    assert (episode.context, episode.sensitivity) == (MASKED, {"payment_card": "mask"})
+    assert session.title == MASKED
+    assert rename_session(principal, session_id=session.pk, title=f"{PAYS} again").title == f"{MASKED} again"
+
+
+def test_what_the_agent_says_and_asks_is_masked(principal: Principal) -> None:
+    turn = begin_turn(principal, text="Hello")
+    place = {"session_id": turn.session_id, "turn": turn.turn}
+    call = {"id": "1", "name": "remember_fact", "arguments": {"text": PAYS, "tags": [CARD, 3, None]}}
+    add_tool_step(principal, **place, tool_calls=[call], text=PAYS)
+    add_tool_result(principal, **place, tool_call_id="1", text=PAYS)
+    finish_turn(principal, **place, text=PAYS)
+    messages = Message.objects.filter(step__gt=0).order_by("step")
+    assert [message.text for message in messages] == [MASKED] * 3
+    arguments = messages[0].tool_calls[0]["arguments"]
+    assert arguments == {"text": MASKED, "tags": ["[payment card removed]", 3, None]}
+
+
+def test_the_working_memory_is_masked(principal: Principal) -> None:
+    session = start_session(principal)
+    slots = set_task(principal, session_id=session.pk, goal=PAYS, constraints=[CARD])
+    assert slots.goal is not None and slots.goal.text == MASKED
+    assert CARD not in "".join(SessionEntry.objects.values_list("text", flat=True))
+
+
+def test_a_question_goes_on_masked(principal: Principal) -> None:
+    found = recall(principal, f"Whose is {CARD}?")
+    assert found.query == RecallTrace.objects.get().query == "Whose is [payment card removed]?"
+
+
+def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memories.hygiene.sensitivity.findings import Finding
+    from memories.services import screening
+
+    def finds_the_phone(text: str) -> tuple[Finding, ...]:
+        at = text.find("0117 496 0123")
+        return (Finding(SensitiveKind.PHONE, at, at + 13),) if at >= 0 else ()
+
+    monkeypatch.setattr(screening, "scan", finds_the_phone)
+    text = "Call 0117 496 0123"
+    remember_fact(principal, text=f"{text} first")
+    policy = MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"phone": "mask"})
+    remember_fact(principal, text=f"{text} then")
+    assert {fact.text: fact.sensitivity for fact in Fact.objects.all()} == {
+        "Call 0117 496 0123 first": {"phone": "allow"},
+        "Call [phone removed] then": {"phone": "mask"},
+    }
+    policy.handling = {"phone": "block"}
+    policy.save()
+    with pytest.raises(Blocked):
+        remember_fact(principal, text=f"{text} at last")
+    assert begin_turn(principal, text=text).text == "Call [phone removed]"
+
+
+def test_one_tenant_s_decision_is_no_other_s(principal: Principal, other_tenant_member: Principal) -> None:
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"email": "block"})
+    assert Screen(other_tenant_member).policy.handling[SensitiveKind.EMAIL] == "allow"
