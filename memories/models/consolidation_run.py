@@ -78,7 +78,10 @@ class ConsolidationRun(models.Model):
             ),
             models.CheckConstraint(name="run_reads_forward", condition=Q(last_ordinal__gte=F("first_ordinal"))),
         ]
-        indexes = [models.Index(fields=["tenant", "user", "-started_at"], name="run_owner_recent")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-started_at"], name="run_owner_recent"),
+            models.Index(fields=["started_at"], name="run_recent"),
+        ]
 
     def __str__(self) -> str:
         return f"Consolidation {self.id}"

@@ -17,6 +17,7 @@ class MetricSample(models.Model):
 
     class Meta:
         ordering = ["name", "label", "at"]
+        verbose_name_plural = "metrics"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name", "label", "at"], name="sample_once_for_a_tenant"),
             models.UniqueConstraint(

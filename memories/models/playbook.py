@@ -6,7 +6,7 @@ from django.db import models
 
 from memories.models.base import scope_constraint, unique_while_current
 from memories.models.episode import Episode
-from memories.models.supersedable import Supersedable, likeness_index, supersession_constraints
+from memories.models.supersedable import Supersedable, likeness_index, open_tasks_index, supersession_constraints
 from memories.types import Kind
 
 
@@ -36,6 +36,7 @@ class Playbook(Supersedable):
         indexes = [
             models.Index(fields=["tenant", "user", "status"], name="playbook_owner_status"),
             likeness_index("playbook"),
+            open_tasks_index("playbook"),
         ]
 
     def __str__(self) -> str:

@@ -37,7 +37,10 @@ class RecallTrace(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["tenant", "user", "-created_at"], name="trace_owner_recent")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-created_at"], name="trace_owner_recent"),
+            models.Index(fields=["created_at"], name="trace_recent"),
+        ]
 
     def __str__(self) -> str:
         return f"Recall {self.id}"

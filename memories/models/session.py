@@ -103,6 +103,11 @@ class Message(models.Model):
     class Meta:
         ordering = ["turn", "step"]
         constraints = [models.UniqueConstraint(fields=["session", "turn", "step"], name="message_place_in_session")]
+        indexes = [
+            models.Index(
+                fields=["created_at"], name="answer_recent", condition=models.Q(memory_tokens__isnull=False)
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.role} {self.turn}.{self.step}"

@@ -53,6 +53,13 @@ def likeness_index(table: str) -> models.Index:
     return models.Index(fields=["tenant", "user", "likeness", "status"], name=f"{table}_likeness")
 
 
+def open_tasks_index(table: str) -> models.Index:
+    """To count the tasks that have memories of their own, for `metrics/`."""
+    return models.Index(
+        fields=["tenant", "user", "task", "status"], name=f"{table}_open_tasks", condition=Q(task__isnull=False)
+    )
+
+
 def supersession_constraints(table: str) -> list[models.CheckConstraint]:
     """Status, time and link of a supersession agree."""
     superseded = Q(status=Status.SUPERSEDED)

@@ -1,0 +1,1 @@
+"""Numbers that tell when memory goes bad: what is measured, sampled, exposed and warned of."""

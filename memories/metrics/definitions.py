@@ -1,0 +1,360 @@
+"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md take them from here. Pure.
+
+Invariant: an alert on a share or a percentile names the events that it needs first (`at_least`), so that three events
+never alarm anybody; the condition on the page and the expression for Prometheus are made from the same fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+PREFIX = "memoryhub_"
+TOTAL = "total"
+# The stages of a recall, in order (`recall/pipeline.py`), and all of it.
+STAGES = ("query", "candidates", "loaded", "scored", "selected", TOTAL)
+
+MINUTES, HOUR, DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
+# Latencies are those of the last quarter of an hour: soon enough to see an outage, enough recalls for a percentile.
+QUARTER = timedelta(minutes=15)
+
+
+class Unit(StrEnum):
+    """What a value counts; the page shows it with that."""
+
+    PER_MINUTE = "a minute"
+    SHARE = "share"
+    COUNT = "count"
+    SECONDS = "seconds"
+    TOKENS = "tokens"
+    COST = "cost"
+
+
+class Comparison(StrEnum):
+    """On which side of its threshold a value is bad; at the threshold it is good."""
+
+    OVER = ">"
+    UNDER = "<"
+
+
+class Severity(StrEnum):
+    """Whether somebody should look today (warning) or now (critical)."""
+
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`window`: what is looked back on; none for a state. `idle`: the value where nothing happened; none: no value.
+
+    `label` tells values of one metric apart. Every metric is measured for each tenant.
+    """
+
+    name: str
+    title: str
+    help: str
+    unit: Unit
+    window: timedelta | None = None
+    idle: float | None = 0.0
+    label: str = ""
+
+    @property
+    def exposed(self) -> str:
+        """Its name in Prometheus."""
+        return PREFIX + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A value of `metric` (with `label`, if it has one) beyond `threshold`, for as long as `lasting`.
+
+    `at_least`: only while that metric is so many or more. `means` and `do` are sentences for whoever is woken.
+    """
+
+    name: str
+    metric: Metric
+    comparison: Comparison
+    threshold: float
+    lasting: timedelta
+    severity: Severity
+    title: str
+    means: str
+    do: str
+    label: str = ""
+    at_least: tuple[Metric, float] | None = None
+
+    def beyond(self, value: float) -> bool:
+        """Whether `value` is bad."""
+        return value > self.threshold if self.comparison is Comparison.OVER else value < self.threshold
+
+
+WRITES = Metric(
+    "writes_per_minute",
+    "Writes a minute",
+    "Episodes, facts, how-tos and catalog entries written or confirmed, a minute.",
+    Unit.PER_MINUTE,
+    MINUTES,
+)
+RECALLS = Metric("recalls_per_hour", "Recalls", "Recalls made.", Unit.COUNT, HOUR)
+HIT_RATIO = Metric(
+    "read_hit_ratio", "Read hits", "Recalls that brought at least one memory, of all.", Unit.SHARE, HOUR, idle=None
+)
+REMEMBERED = Metric(
+    "remembered_per_hour", "Facts and how-tos told", "Facts and how-tos written, new or known.", Unit.COUNT, HOUR
+)
+DEDUP_RATIO = Metric(
+    "dedup_ratio",
+    "Duplicates",
+    "Written facts and how-tos that were known already, of all.",
+    Unit.SHARE,
+    HOUR,
+    idle=None,
+)
+CONTRADICTIONS = Metric(
+    "contradictions_per_day",
+    "Contradictions a day",
+    "Facts and how-tos that another one replaced, and contradictions that a person was asked about.",
+    Unit.COUNT,
+    DAY,
+)
+SCORED_FACTS = Metric(
+    "scored_facts", "Facts with a staleness", "Current facts whose staleness the daily scan found.", Unit.COUNT
+)
+STALENESS_P50 = Metric(
+    "staleness_p50",
+    "Staleness, half",
+    "Half of the current facts are no staler than this: 0 fresh, 1 stale.",
+    Unit.SHARE,
+    idle=None,
+)
+STALENESS_P95 = Metric(
+    "staleness_p95", "Staleness, 95 %", "95 % of the current facts are no staler than this.", Unit.SHARE, idle=None
+)
+OPEN_SCOPES = Metric(
+    "open_scopes_per_user",
+    "Open scopes of a user",
+    "Tasks with current memories and sessions that go on, of the member who has the most.",
+    Unit.COUNT,
+)
+BLOCKED = Metric(
+    "blocked_sensitive_per_day",
+    "Sensitive values kept out",
+    "Memories refused for what they hold, and messages with a secret, card, national id or account masked.",
+    Unit.COUNT,
+    DAY,
+)
+MASKED = Metric(
+    "masked_sensitive_per_day",
+    "Messages masked",
+    "Messages of conversations with a value of any kind masked.",
+    Unit.COUNT,
+    DAY,
+)
+RECALL_P50 = Metric(
+    "recall_p50_seconds",
+    "Recall latency, half",
+    "Half of the recalls passed the stage in this time.",
+    Unit.SECONDS,
+    QUARTER,
+    idle=None,
+    label="stage",
+)
+RECALL_P95 = Metric(
+    "recall_p95_seconds",
+    "Recall latency, 95 %",
+    "95 % of the recalls passed the stage in this time.",
+    Unit.SECONDS,
+    QUARTER,
+    idle=None,
+    label="stage",
+)
+INDEX_LAG = Metric(
+    "index_lag_seconds", "Index lag", "Age of the oldest change that the search plane does not have.", Unit.SECONDS
+)
+INDEX_WAITING = Metric(
+    "index_waiting_entries", "Changes not indexed", "Changes that the search plane does not have.", Unit.COUNT
+)
+WAITING_EPISODES = Metric(
+    "consolidation_waiting_episodes", "Episodes to consolidate", "Episodes that no run has read yet.", Unit.COUNT
+)
+CONSOLIDATION_LAG = Metric(
+    "consolidation_lag_seconds", "Consolidation lag", "Age of the oldest episode that no run has read.", Unit.SECONDS
+)
+CONSOLIDATION_OVERDUE = Metric(
+    "consolidation_overdue_seconds",
+    "Consolidation overdue",
+    "How much longer than the tenant's policy allows it has waited; 0 where consolidation is on demand.",
+    Unit.SECONDS,
+)
+CONSOLIDATION_FAILURES = Metric(
+    "consolidation_failures_per_day", "Consolidations failed", "Runs that failed.", Unit.COUNT, DAY
+)
+CONSOLIDATION_COST = Metric(
+    "consolidation_cost_per_day",
+    "Consolidation cost",
+    "Cost of the runs, in the currency of the configured prices.",
+    Unit.COST,
+    DAY,
+)
+TURNS = Metric("turns_per_hour", "Turns answered", "Turns whose answer was finished.", Unit.COUNT, HOUR)
+MEMORY_TOKENS = Metric(
+    "memory_tokens_per_turn",
+    "Memory tokens a turn",
+    "Tokens that recalls and pinned facts took of the prompt, on the average turn.",
+    Unit.TOKENS,
+    HOUR,
+    idle=None,
+)
+
+METRICS: tuple[Metric, ...] = (
+    *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
+    *(OPEN_SCOPES, BLOCKED, MASKED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING, WAITING_EPISODES),
+    *(CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, TURNS, MEMORY_TOKENS),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+# A share of fewer events says nothing.
+_ENOUGH = 20.0
+
+ALERTS: tuple[Alert, ...] = (
+    Alert(
+        "MemoryhubWriteRateHigh",
+        WRITES,
+        Comparison.OVER,
+        50.0,
+        timedelta(minutes=10),
+        Severity.WARNING,
+        "Memory is written unusually fast",
+        means="Something writes far more than people say: an import, or an agent that stores in a loop.",
+        do="Look in the audit trail for who writes; end the token or the agent if it is neither an import nor wanted.",
+    ),
+    Alert(
+        "MemoryhubReadHitRatioLow",
+        HIT_RATIO,
+        Comparison.UNDER,
+        0.1,
+        timedelta(minutes=15),
+        Severity.WARNING,
+        "Recalls find almost nothing",
+        means="Agents ask and memory has no answer: the index is empty or broken, or a recall threshold is too high.",
+        do="Run `manage.py index check`, and look at the tenant's recall threshold.",
+        at_least=(RECALLS, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubDedupRatioHigh",
+        DEDUP_RATIO,
+        Comparison.OVER,
+        0.7,
+        timedelta(minutes=15),
+        Severity.WARNING,
+        "Mostly what is known is written again",
+        means="An agent stores what it was just given, or an import runs again and again.",
+        do="Look in the audit trail for who confirms the same facts; mend the prompt or stop the import.",
+        at_least=(REMEMBERED, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubContradictionsHigh",
+        CONTRADICTIONS,
+        Comparison.OVER,
+        50.0,
+        timedelta(minutes=5),
+        Severity.WARNING,
+        "Facts keep replacing one another",
+        means="More was contradicted in a day than people change their lives: two sources may disagree for ever.",
+        do="Settle the review queue, and look at the chains of the facts that were replaced most often.",
+    ),
+    Alert(
+        "MemoryhubFactsStale",
+        STALENESS_P50,
+        Comparison.OVER,
+        0.5,
+        timedelta(hours=1),
+        Severity.WARNING,
+        "Half of the facts are stale",
+        means="Most of what is known is old, unused or contradicted, so answers lean on what may no longer hold.",
+        do="Decide on the evictions in the review queue; let members confirm what still holds.",
+        at_least=(SCORED_FACTS, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubOpenScopesHigh",
+        OPEN_SCOPES,
+        Comparison.OVER,
+        50.0,
+        timedelta(minutes=15),
+        Severity.WARNING,
+        "A member has very many tasks and sessions open",
+        means="An agent begins sessions or tasks and never ends them; their notes are never turned into memory.",
+        do="Have the agent end its sessions and tasks, or shorten the tenant's session lifetime.",
+    ),
+    Alert(
+        "MemoryhubSensitiveWrites",
+        BLOCKED,
+        Comparison.OVER,
+        20.0,
+        timedelta(0),
+        Severity.WARNING,
+        "Secrets are sent to memory",
+        means="Passwords, cards or ids were kept out of memory again and again: somebody pastes them, or a tool leaks.",
+        do="Find the member or token in the audit trail (memory.blocked, memory.masked); rotate what was pasted.",
+    ),
+    Alert(
+        "MemoryhubRecallSlow",
+        RECALL_P95,
+        Comparison.OVER,
+        1.0,
+        timedelta(minutes=10),
+        Severity.WARNING,
+        "Recalls are slow",
+        means="One recall in twenty takes longer than a second, and every answer waits for it.",
+        do="See in the chart of the stages which one it is: candidates is the search plane, loaded the database.",
+        label=TOTAL,
+        at_least=(RECALLS, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubIndexLagging",
+        INDEX_LAG,
+        Comparison.OVER,
+        300.0,
+        timedelta(minutes=5),
+        Severity.CRITICAL,
+        "Search does not get the changes",
+        means="What was written minutes ago is not indexed: the search plane is away, or nothing drains the outbox.",
+        do="Look at `/readyz` and the workers, then run `manage.py index drain`.",
+    ),
+    Alert(
+        "MemoryhubConsolidationOverdue",
+        CONSOLIDATION_OVERDUE,
+        Comparison.OVER,
+        7200.0,
+        timedelta(minutes=15),
+        Severity.WARNING,
+        "Episodes wait too long to be consolidated",
+        means="What was said becomes facts two hours later than the policy allows: the model or the workers lag.",
+        do="Run `manage.py consolidate --runs` to see what fails; add workers for the queue memoryhub.upkeep.",
+    ),
+    Alert(
+        "MemoryhubConsolidationFailing",
+        CONSOLIDATION_FAILURES,
+        Comparison.OVER,
+        10.0,
+        timedelta(0),
+        Severity.WARNING,
+        "Consolidations fail",
+        means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
+        do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+    ),
+    Alert(
+        "MemoryhubMemoryTokensHigh",
+        MEMORY_TOKENS,
+        Comparison.OVER,
+        6000.0,
+        timedelta(minutes=15),
+        Severity.WARNING,
+        "Memory takes much of every prompt",
+        means="The average turn carries more than the usual 4,000 tokens of recall and 2,000 of pinned facts.",
+        do="Lower the tenant's recall items or tokens, or let members pin less.",
+        at_least=(TURNS, _ENOUGH),
+    ),
+)
