@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from memories.errors import Blocked, Spot
+from memories.hygiene.sensitivity.findings import Finding
 from memories.models import Episode, Fact, MemoryPolicy, Message, Playbook, RecallTrace, Session, SessionEntry
 from memories.recall.pipeline import recall
+from memories.services import screening
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import remember_fact
 from memories.services.outcomes import record_outcome
@@ -42,8 +45,9 @@ def test_a_fact_with_a_card_is_refused_by_kind_and_place(principal: Principal) -
 
 @pytest.mark.parametrize("field", ["text", "key", "category", "reason"])
 def test_every_word_of_a_fact_is_looked_at(principal: Principal, field: str) -> None:
+    told: dict[str, Any] = {"text": "Lives in Bristol", field: CARD}
     with pytest.raises(Blocked) as refused:
-        remember_fact(principal, **{"text": "Lives in Bristol", field: CARD})
+        remember_fact(principal, **told)
     assert [spot.field for spot in refused.value.spots] == [field]
 
 
@@ -113,11 +117,11 @@ def test_an_episode_and_what_came_with_it_is_masked(principal: Principal) -> Non
 
 def test_what_the_agent_says_and_asks_is_masked(principal: Principal) -> None:
     turn = begin_turn(principal, text="Hello")
-    place = {"session_id": turn.session_id, "turn": turn.turn}
+    session, number = turn.session_id, turn.turn
     call = {"id": "1", "name": "remember_fact", "arguments": {"text": PAYS, "tags": [CARD, 3, None]}}
-    add_tool_step(principal, **place, tool_calls=[call], text=PAYS)
-    add_tool_result(principal, **place, tool_call_id="1", text=PAYS)
-    finish_turn(principal, **place, text=PAYS)
+    add_tool_step(principal, session_id=session, turn=number, tool_calls=[call], text=PAYS)
+    add_tool_result(principal, session_id=session, turn=number, tool_call_id="1", text=PAYS)
+    finish_turn(principal, session_id=session, turn=number, text=PAYS)
     messages = Message.objects.filter(step__gt=0).order_by("step")
     assert [message.text for message in messages] == [MASKED] * 3
     arguments = messages[0].tool_calls[0]["arguments"]
@@ -137,9 +141,6 @@ def test_a_question_goes_on_masked(principal: Principal) -> None:
 
 
 def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memories.hygiene.sensitivity.findings import Finding
-    from memories.services import screening
-
     def finds_the_phone(text: str) -> tuple[Finding, ...]:
         at = text.find("0117 496 0123")
         return (Finding(SensitiveKind.PHONE, at, at + 13),) if at >= 0 else ()
