@@ -19,7 +19,7 @@ from rest_framework import exceptions
 
 from memories.api.parsing import BodyTooLarge, LengthRequired
 from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
-from memories.hygiene.sensitivity import wording
+from memories.hygiene.sensitivity import telling
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -127,7 +127,7 @@ def _closed(error: Exception) -> Problem:
 
 def _blocked(error: Blocked) -> Problem:
     """Values that may not be stored, by field: of which kind and where, never the value."""
-    errors = tuple((spot.field, f"{wording.at(spot)}, which is not stored.") for spot in error.spots)
+    errors = tuple((spot.field, f"{telling.at(spot)}, which is not stored.") for spot in error.spots)
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memories.errors import Blocked, Spot
-from memories.hygiene.sensitivity import wording
+from memories.hygiene.sensitivity import telling
 from memories.types import SensitiveKind
 
 
@@ -22,12 +22,12 @@ from memories.types import SensitiveKind
     ],
 )
 def test_whoever_said_it_is_told_what_was_taken_out(kinds: tuple[str, ...], sentence: str) -> None:
-    assert wording.taken_out(kinds) == sentence
+    assert telling.taken_out(kinds) == sentence
 
 
 def test_a_refusal_counts_as_people_do() -> None:
     blocked = Blocked((Spot("text", SensitiveKind.PAYMENT_CARD, 11, 30),))
-    assert wording.refusal(blocked, "The text") == (
+    assert telling.refusal(blocked, "The text") == (
         "The text holds a payment card number at characters 12 to 30. "
         "This is not stored: take it out, or say it without the value."
     )
@@ -35,4 +35,4 @@ def test_a_refusal_counts_as_people_do() -> None:
 
 @pytest.mark.parametrize("kind", SensitiveKind)
 def test_every_kind_has_words(kind: SensitiveKind) -> None:
-    assert wording.noun(kind) and wording.short(kind)
+    assert telling.noun(kind) and telling.short(kind)
