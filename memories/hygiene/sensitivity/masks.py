@@ -10,6 +10,11 @@ from memories.types import SensitiveKind
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 
 
+def has_label(text: str) -> bool:
+    """Whether something was taken out of `text`."""
+    return _LABEL.search(text) is not None
+
+
 def could_have_been(masked: str, words: str) -> bool:
     """Whether `masked` is `words`, but for a value or more behind each label. Both in the same form (`normalised`)."""
     first, *rest = _LABEL.split(masked)

@@ -1,0 +1,104 @@
+"""Bank accounts: IBANs wherever they stand; national forms near words that name them; numbers that check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from memories.hygiene.sensitivity.context import near
+from memories.hygiene.sensitivity.findings import Finding
+from memories.types import SensitiveKind
+
+_IBAN = re.compile(r"(?<![^\W_])[A-Z]{2}[ -]?\d{2}(?:[ .\n-]{0,2}[A-Z0-9]){11,32}", re.IGNORECASE)
+_SHORTEST, _LONGEST = 15, 34
+# Modules of python-stdnum, the forms that they check, and the words without which a form says nothing.
+_NATIONAL = (
+    ("es.ccc", r"\d{4}[ -]?\d{4}[ -]?\d{2}[ -]?\d{10}", r"ccc|cuenta|account"),
+    ("ar.cbu", r"\d{8} ?\d{14}", r"cbu|cuenta|account"),
+    ("no.kontonr", r"\d{4}[. ]?\d{2}[. ]?\d{5}", r"konto(?:nr|nummer)?\.?|account"),
+    ("nz.bankaccount", r"\d{2}-\d{4}-\d{7}-\d{2,3}", r"account|acc|acct|bank|anz|bnz|asb|westpac|kiwibank"),
+    ("cz.bankaccount", r"(?:\d{1,6}-)?\d{2,10}/\d{4}", r"[uú][cč]et\w*|[cč]\. ?[uú]\.?|account"),
+)
+_ROUTING = re.compile(r"(?<![\w-])\d{9}(?![\w-])")
+_ACCOUNT = re.compile(r"(?<![\w-])\d{6,17}(?![\w-])")
+_ACCOUNT_WORD = r"acc(?:oun)?t\.?(?: (?:number|no\.?|#))?|a/c|checking|savings"
+_SORT_CODE = re.compile(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
+_EIGHT = re.compile(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
+# A sort code or routing number and the account that it goes with are this near each other, in characters.
+_PAIR = 80
+
+
+def bank_accounts(text: str) -> Iterator[Finding]:
+    """The bank accounts in a folded text."""
+    place = 0
+    while found := _IBAN.search(text, place):
+        end = _iban_end(found)
+        place = end or found.start() + 1  # "at 12 DE89 ..." begins like one, and hides the one that follows
+        if end:
+            yield Finding(SensitiveKind.BANK_ACCOUNT, found.start(), end, "IBAN")
+    for module, form, words in _NATIONAL:
+        for found in _form(form).finditer(text):
+            if near(text, *found.span(), words) and _module(module).is_valid(found.group()):
+                yield Finding(SensitiveKind.BANK_ACCOUNT, *found.span(), module)
+    yield from _american(text)
+    yield from _british(text)
+
+
+def load() -> None:
+    """Import the number modules now."""
+    for module in ("iban", "us.rtn", *(module for module, _, _ in _NATIONAL)):
+        _module(module)
+
+
+def _iban_end(found: re.Match[str]) -> int | None:
+    """Where the IBAN at the beginning of a match ends: words that follow it match as well."""
+    digits = ""
+    for place, character in enumerate(found.group()):
+        if not character.isalnum():
+            continue
+        digits += character
+        after = found.string[found.start() + place + 1 : found.start() + place + 2]
+        if (
+            _SHORTEST <= len(digits) <= _LONGEST
+            and not after.isalnum()
+            and _module("iban").is_valid(digits.upper(), check_country=False)
+        ):
+            return found.start() + place + 1
+    return None
+
+
+def _american(text: str) -> Iterator[Finding]:
+    """A routing number that checks, and the account number named beside it."""
+    for routing in _ROUTING.finditer(text):
+        if not near(text, *routing.span(), r"routing|aba|rtn|transit") or not _module("us.rtn").is_valid(
+            routing.group()
+        ):
+            continue
+        for account in _ACCOUNT.finditer(text, max(0, routing.start() - _PAIR), routing.end() + _PAIR):
+            if account.span() != routing.span() and near(text, *account.span(), _ACCOUNT_WORD, after=8):
+                yield Finding(SensitiveKind.BANK_ACCOUNT, *routing.span(), "us.rtn")
+                yield Finding(SensitiveKind.BANK_ACCOUNT, *account.span(), "us.account")
+
+
+def _british(text: str) -> Iterator[Finding]:
+    """A sort code said to be one, and the eight digits of the account beside it."""
+    for code in _SORT_CODE.finditer(text):
+        if not near(text, *code.span(), r"sort[ -]?code|s/c"):
+            continue
+        for account in _EIGHT.finditer(text, max(0, code.start() - _PAIR), code.end() + _PAIR):
+            if account.end() <= code.start() or account.start() >= code.end():
+                yield Finding(SensitiveKind.BANK_ACCOUNT, *code.span(), "gb.sort_code")
+                yield Finding(SensitiveKind.BANK_ACCOUNT, *account.span(), "gb.account")
+
+
+@cache
+def _form(form: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.,/-])(?:{form})(?![\w/-]|[.,]\d)")
+
+
+@cache
+def _module(name: str) -> Any:
+    return import_module(f"stdnum.{name}")
