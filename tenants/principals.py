@@ -8,6 +8,7 @@ from uuid import UUID
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right, Role
+from tenants.selectors import administers
 
 
 def principal_of(
@@ -54,6 +55,17 @@ def platform_principal(membership: Membership, *, staff: User, request_id: str =
         raise Forbidden("Only platform staff may do this.")
     principal = principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
     return replace(principal, platform=True)
+
+
+def staff_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
+    """Tenant staff acting in a member's memory: for what a machine asks about it, and for nothing else.
+
+    Raises NoMembership as `principal_of` does, Forbidden unless `staff` administers the member's tenant or is an active
+    superuser.
+    """
+    if not (staff.is_active and (staff.is_superuser or administers(staff, membership.tenant_id))):
+        raise Forbidden("Only an administrator may do this.")
+    return principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
 
 
 def keeping_principal(membership: Membership) -> Principal:

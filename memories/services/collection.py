@@ -27,6 +27,7 @@ from memories.search.outbox import enqueue_many
 from memories.selectors.due import Planned, due_batches, owners_with_due, plan
 from memories.selectors.policies import policy_of
 from memories.services.forget import erase_rows
+from memories.services.reviews import withdrawn
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import Kind, Owner, Status
 from memoryhub.exclusive import alone
@@ -157,6 +158,7 @@ class _Keeper:
             rows[each.decision.ending].append(each.row)
         overdue = rows.pop(Ending.ERASED, [])
         self.record([_event(each) for each in planned if each.decision.ending is not Ending.ERASED])
+        self.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
         for ending, ending_now in rows.items():
             _update(ending_now, _CHANGES[ending](now))
         if overdue and self.principal is not None:

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.expiry import About, Dates, Lifetime, stamp
-from memories.models import Fact
+from memories.models import Fact, ReviewKind
 from memories.search.outbox import enqueue
 from memories.selectors.policies import expiry_rules_of
 from memories.services.ownership import owner_lock
+from memories.services.reviews import withdraw
 from memories.services.screening import screened_reason
 from memories.services.succession import current_rows
 from memories.types import Kind, Scope, Status
@@ -94,7 +95,7 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
 
 
 def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str) -> None:
-    """Confirm a current fact; the caller holds the owner's lock."""
+    """Confirm a current fact, which is not proposed to go any more; the caller holds the owner's lock."""
     rules = rules_for(principal, fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     before = {"status": str(fact.status), **dates_in_words(fact)}
@@ -112,6 +113,7 @@ def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str)
         before=before,
         after={"status": str(fact.status), **dates_in_words(fact)},
     )
+    withdraw(principal, [fact.pk], kind=ReviewKind.EVICTION)
     enqueue(fact)
 
 

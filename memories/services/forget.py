@@ -22,6 +22,7 @@ from memories.services.erasing.runs import empty_runs
 from memories.services.erasing.transcript import redact_transcript
 from memories.services.originals import erase_originals
 from memories.services.ownership import owner_lock
+from memories.services.reviews import reviews_naming
 from memories.services.screening import screened_reason
 from memories.services.sessions import locked_session
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
@@ -92,6 +93,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     transaction.on_commit(scrub_log)
     redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
     empty_runs(principal, rows)
+    asked = reviews_naming(principal, ids)
     erase_originals(principal, ids)
     for row in rows:
         if isinstance(row, Supersedable):
@@ -100,7 +102,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
         enqueue_delete(row.kind, row.pk, row.version + 1, row.owner)
     for row in rows:
         row.delete()
-    erase_payloads(principal, target_ids=ids)
+    erase_payloads(principal, target_ids=[*ids, *asked])
     record_events(
         principal,
         [

@@ -79,15 +79,26 @@ def withdraw(principal: Principal, memory_ids: Iterable[UUID], *, kind: ReviewKi
 def withdrawn(memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> list[EventDraft]:
     """Close them, for whoever writes the trail another way: the events to be recorded in the same transaction."""
     ids = list(memory_ids)
-    about = Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
-    items = ReviewItem.objects.filter(about, decision=ReviewDecision.OPEN)
+    if not ids:
+        return []
+    items = ReviewItem.objects.filter(_about(ids), decision=ReviewDecision.OPEN)
     if kind is not None:
         items = items.filter(kind=kind)
     open_items = list(items.order_by("created_at", "pk"))
-    ReviewItem.objects.filter(pk__in=[item.pk for item in open_items]).update(
-        decision=ReviewDecision.WITHDRAWN, decided_at=timezone.now()
-    )
+    if open_items:
+        withdrawn_now = ReviewItem.objects.filter(pk__in=[item.pk for item in open_items])
+        withdrawn_now.update(decision=ReviewDecision.WITHDRAWN, decided_at=timezone.now())
     return [EventDraft("review.withdrawn", AUDIT_KIND, item.pk, after=subject(item)) for item in open_items]
+
+
+def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
+    """The owner's items that are about these memories or wrote, kept or ended them: their trail goes with them."""
+    ids = list(memory_ids)
+    mine = ReviewItem.objects.of(principal)
+    about = mine.filter(_about(ids)).values_list("pk", flat=True)
+    named = {str(memory_id) for memory_id in ids}
+    wrote = [pk for pk, outcome in mine.exclude(outcome={}).values_list("pk", "outcome") if named & _ids_in(outcome)]
+    return [*about, *wrote]
 
 
 def subject(item: ReviewItem) -> dict[str, Any]:
@@ -125,16 +136,31 @@ def _askable(principal: Principal, row: Fact | Playbook) -> bool:
     return mine and row.status in CURRENT
 
 
+def _about(ids: list[UUID]) -> Q:
+    return Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
+
+
+def _ids_in(outcome: Mapping[str, Any]) -> set[str]:
+    """All ids that an outcome names (`services/settling.py`)."""
+    steps = outcome.get("steps", [])
+    named = {step["by"] for step in steps} | {pk for step in steps for pk in step["ended"]}
+    return named | set(outcome.get("confirmed", {})) | set(outcome.get("pair", [])) | {outcome.get("evicted", "")}
+
+
 def _place(row: Fact) -> tuple[object, ...]:
     return (row.tenant_id, row.user_id, row.scope, row.task)
 
 
 def _was_asked(first: Fact, second: Fact) -> bool:
-    """Whether this pair is open or both were kept, also as the states that an undo brought back since."""
+    """Whether this pair is open, or both were kept or worded so, also as states that an undo brought back since."""
     left, right = _states(first), _states(second)
     pair = Q(first__in=left, second__in=right) | Q(first__in=right, second__in=left)
-    asked = ReviewItem.objects.filter(pair, kind=ReviewKind.CONTRADICTION)
-    return asked.filter(decision__in=[ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]).exists()
+    items = ReviewItem.objects.filter(tenant=first.tenant_id, user=first.user_id, kind=ReviewKind.CONTRADICTION)
+    if items.filter(pair, decision__in=[ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]).exists():
+        return True
+    worded = items.filter(decision=ReviewDecision.EDIT).values_list("outcome", flat=True)
+    pairs = [{UUID(pk) for pk in outcome.get("pair", [])} for outcome in worded]
+    return any(each & left and each & right for each in pairs)
 
 
 def _states(fact: Fact) -> set[UUID]:

@@ -16,6 +16,7 @@ from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.search.outbox import enqueue_many
 from memories.services.ownership import shared_scopes
+from memories.services.reviews import withdraw
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from tenants.audit import EventDraft, record_events
 from tenants.locks import lock_tenant
@@ -102,7 +103,7 @@ def close(rows: Iterable[Supersedable], *, at: datetime, valid_to: datetime, con
 def link(
     principal: Principal, rows: Sequence[Supersedable], successor: Supersedable | None, *, reason: str = ""
 ) -> None:
-    """Point closed `rows` to their successor (None: retired), with audit and outbox."""
+    """Point closed `rows` to their successor (None: retired), with audit and outbox; they are asked about no more."""
     events = []
     for row in rows:
         if successor is not None:
@@ -121,6 +122,7 @@ def link(
             )
         )
     record_events(principal, events)
+    withdraw(principal, [row.pk for row in rows])
     enqueue_many(list(rows))
 
 

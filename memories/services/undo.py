@@ -51,7 +51,7 @@ def undo(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "")
         plan = _plan_for_current(row) if row.status in CURRENT else _plan_for_ended(row)
         at = max([timezone.now(), *(each.learned_at for each in plan.mistaken)])
         close(plan.mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)
-        restored = [_restore(principal, each, at=at, reason=reason) for each in plan.lost]
+        restored = [bring_back(principal, each, at=at, reason=reason) for each in plan.lost]
         link(principal, plan.mistaken, restored[0] if restored else None, reason=reason or "undone")
         return WriteOutcome(
             WriteResult.SUPERSEDED if plan.mistaken else WriteResult.CREATED,
@@ -114,7 +114,7 @@ def _has_true_successor(row: Supersedable) -> bool:
     return not rows.filter(pk=successor.restores, superseded_by=row.pk).exists()
 
 
-def _restore(principal: Principal, old: Supersedable, *, at: datetime, reason: str) -> Supersedable:
+def bring_back(principal: Principal, old: Supersedable, *, at: datetime, reason: str) -> Supersedable:
     """Store `old` anew, believed since `at`. Raises Conflict if something else has its wording or its key by now."""
     columns = owner_columns(principal, Scope(old.scope), old.task or "")
     if model_of(old.kind).objects.filter(**columns).current().filter(content_hash=old.content_hash).exists():
