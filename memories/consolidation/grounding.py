@@ -18,6 +18,9 @@ _WORD = re.compile(r"[\w'-]+")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # A fact begins with a verb or a noun of its own, with a capital letter.
 _FIRST_WORD = re.compile(r"^\W*\w[\w'-]*\s*")
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+# The share of a memory's words that have to be somebody's own to be told by them; wordings differ in the rest.
+STATED_SHARE = 0.5
 _MONTHS = frozenset("january february march april may june july august september october november december".split())
 # What only answers: whatever it is said to, it tells nothing itself.
 _ANSWERS = content_words("yes yeah yep no nope ok okay sure right exactly correct indeed thanks thank fine good great")
@@ -53,6 +56,17 @@ def misquoted(quote: str, own: Iterable[str]) -> bool:
     """Whether `quote` is not in the user's own words; nothing quoted is no wrong quote."""
     wanted = normalised(quote)
     return bool(wanted) and not any(wanted in normalised(text) for text in own)
+
+
+def repeats(text: str, *, own: str, quote: str) -> bool:
+    """Whether somebody who was shown `text` only gives it back: neither most of it nor the quote is stated in `own`.
+
+    Who asks states nothing.
+    """
+    stated = " ".join(part for part in _SENTENCE.findall(own) if not part.rstrip().endswith("?"))
+    told = content_words(text)
+    by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
+    return not by_quote and len(told & content_words(stated)) < STATED_SHARE * len(told)
 
 
 def _details(text: str) -> set[str]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from memories.consolidation.grammar.words import content_words
-from memories.consolidation.grounding import NOT_QUOTED, misquoted, ungrounded
+from memories.consolidation.grounding import NOT_QUOTED, misquoted, repeats, ungrounded
 from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.consolidation.proposals import (
     Proposal,
@@ -24,6 +24,7 @@ from memories.consolidation.proposals import (
 )
 from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
 from memories.hygiene.dedup import is_same
+from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 
@@ -34,6 +35,7 @@ FEWEST_STEPS = 2
 # Facts that one statement can end. A move ends some ten; whoever names more was told to end everything.
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
+PASTED = "the words that support it were pasted, not said"
 NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes nothing"
 
 
@@ -106,7 +108,10 @@ class Planner:
         own = [episode for episode in episodes if episode is not None and episode.own]
         if len(own) != len(episodes):
             raise _Refused("somebody else said it")
-        return own
+        said = [replace(episode, text=own_words(episode.text)) for episode in own]
+        if any(before.text.strip() and not after.text for before, after in zip(own, said, strict=True)):
+            raise _Refused(PASTED)
+        return said
 
     def _fact(
         self, place: int, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]
@@ -123,7 +128,7 @@ class Planner:
             if known.current and known.learned_at > said_at and known.text != fact.text:
                 return self._known(place, fact, known, "a newer statement says the same")
             if known.current:
-                if all(_repeats(episode, known) for episode in support):
+                if all(_repeats(episode, known, fact) for episode in support):
                     return Decision(place, Verdict.KNOWN, "it repeats what had been recalled", fact, known=known)
                 return Decision(place, Verdict.CONFIRM, "known already", fact, known=known)
         if (earlier := self._told_before(fact, decided)) is not None:
@@ -133,6 +138,8 @@ class Planner:
     def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]) -> None:
         if not fact.text.strip() or len(fact.text) > MAX_MEMORY_CHARACTERS:
             raise _Refused("its text is empty or too long")
+        if junk := junk_in(fact.text, slot=bool(fact.key)):
+            raise _Refused(reason_of(junk))
         confidence = CONFIDENCE_OF_SOURCE[fact.source] if fact.confidence is None else fact.confidence
         if not CONFIDENCE_FLOOR <= confidence <= 1.0:
             raise _Refused("its confidence is below the floor")
@@ -241,6 +248,8 @@ class Planner:
             raise _Refused("a way to do something has several steps")
         if not playbook.title.strip():
             raise _Refused("it has no title")
+        if junk := junk_in_playbook(playbook.title, playbook.trigger, "", playbook.steps):
+            raise _Refused(reason_of(junk))
         names = {normalised(playbook.title), normalised(playbook.trigger)} - {""}
         at_hand: list[KnownPlaybook | ProposedPlaybook] = [*self.material.playbooks]
         at_hand += [
@@ -282,9 +291,11 @@ def _may_retract(fact: KnownFact, said_at: datetime) -> bool:
     return not fact.retracted and fact.learned_at <= said_at
 
 
-def _repeats(episode: EpisodeText, known: KnownFact) -> bool:
-    """Whether the episode only gives back what the agent had just been given and had said itself."""
-    return known.id in episode.recalled and _shares_words(known.text, episode.before)
+def _repeats(episode: EpisodeText, known: KnownFact, fact: ProposedFact) -> bool:
+    """Whether this only gives back what the agent had just been given: it had said so, or the user does not."""
+    if known.id not in episode.recalled:
+        return False
+    return _shares_words(known.text, episode.before) or repeats(known.text, own=episode.text, quote=fact.quote)
 
 
 def _is_stored_fact(decided: Sequence[Decision], place: int) -> bool:

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
+from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text
 from memories.models import Fact
 from memories.services.screening import Screen
@@ -84,6 +85,7 @@ def draft_of(row: Fact, *, learned_at: datetime, reason: str, **changes: Any) ->
 def checked_fact(draft: FactDraft, screen: Screen) -> FactDraft:
     """`draft` as it may be stored. Raises InvalidInput naming what of it cannot be, Blocked."""
     clean_text(draft.text, field="text", limit=MAX_MEMORY_CHARACTERS)
+    refuse_unmistakable({"text": draft.text})
     clean_text(draft.key, field="key", limit=MAX_KEY_CHARACTERS, required=False)
     clean_text(draft.category, field="category", limit=MAX_KEY_CHARACTERS, required=False)
     clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)

@@ -24,6 +24,7 @@ from memories.search.outbox import enqueue, enqueue_many
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.fact_draft import FactDraft, checked_fact
+from memories.services.junk import refuse_junk_fact, refuse_repeat
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
 from memories.services.screening import Screen
 from memories.services.succession import close, current_rows, link, require_place, snapshot
@@ -68,7 +69,8 @@ def remember_fact(
     It supersedes `supersedes_ids` and any current fact with the same `key` and another wording; after a harsh
     contradiction it is believed less, by HARSH_PENALTY. An equal statement merges, in the same words or in others with
     the same details: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
-    supporting id that is not the owner's), Conflict (one that was superseded already, or is of another scope or task),
+    supporting id that is not the owner's), Conflict (one that was superseded already, or is of another scope or task;
+    or an agent repeats what was recalled for it),
     Blocked (it holds what is not stored), Forbidden; then nothing is stored.
     """
     check_dates(review_after, expires_at, now=timezone.now())
@@ -95,6 +97,7 @@ def remember_fact(
         ),
         Screen(principal),
     )
+    refuse_junk_fact(principal, draft)
     with owner_lock(principal, scope):
         return write_fact(principal, _in_its_category(principal, draft))
 
@@ -119,6 +122,8 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
             return _join_history(principal, columns, draft, support, newer)
         replaced += rivals
     require_place(replaced, draft.scope, draft.task)
+    if equal is not None and not replaced:
+        refuse_repeat(principal, equal, support)
     # A slot that somebody pinned stays pinned, whatever its value; what merely replaces other pinned facts does not.
     slot = [row for row in replaced if draft.key and isinstance(row, Fact) and row.key == draft.key]
     draft = replace(draft, pinned=draft.pinned or any(row.pinned for row in slot))
@@ -256,7 +261,7 @@ def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence
     before = snapshot(fact)
     rules = rules_for(principal, fact.scope)
     given = to_come(given_dates(fact, rules), now=timezone.now())
-    fact.status = Status.ACTIVE
+    fact.status, fact.staleness = Status.ACTIVE, 0.0
     fact.confidence = max(fact.confidence, draft.confidence)
     fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
     fact.key = fact.key or draft.key

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_STEPS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
+from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Playbook
 from memories.services.screening import Screen
@@ -89,6 +90,9 @@ def checked_playbook(draft: PlaybookDraft, screen: Screen) -> PlaybookDraft:
     clean_text(draft.reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     clean_text(draft.task, field="task", limit=64, required=False)
     check_steps(draft.steps)
+    refuse_unmistakable({"title": draft.title, "trigger": draft.trigger, "text": draft.text})
+    for step in draft.steps:
+        refuse_unmistakable({"steps": step})
     if draft.success_count < 0 or draft.failure_count < 0:
         raise InvalidInput("success_count", "counts cannot be negative.")
     for name in ("learned_at", "last_success_at", "last_failure_at"):

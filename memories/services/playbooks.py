@@ -18,6 +18,7 @@ from memories.hygiene.dedup import likeness
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
+from memories.services.junk import refuse_junk_playbook
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
 from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.screening import Screen
@@ -75,6 +76,7 @@ def remember_playbook(
         ),
         Screen(principal),
     )
+    refuse_junk_playbook(principal, draft)
     with owner_lock(principal, scope):
         return write_playbook(principal, draft)
 

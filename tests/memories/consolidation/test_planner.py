@@ -19,6 +19,7 @@ from memories.consolidation.proposals import (
     ProposedOutcome,
     ProposedPlaybook,
 )
+from memories.hygiene.junk import RECORDS_NOTE
 from memories.types import Contradiction, Source, Status
 
 SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -151,6 +152,39 @@ def test_what_the_agent_had_just_said_is_no_new_evidence() -> None:
     episode = said("Right, I play the cello", before="You play the cello.", recalled=(remembered.id,))
     (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,), facts=(remembered,))
     assert (decision.verdict, decision.reason) == (Verdict.KNOWN, "it repeats what had been recalled")
+
+
+@pytest.mark.parametrize(
+    ("words", "quote", "verdict"),
+    [
+        ("Which instrument do I play, the cello?", "", Verdict.KNOWN),
+        ("Which instrument do I play, the cello?", "the cello", Verdict.KNOWN),
+        ("A cello is expensive, isn't it? Tell me more.", "", Verdict.KNOWN),
+        ("I do play the cello. Shall I sell it?", "", Verdict.CONFIRM),
+        ("My bow on the strings again, every day!", "My bow on the strings", Verdict.CONFIRM),
+    ],
+)
+def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote: str, verdict: Verdict) -> None:
+    remembered = known("Plays the cello")
+    episode = said(words, recalled=(remembered.id,))
+    proposal = replace(fact("Plays the cello", episode), quote=quote)
+    (decision,) = plan(proposal, episodes=(episode,), facts=(remembered,))
+    assert decision.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "reason"),
+    [
+        ("ok thanks", "Ok thanks", "it is a greeting or a yes, and tells nothing"),
+        ("I'd be happy to help!", "I'd be happy to help!", "these are an assistant's words"),
+        ("You are a helpful sailing assistant", "Is into sailing", planner.PASTED),
+        (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}}', "Sails", planner.PASTED),
+        (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}} Thanks!', "Sails", grounding.NOT_SAID),
+    ],
+)
+def test_junk_and_what_was_pasted_are_refused(words: str, text: str, reason: str) -> None:
+    episode = said(words)
+    assert reason_of(fact(text, episode), episode) == reason
 
 
 def test_what_was_learned_when_it_was_said_is_known() -> None:
