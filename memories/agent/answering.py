@@ -1,8 +1,9 @@
 """Answering one stored turn: the bounded loop of model calls and tools, and how it is put down whatever happens.
 
 Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
-state how it ended. The exceptions are a turn that erased something: its words are erased too, see `_close`; and one
-that was erased meanwhile: it is stored without words, see `services/turns.py`.
+state how it ended. The exceptions: what must not be stored is masked in it (such a value came from the model, nothing
+that it is given holds one); a turn that erased something: its words are erased too, see `_close`; and one that was
+erased meanwhile: it is stored without words, see `services/turns.py`.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ from memories.agent.tools import Answer, Toolbox, failed
 from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
+from memories.hygiene.sensitivity.telling import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
 from memories.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
 from memories.llm.tokens import ModelTokens
-from memories.models import MessageState
+from memories.models import Message, MessageState
 from memories.selectors.policies import policy_of
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
+from memories.services.screening import Screen, masked_kinds
 from memories.services.turns import Turn
 from memories.types import WriteResult
 from tenants.errors import TenantsError
@@ -81,6 +84,7 @@ class Answering:
             boundary=self._boundary,
         )
         self._record = TurnRecord(self._principal, turn)
+        self._screen = Screen(self._principal)
         self._streamed: list[str] = []
         self._characters = 0
         self._degraded = False
@@ -92,7 +96,7 @@ class Answering:
     def events(self) -> Generator[Event]:
         """Answer, event by event."""
         try:
-            yield TurnStarted(self._turn.session_id, self._turn.turn, self._turn.message_id, self._turn.episode_id)
+            yield from self._started()
             yield from self._work()
             yield from self._finish()
         except GeneratorExit:
@@ -107,6 +111,14 @@ class Answering:
         except Exception:  # the user is owed an answer, and the turn a state, whatever is wrong in here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
+
+    def _started(self) -> Iterator[Event]:
+        """The turn as it is stored: whoever said it has to see what was taken out of it."""
+        turn = self._turn
+        text = turn.text if turn.masked else ""
+        yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
+        if turn.masked:
+            yield Notice(NoticeKind.MASKED, taken_out(turn.masked))
 
     def _work(self) -> Iterator[Event]:
         """Recall, then let the model answer; the last step has to be an answer."""
@@ -188,18 +200,21 @@ class Answering:
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
         """Call the tools in order; what each did is stored before the next begins."""
         calls: list[dict[str, Any]] = []
+        given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
         beside = prompt.call_id(self._turn.turn, step, _BESIDE)
         for place, call in enumerate(wanted):
             identity = prompt.call_id(self._turn.turn, step, place)
-            arguments: dict[str, Any] = {}
+            given[identity] = {}
             try:
-                arguments = read_arguments(call.arguments)
+                given[identity] = read_arguments(call.arguments)
             except BadArguments as error:
                 refusals[identity] = str(error)
             if place >= MAX_TOOL_CALLS_AT_ONCE:
                 refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
-            calls.append({"id": identity, "name": call.name[:_LONGEST_TOOL_NAME], "arguments": arguments})
+            # What is kept of a call and shown to the model again is masked; the tools screen what they are given.
+            name, arguments = self._screen.said(call.name).text, self._screen.arguments(given[identity])
+            calls.append({"id": identity, "name": name[:_LONGEST_TOOL_NAME], "arguments": arguments})
         looks = all(call["name"] in (RECALL, SEARCH_SESSION) for call in calls)
         topic = self._topic(calls, refusals)
         if topic:
@@ -212,7 +227,7 @@ class Answering:
             if made["id"] == beside:
                 answer = self._tools.recall_beside(topic)
             else:
-                answer = failed(refusal) if refusal else self._tools.run(made["name"], made["arguments"])
+                answer = failed(refusal) if refusal else self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
@@ -248,16 +263,19 @@ class Answering:
             yield answer.event
 
     def _finish(self) -> Iterator[Event]:
-        message_id = self._close(MessageState.COMPLETE)
+        stored = self._close(MessageState.COMPLETE)
+        masked = masked_kinds(stored.sensitivity)
         if self._tools.erased:
             yield Notice(NoticeKind.ERASED, ERASED)
         yield TurnFinished(
-            message_id=message_id,
+            message_id=stored.pk,
             state=MessageState.COMPLETE,
             took_ms=self._record.took_ms,
             used=len(self._used),
             wrote=len(self._wrote),
             replaced=len(self._replaced),
+            masked=masked,
+            text=stored.text if masked else "",
         )
 
     def _cut_off(self) -> None:
@@ -279,7 +297,7 @@ class Answering:
                 logger.exception("turn %s of session %s has no stored end", self._turn.turn, self._turn.session_id)
         return TurnFailed(message, retryable=retryable and not self._tools.erased)
 
-    def _close(self, state: MessageState, *, error: str = "") -> UUID:
+    def _close(self, state: MessageState, *, error: str = "") -> Message:
         """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
         took = self._boundary.memory_tokens
         if not self._tools.erased:

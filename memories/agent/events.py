@@ -28,16 +28,22 @@ class NoticeKind(StrEnum):
     DEGRADED = "degraded"
     CLOSED = "closed"
     ERASED = "erased"
+    MASKED = "masked"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """What the user said is stored. `episode_id` is None once that episode was forgotten."""
+    """What the user said is stored. `episode_id` is None once that episode was forgotten.
+
+    `masked` are the kinds of values that were taken out of it; `text` is then what was stored, to be shown instead.
+    """
 
     session_id: UUID
     turn: int
     message_id: UUID
     episode_id: UUID | None
+    masked: tuple[str, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence about this answer: no model, no search, a search closed to this member, an exchange that is erased."""
+    """A sentence about this turn: no model, no search, or none for this member; what was erased or masked."""
 
     kind: NoticeKind
     text: str
@@ -112,7 +118,10 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced."""
+    """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced.
+
+    `masked` are the kinds of values that the model had put into it; `text` is then what was stored, without them.
+    """
 
     message_id: UUID
     state: MessageState
@@ -120,6 +129,8 @@ class TurnFinished:
     used: int
     wrote: int
     replaced: int
+    masked: tuple[str, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

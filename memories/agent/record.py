@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from memories.agent.tools import Answer
 from memories.errors import NotFound
@@ -57,8 +56,8 @@ class TurnRecord:
 
     def close(
         self, state: MessageState, *, text: str, memory_tokens: int, error: str = "", wordless: bool = False
-    ) -> UUID:
-        """Store the final answer and return its id. `wordless`: see `finish_turn`."""
+    ) -> Message:
+        """Store the final answer and return it. `wordless`: see `finish_turn`."""
         message = finish_turn(
             self._principal,
             text=text,
@@ -71,7 +70,7 @@ class TurnRecord:
         )
         self._wrote(message)
         self.closed = True
-        return message.pk
+        return message
 
     def erase(self) -> None:
         """Erase what the user said in this turn, and what was stored of it so far."""

@@ -3,9 +3,10 @@
 Each frame is `event: <type>`, one `data:` line of JSON, and an empty line. The JSON always holds its own `type`.
 Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes, by type:
 
-    turn_started      session_id, turn (int), message_id, episode_id|null
+    turn_started      session_id, turn (int), message_id, episode_id|null, masked: [kind],
+                      text (what was stored, where something was masked; else absent)
     stage             doing: "recalling" | "thinking" | "writing"
-    notice            kind: "offline" | "degraded" | "closed" | "erased", text
+    notice            kind: "offline" | "degraded" | "closed" | "erased" | "masked", text
     memories_recalled automatic (bool), trace_id, query, degraded (bool), took_ms, items: [item]
     text_delta        text
     memory_written    result: "created" | "merged" | "superseded" | "blocked" | "queued_for_review",
@@ -13,7 +14,8 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     memories_retired  kind, harsh (bool: they never were true), ended: [{id, text}]
     memory_forgotten  kind, id, text, erased: [{kind, id}]
     task_changed      goal, steps (int), done (int), current, finished (bool)
-    turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints)
+    turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints), masked: [kind],
+                      text (the answer as stored, where something was masked in it; else absent)
     turn_failed       message, retryable (bool)
 
     item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title,
@@ -99,6 +101,7 @@ def _members(event: Event) -> dict[str, Any]:
                 "turn": event.turn,
                 "message_id": str(event.message_id),
                 "episode_id": _text(event.episode_id),
+                **_masked(event),
             }
         case Stage():
             members = {"doing": event.doing.value}
@@ -139,10 +142,16 @@ def _members(event: Event) -> dict[str, Any]:
                 "used": event.used,
                 "wrote": event.wrote,
                 "replaced": event.replaced,
+                **_masked(event),
             }
         case TurnFailed():
             members = {"message": event.message, "retryable": event.retryable}
     return members
+
+
+def _masked(event: TurnStarted | TurnFinished) -> dict[str, Any]:
+    """The kinds that were taken out and, if any were, the words without them."""
+    return {"masked": list(event.masked), "text": event.text} if event.masked else {"masked": []}
 
 
 def _written(event: MemoryWritten) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, render_item, render_re
 from memories.agent.task_tools import TaskTools
 from memories.agent.tool_schemas import (
     RECALL,
+    WRITE,
     BadArguments,
     ForgetArguments,
     RecallArguments,
@@ -25,7 +26,8 @@ from memories.agent.tool_schemas import (
     checked,
 )
 from memories.constants import MAX_FORGETS_IN_A_TURN, MAX_PINNED_CHOSEN_FROM
-from memories.errors import MemoriesError, SearchForbidden
+from memories.errors import Blocked, MemoriesError, SearchForbidden
+from memories.hygiene.sensitivity.telling import refusal
 from memories.llm.quoting import quoted
 from memories.models import Fact
 from memories.recall.pipeline import recall
@@ -34,6 +36,7 @@ from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
 from memories.services.retraction import retract
+from memories.services.screening import Screen
 from memories.services.supersede import retire
 from memories.types import (
     ALL_KINDS,
@@ -89,6 +92,7 @@ class Toolbox:
         self._task = TaskTools(principal, session_id=session_id, turn=turn)
         self._session_id = session_id
         self._episode_ids = () if episode_id is None else (episode_id,)
+        self._screen = Screen(principal)
         self.erased: list[Kind] = []
         self._forgets = 0
 
@@ -128,11 +132,11 @@ class Toolbox:
         return self._boundary.pinned(row for row in rows[:MAX_PINNED_CHOSEN_FROM] if isinstance(row, Fact))
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call tool `name`."""
+        """Call tool `name`. Arguments are masked, but those of a memory: one that holds a value is refused whole."""
         if name == RECALL and not self._boundary.offers_recall:
             return failed("You cannot recall here: what bears on a message is recalled for you.")
         try:
-            match checked(name, arguments):
+            match checked(name, arguments if name == WRITE else self._screen.arguments(arguments)):
                 case RecallArguments() as wanted:
                     return self._recall(wanted)
                 case WriteArguments() as wanted:
@@ -147,7 +151,7 @@ class Toolbox:
         except SearchForbidden as error:
             return closed(str(error))
         except (BadArguments, MemoriesError, TenantsError) as error:
-            return failed(str(error))
+            return failed(refusal(error) if isinstance(error, Blocked) else self._screen.said(str(error)).text)
 
     def _recall(self, wanted: RecallArguments) -> Answer:
         found = self._find(

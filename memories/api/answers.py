@@ -28,10 +28,13 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
     """The members of an Answer. Raises TurnNotAnswered, naming the stored turn, if there is no whole answer."""
     answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forgotten": [], "notices": []}
     pieces: list[str] = []
+    stored = ""
     for event in events:
         match event:
             case TurnStarted() | TurnFinished():
-                answer |= _named(to_json(event), finished=isinstance(event, TurnFinished))
+                finished = isinstance(event, TurnFinished)
+                answer |= _named(to_json(event), finished=finished)
+                stored = event.text if finished else ""
             case TextDelta():
                 pieces.append(event.text)
             case MemoriesRecalled():
@@ -51,7 +54,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
                     turn=answer.get("turn"),
                     retryable=event.retryable,
                 )
-    return answer | {"answer": "".join(pieces), "recalled": _distinct(answer["recalled"])}
+    return answer | {"answer": stored or "".join(pieces), "recalled": _distinct(answer["recalled"])}
 
 
 def recalled(recall: Recall) -> list[dict[str, Any]]:
@@ -64,7 +67,8 @@ def recalled(recall: Recall) -> list[dict[str, Any]]:
 
 def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:
     if not finished:
-        return {name: event[name] for name in ("session_id", "turn", "message_id", "episode_id")}
+        named = {name: event[name] for name in ("session_id", "turn", "message_id", "episode_id", "masked")}
+        return named | {"message": event.get("text")}
     return {"answer_id": event["message_id"], "state": event["state"], "took_ms": event["took_ms"]}
 
 

@@ -23,6 +23,9 @@ from memories.types import Handling, Kind
 from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal, Right
 
+# No number that must not be stored has fewer digits.
+_SHORTEST_NUMBER = 10**7
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -84,6 +87,9 @@ class Screen:
             return {self.judge(str(key)).text: self.arguments(inner) for key, inner in value.items()}
         if isinstance(value, Sequence):
             return [self.arguments(inner) for inner in value]
+        if isinstance(value, int | float) and abs(value) >= _SHORTEST_NUMBER:
+            found = self.judge(str(value))
+            return found.text if found.masked else value
         return value
 
 

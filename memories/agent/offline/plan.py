@@ -13,6 +13,7 @@ from memories.agent.offline.past import asks_for_history
 from memories.agent.offline.questions import parts
 from memories.agent.offline.records import LONGEST_QUERY, WIDE, Turn, tool_call
 from memories.consolidation.grammar.rules import Reading
+from memories.hygiene.sensitivity.masks import has_label
 from memories.llm.base import ToolCall
 
 # The tools that change the memory; once one was called, what the message asks for is done.
@@ -48,8 +49,8 @@ def _before_changing(turn: Turn, reading: Reading) -> Iterator[dict[str, Any]]:
 
 
 def _changes(turn: Turn, reading: Reading) -> list[ToolCall]:
-    """What to write, end and erase."""
-    calls = changing.changes(turn, reading)
+    """What to write, end and erase. Words that lost a value are not written: without it they hardly say anything."""
+    calls = [call for call in changing.changes(turn, reading) if not has_label(call.arguments)]
     if reading.forget is not None and (memory := forgetting.meant(turn, reading.forget)):
         calls.append(tool_call("forget_memory", memory_id=memory.id))
     return calls

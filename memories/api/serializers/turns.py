@@ -12,7 +12,7 @@ from memories.api.serializers.common import Erased
 from memories.api.serializers.recall import RecalledSerializer
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.models import MessageState
-from memories.types import Kind, WriteResult
+from memories.types import Kind, SensitiveKind, WriteResult
 
 
 class NewTurn(StrictSerializer):
@@ -64,6 +64,10 @@ class AnswerSerializer(serializers.Serializer[Any]):
     turn = serializers.IntegerField()
     message_id = serializers.UUIDField()
     episode_id = serializers.UUIDField(allow_null=True)
+    masked = serializers.ListField(
+        child=Choice(SensitiveKind), help_text="Kinds of values that were taken out of what the user said."
+    )
+    message = serializers.CharField(allow_null=True, help_text="What was stored of it; null: all, as it was said.")
     answer_id = serializers.UUIDField()
     answer = serializers.CharField()
     state = Choice(MessageState)

@@ -39,7 +39,7 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
     (
         TurnStarted(A, 1, B, None),
         "turn_started",
-        {"session_id": str(A), "turn": 1, "message_id": str(B), "episode_id": None},
+        {"session_id": str(A), "turn": 1, "message_id": str(B), "episode_id": None, "masked": []},
     ),
     (Stage(Doing.THINKING), "stage", {"doing": "thinking"}),
     (Notice(NoticeKind.DEGRADED, "Less."), "notice", {"kind": "degraded", "text": "Less."}),
@@ -80,7 +80,15 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
     (
         TurnFinished(A, MessageState.COMPLETE, 12.345, 4, 1, 1),
         "turn_finished",
-        {"message_id": str(A), "state": "complete", "took_ms": 12.3, "used": 4, "wrote": 1, "replaced": 1},
+        {
+            "message_id": str(A),
+            "state": "complete",
+            "took_ms": 12.3,
+            "used": 4,
+            "wrote": 1,
+            "replaced": 1,
+            "masked": [],
+        },
     ),
     (TurnFailed("No.", retryable=True), "turn_failed", {"message": "No.", "retryable": True}),
 ]
@@ -130,3 +138,10 @@ def test_closing_the_frames_closes_the_events() -> None:
     next(frames)
     frames.close()
     assert closed == [True]
+
+
+def test_what_was_masked_comes_with_the_words_that_were_stored() -> None:
+    started = sse.to_json(TurnStarted(A, 1, B, None, ("payment_card",), "Mine is [payment card removed]"))
+    finished = sse.to_json(TurnFinished(A, MessageState.COMPLETE, 1, 0, 0, 0, ("secret",), "It is [secret removed]"))
+    assert (started["masked"], started["text"]) == (["payment_card"], "Mine is [payment card removed]")
+    assert (finished["masked"], finished["text"]) == (["secret"], "It is [secret removed]")

@@ -17,7 +17,7 @@ from tenants.principal import Principal
 from tests.factories import make_membership
 from tests.memories.api.caller import Caller, Life, caller_of
 
-EVERY = {"kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
+EVERY = {"sensitivity", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
 
 
 def test_a_fact_is_created_and_read(ada: Caller, life: Life) -> None:

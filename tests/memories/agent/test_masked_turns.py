@@ -1,0 +1,128 @@
+"""A value that must not be stored: the turn goes on without it, who said it is told, no tool gets it through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from memories.agent.events import Event, Notice, NoticeKind, TurnFinished
+from memories.agent.loop import run_turn
+from memories.agent.offline import OfflineResponder
+from memories.hygiene.sensitivity.findings import label
+from memories.models import Fact, Message, Playbook, RecallTrace, SessionEntry
+from memories.types import SensitiveKind
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+
+from .conftest import ScriptedModel, call, only_turn, say, started_of, text_of
+
+pytestmark = pytest.mark.django_db
+
+CARD = "4111 1111 1111 " + "1111"
+REMOVED = label(SensitiveKind.PAYMENT_CARD)
+SAID = f"My card is {CARD}, keep it"
+
+
+def turn(principal: Principal, text: str, *script: Any) -> tuple[list[Event], ScriptedModel]:
+    model = ScriptedModel(*script)
+    return list(run_turn(principal, text=text, model=model)), model
+
+
+def notices(events: Sequence[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice) and event.kind is NoticeKind.MASKED]
+
+
+def test_whoever_said_it_is_told_and_given_the_words_as_stored(principal: Principal) -> None:
+    events, _ = turn(principal, SAID, say("I cannot keep that."))
+    started = started_of(events)
+    assert (started.masked, started.text) == (("payment_card",), f"My card is {REMOVED}, keep it")
+    assert notices(events) == ["A payment card number was taken out before this was stored."]
+
+
+def test_a_turn_without_such_a_value_says_nothing_of_it(principal: Principal) -> None:
+    events, _ = turn(principal, "My card expired", say("I see."))
+    assert (started_of(events).masked, started_of(events).text, notices(events)) == ((), "", [])
+
+
+def test_the_same_turn_again_says_it_again(principal: Principal) -> None:
+    turn_id = uuid4()
+    for _ in range(2):
+        events = list(run_turn(principal, text=SAID, turn_id=turn_id, model=ScriptedModel(say("No."))))
+        assert started_of(events).masked == ("payment_card",) and notices(events)
+
+
+def test_the_model_is_sent_the_masked_words_alone(principal: Principal) -> None:
+    _, model = turn(principal, SAID, call("recall_memory", query="card"), say("I cannot keep that."))
+    assert "4111" not in json.dumps(model.sent, default=str)
+    assert REMOVED in json.dumps(model.sent[0], default=str)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("write_memory", {"text": f"Pays with {CARD}"}, "text"),
+        ("write_memory", {"kind": "procedural", "title": "Pay", "trigger": CARD, "steps": ["Go"]}, "trigger"),
+        ("write_memory", {"kind": "procedural", "title": "Pay", "steps": ["Go", f"Type {CARD}"]}, "steps.1"),
+    ],
+)
+def test_a_memory_that_holds_it_is_refused_in_words(
+    principal: Principal, tool: str, arguments: dict[str, Any], field: str
+) -> None:
+    _, model = turn(principal, "Remember it", call(tool, **arguments), say("I could not."))
+    answer = json.loads(str(model.sent[1][-1]["content"]))
+    assert answer["error"].startswith(f"{field} holds a payment card number at characters ")
+    assert "4111" not in json.dumps(model.sent, default=str)
+    assert not Fact.objects.exists() and not Playbook.objects.exists()
+    assert AuditEvent.objects.filter(owner_id=principal.user_id, action="memory.blocked").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("recall_memory", {"query": f"who has {CARD}"}),
+        ("recall_memory", {"query": "mine", "number": int(CARD.replace(" ", ""))}),
+        ("recall_memory", {CARD: "mine"}),
+        ("search_session", {"query": CARD}),
+        ("set_task", {"goal": f"Pay with {CARD}", "constraints": [f"only {CARD}"]}),
+        ("update_plan", {"steps": [f"Type {CARD}"]}),
+        ("observe", {"text": f"It is {CARD}", "importance": "critical"}),
+        ("note", {"text": CARD}),
+        ("finish_task", {"outcome": f"Paid with {CARD}", "learned": [f"Pays with {CARD}"]}),
+        (CARD, {"text": "x"}),
+    ],
+)
+def test_arguments_of_tools_are_masked_before_they_are_stored_and_used(
+    principal: Principal, tool: str, arguments: dict[str, Any]
+) -> None:
+    _, model = turn(principal, "Go on", call(tool, **arguments), say("Done."))
+    stored = [
+        *Message.objects.values_list("text", "tool_calls"),
+        *RecallTrace.objects.values_list("query", "parameters"),
+        *SessionEntry.objects.values_list("text", "session__working_memory"),
+        *Fact.objects.values_list("text"),
+    ]
+    for told in (str(stored), json.dumps(model.sent, default=str)):
+        assert "4111" not in told
+        assert "payment card removed" in told
+
+
+def test_what_the_model_makes_up_is_masked_in_the_stored_answer(principal: Principal) -> None:
+    events, _ = turn(principal, "Give me a card number", say("Take ", CARD[:9], CARD[9:], "."))
+    (finished,) = (event for event in events if isinstance(event, TurnFinished))
+    assert (finished.masked, finished.text) == (("payment_card",), f"Take {REMOVED}.")
+    assert only_turn(principal).answer == f"Take {REMOVED}."
+
+
+def test_the_offline_responder_writes_nothing_down_that_lost_its_value(principal: Principal) -> None:
+    events = list(run_turn(principal, text=f"Remember that my card is {CARD}", model=OfflineResponder()))
+    assert not Fact.objects.exists()
+    assert "4111" not in text_of(events) and only_turn(principal).text == f"Remember that my card is {REMOVED}"
+
+
+def test_what_else_was_said_beside_it_is_still_written_down(principal: Principal) -> None:
+    list(run_turn(principal, text=f"I live in Leeds. My card is {CARD}.", model=OfflineResponder()))
+    assert [fact.key for fact in Fact.objects.all()] == ["home_city"]
