@@ -26,6 +26,7 @@ class MemoriesConfig(AppConfig):
         background.register("collection", start_collector)
         background.register("session expiry", start_session_expiry)
         background.register("recall tuning", start_recall_tuning)
+        background.register("metric sampling", start_metric_sampling)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
 
@@ -88,6 +89,13 @@ def start_session_expiry() -> Callable[[], None]:
 def start_recall_tuning() -> Callable[[], None]:
     """Look at recorded use from now on, once a day, where a setting asks for it and no Celery does it."""
     from memories.services.tuning_daily import serve
+
+    return serve()
+
+
+def start_metric_sampling() -> Callable[[], None]:
+    """Sample the metrics from now on, every five minutes, where no Celery does."""
+    from memories.metrics.sampling import serve
 
     return serve()
 

@@ -9,6 +9,7 @@ import logging
 
 from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
+from memories.metrics import sampling
 from memories.search import expunging, outbox
 from memories.services import collecting, session_expiry, tuning_daily
 from memories.services.consolidation import sweeping
@@ -53,6 +54,12 @@ def tune_recall() -> None:
 def expire_sessions() -> None:
     """End the sessions whose time is over: what mattered is proposed as memory, their working parts are erased."""
     session_expiry.expire_sessions()
+
+
+@task("memories.sample_metrics")
+def sample_metrics() -> None:
+    """Store the metrics of these five minutes, unless they are stored."""
+    sampling.sample_metrics()
 
 
 @task("memories.expunge")

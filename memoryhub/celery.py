@@ -51,6 +51,7 @@ SCHEDULE = {
     "memories.collect": timedelta(days=1),
     "memories.expire_sessions": timedelta(hours=1),
     "memories.tune_recall": timedelta(days=1),
+    "memories.sample_metrics": timedelta(minutes=1),
 }
 # With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
 CLUSTER_SCHEDULE = {

@@ -1,0 +1,33 @@
+"""`manage.py alert_rules`: the rules file for Prometheus, from the definitions of the alerts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memories.metrics.rules import rules_file
+
+FILE = Path("deploy") / "prometheus" / "alerts.yml"
+
+
+class Command(BaseCommand):
+    """Prints the rules, or checks the file that comes with memoryhub."""
+
+    help = f"Print Prometheus' alert rules; `--check` compares {FILE} with them."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--check", action="store_true", help=f"fail if {FILE} differs")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        rules = rules_file()
+        if not options["check"]:
+            self.stdout.write(rules, ending="")
+            return
+        path = settings.BASE_DIR / FILE
+        if not path.exists() or path.read_text() != rules:
+            raise CommandError(f"{FILE} differs: write it with `manage.py alert_rules > {FILE}`.")
+        self.stdout.write(f"{FILE} is as defined.")

@@ -1,0 +1,240 @@
+"""Charts as numbers: where lines, ticks and thresholds lie in a drawing, and the table beside it. Pure.
+
+Invariant: a time that nothing was sampled in is a gap, unless it is a single step between two that were; each step
+shows its worst value, so that no peak is lost, however long the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memories.metrics.definitions import Alert, Comparison, Metric, Unit
+
+WIDTH, HEIGHT = 360.0, 168.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
+# A threshold ten times as high as anything drawn is named above the chart; drawn to scale it would flatten the lines.
+_TOO_HIGH = 10.0
+_STEPS_OF_TEN = (1.0, 2.0, 2.5, 5.0, 10.0)
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
+_LONGER = (3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_TICKS = 4
+_SMALL = 10.0
+
+Value = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How much time a chart shows: `steps` of `step`, a mark every so often, rows of so many steps in the table."""
+
+    name: str
+    title: str
+    step: timedelta
+    steps: int
+    mark: timedelta
+    mark_format: str
+    steps_a_row: int
+
+    @property
+    def length(self) -> timedelta:
+        """All of it."""
+        return self.step * self.steps
+
+    def until(self, now: datetime) -> datetime:
+        """The end of the step that `now` is in."""
+        seconds = self.step.total_seconds()
+        return datetime.fromtimestamp((now.timestamp() // seconds + 1) * seconds, now.tzinfo)
+
+
+SPANS = {
+    span.name: span
+    for span in (
+        Span("6h", "6 hours", timedelta(minutes=5), 72, timedelta(hours=1), "%H:%M", 6),
+        Span("24h", "24 hours", timedelta(minutes=15), 96, timedelta(hours=6), "%H:%M", 8),
+        Span("7d", "7 days", timedelta(hours=2), 84, timedelta(days=1), "%a", 6),
+        Span("30d", "30 days", timedelta(hours=6), 120, timedelta(days=7), "%-d %b", 8),
+    )
+}
+USUAL_SPAN = SPANS["24h"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its name, what it is drawn by, and its latest value in words. `place` (from 1) is its look."""
+
+    name: str
+    path: str
+    last: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """All that a template draws; `threshold` is the height of its line, None if there is none within the chart."""
+
+    title: str
+    description: str
+    lines: tuple[Line, ...]
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+    threshold: float | None
+    alarm: str
+    rows: tuple[tuple[datetime, tuple[str, ...]], ...]
+
+
+def stepped(
+    values: Mapping[datetime, float],
+    looks: Sequence[datetime],
+    span: Span,
+    until: datetime,
+    metric: Metric,
+    alert: Alert | None,
+) -> list[Value]:
+    """The worst value of each step of the span that ends at `until`; None where nothing was sampled."""
+    since = until - span.length
+    found: list[Value] = [None] * span.steps
+    for at in looks:
+        value = values.get(at, metric.idle)
+        place = (at - since) // span.step
+        if value is not None and 0 <= place < span.steps:
+            found[place] = _worst([found[place], value], alert)
+    return found
+
+
+def chart(
+    metric: Metric, alert: Alert | None, lines: Mapping[str, Sequence[Value]], span: Span, until: datetime
+) -> Chart:
+    """The chart of `lines`, by name; `until` in the reader's zone."""
+    highest = max((value for line in lines.values() for value in line if value is not None), default=0.0)
+    highest = highest or 1.0
+    drawn = alert is not None and (alert.threshold < highest * _TOO_HIGH or metric.unit is Unit.SHARE)
+    ticks = _heights(max(highest, alert.threshold if alert and drawn else 0.0), metric.unit)
+    top = ticks[-1]
+    return Chart(
+        title=metric.title,
+        description=_described(metric, alert, lines),
+        lines=tuple(
+            Line(name, _path(values, top), _last(values, metric.unit), place)
+            for place, (name, values) in enumerate(lines.items(), start=1)
+        ),
+        across=tuple(_marks(span, until)),
+        up=tuple(Tick(_y(value, top), shown(value, metric.unit)) for value in ticks),
+        threshold=_y(alert.threshold, top) if alert and drawn else None,
+        alarm=condition(alert) if alert else "",
+        rows=tuple(_rows(lines, span, until, metric.unit, alert)),
+    )
+
+
+def shown(value: float, unit: Unit) -> str:
+    """A value as a person reads it."""
+    if unit is Unit.SHARE:
+        return f"{value * 100:.3g} %"
+    if unit is Unit.SECONDS:
+        return _time(value)
+    if unit is Unit.COST or (value < _SMALL and value % 1):
+        return f"{value:,.2f}"
+    return f"{value:,.0f}"
+
+
+def condition(alert: Alert) -> str:
+    """Such as `over 50`."""
+    return f"{'over' if alert.comparison is Comparison.OVER else 'under'} {shown(alert.threshold, alert.metric.unit)}"
+
+
+def _time(seconds: float) -> str:
+    for least, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1.0, "s")):
+        if seconds >= least:
+            return f"{seconds / least:.3g} {name}"
+    return f"{seconds * 1000:.3g} ms" if seconds else "0 s"
+
+
+def _worst(values: Sequence[Value], alert: Alert | None) -> Value:
+    known = [value for value in values if value is not None]
+    under = alert is not None and alert.comparison is Comparison.UNDER
+    choose: Callable[[list[float]], float] = min if under else max
+    return choose(known) if known else None
+
+
+def _heights(highest: float, unit: Unit) -> list[float]:
+    """Round values from 0 to the first that is no lower than `highest`."""
+    if unit is Unit.SHARE:
+        return [0.0, 0.5, 1.0]
+    if unit is Unit.SECONDS:
+        step = next((each for each in (*_SECONDS, *_LONGER) if each * _TICKS >= highest), highest / _TICKS)
+    else:
+        least = 1.0 if unit in (Unit.COUNT, Unit.TOKENS) else 0.01
+        ten = 10.0 ** math.floor(math.log10(max(highest / _TICKS, least)))
+        step = next(each * ten for each in _STEPS_OF_TEN if each * ten * _TICKS >= highest)
+        step = math.ceil(step) if least == 1.0 else step
+    return [step * place for place in range(max(1, math.ceil(highest / step - 1e-9)) + 1)]
+
+
+def _y(value: float, top: float) -> float:
+    return round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def _path(values: Sequence[Value], top: float) -> str:
+    """Moves and lines; a step alone becomes a dot, for the line's ends are round."""
+    width = (WIDTH - LEFT - RIGHT) / len(values)
+    parts: list[str] = []
+    missing = 2
+    for place, value in enumerate(values):
+        if value is None:
+            missing += 1
+            continue
+        point = f"{round(LEFT + (place + 0.5) * width, 1)} {_y(value, top)}"
+        alone = missing > 1 and all(each is None for each in values[place + 1 : place + 3])
+        parts.append(f"M{point}" + ("h.01" if alone else "") if missing > 1 else f"L{point}")
+        missing = 0
+    return "".join(parts)
+
+
+def _marks(span: Span, until: datetime) -> list[Tick]:
+    """At round times of the reader's zone."""
+    since = until - span.length
+    at = since.replace(hour=0, minute=0, second=0, microsecond=0)
+    if span.mark > timedelta(days=1):
+        at = until.replace(hour=0, minute=0, second=0, microsecond=0) - span.mark * (span.length // span.mark)
+    found = []
+    while at < until:
+        share = (at - since) / span.length
+        if share > 0:
+            found.append(Tick(round(LEFT + share * (WIDTH - LEFT - RIGHT), 1), at.strftime(span.mark_format)))
+        at += span.mark
+    return found
+
+
+def _rows(
+    lines: Mapping[str, Sequence[Value]], span: Span, until: datetime, unit: Unit, alert: Alert | None
+) -> list[tuple[datetime, tuple[str, ...]]]:
+    rows = []
+    for start in range(0, span.steps, span.steps_a_row):
+        worst = [_worst(values[start : start + span.steps_a_row], alert) for values in lines.values()]
+        rows.append((until - span.length + span.step * start, tuple(_cell(value, unit) for value in worst)))
+    return rows[::-1]
+
+
+def _cell(value: Value, unit: Unit) -> str:
+    return "–" if value is None else shown(value, unit)
+
+
+def _last(values: Sequence[Value], unit: Unit) -> str:
+    return _cell(next((value for value in reversed(values) if value is not None), None), unit)
+
+
+def _described(metric: Metric, alert: Alert | None, lines: Mapping[str, Sequence[Value]]) -> str:
+    """The chart in a sentence, for whoever does not see it."""
+    parts = [f"{name}: last {_last(values, metric.unit)}" for name, values in lines.items()]
+    return "; ".join([*parts, f"alert {condition(alert)}"] if alert else parts) + "."

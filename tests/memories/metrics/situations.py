@@ -1,0 +1,167 @@
+"""Situations that each alert is there for: rows as they are stored when things go that way, and how they end.
+
+Invariant: every alert has one, and it sets off no other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from memories.models import (
+    ConsolidationRun,
+    EpisodeLedger,
+    Fact,
+    Message,
+    MessageRole,
+    OutboxEntry,
+    RecallTrace,
+    RunState,
+    Session,
+)
+from memories.types import Kind
+from tenants.models import AuditEvent, AuditPayload, Membership
+
+Make = Callable[[Membership, datetime], object]
+_numbers = itertools.count(1)
+
+
+def happened(member: Membership, at: datetime, action: str, count: int = 1, document: str = "") -> None:
+    """So many events of the member's trail; the digests are nobody's concern here."""
+    events = AuditEvent.objects.bulk_create(
+        AuditEvent(
+            chain=f"owner:{member.pk}",
+            sequence=next(_numbers),
+            tenant_id=member.tenant_id,
+            owner_id=member.user_id,
+            actor_kind="agent",
+            action=action,
+            created_at=at,
+        )
+        for _ in range(count)
+    )
+    if document:
+        AuditPayload.objects.bulk_create(AuditPayload(event=event, salt="", document=document) for event in events)
+
+
+def recalled(member: Membership, at: datetime, count: int = 1, *, returned: int = 1, took_ms: float = 20.0) -> None:
+    """So many recalls."""
+    stages = {"query": {"ms": 1.0}, "candidates": {"ms": took_ms - 5, "count": 9}, "selected": {"ms": 2.0, "count": 1}}
+    RecallTrace.objects.bulk_create(
+        RecallTrace(
+            tenant_id=member.tenant_id,
+            user_id=member.user_id,
+            stages=stages,
+            returned=returned,
+            took_ms=took_ms,
+            created_at=at,
+        )
+        for _ in range(count)
+    )
+
+
+def known(member: Membership, staleness: float | None, count: int = 1, task: str = "") -> None:
+    """So many facts."""
+    Fact.objects.bulk_create(
+        Fact(
+            tenant_id=member.tenant_id,
+            user_id=member.user_id,
+            scope="task" if task else "user",
+            task=task or None,
+            text="Keeps bees",
+            content_hash=uuid.uuid4().hex,
+            staleness=staleness,
+        )
+        for _ in range(count)
+    )
+
+
+def opened(member: Membership, until: datetime | None, count: int = 1) -> list[Session]:
+    """So many sessions that go on until then."""
+    rows = (Session(tenant_id=member.tenant_id, user_id=member.user_id, expires_at=until) for _ in range(count))
+    return Session.objects.bulk_create(rows)
+
+
+def answered(member: Membership, at: datetime, tokens: int, count: int = 1) -> None:
+    """So many turns, whose memories took so many tokens."""
+    (session,) = opened(member, None)
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            tenant_id=member.tenant_id,
+            user_id=member.user_id,
+            turn=turn,
+            step=1,
+            role=MessageRole.ASSISTANT,
+            memory_tokens=tokens,
+            created_at=at,
+        )
+        for turn in range(count)
+    )
+
+
+def consolidated(member: Membership, at: datetime, state: RunState, count: int = 1) -> None:
+    """So many runs."""
+    ConsolidationRun.objects.bulk_create(
+        ConsolidationRun(
+            tenant_id=member.tenant_id,
+            user_id=member.user_id,
+            extractor="rules",
+            state=state,
+            started_at=at,
+            ended_at=at,
+            cost="0.25",
+        )
+        for _ in range(count)
+    )
+
+
+def not_indexed(member: Membership, at: datetime, count: int = 1) -> None:
+    """So many changes that wait."""
+    OutboxEntry.objects.bulk_create(
+        OutboxEntry(
+            tenant_id=member.tenant_id,
+            user_id=member.user_id,
+            kind=Kind.EPISODIC,
+            memory_id=uuid.uuid4(),
+            version=1,
+            operation="upsert",
+            created_at=at,
+        )
+        for _ in range(count)
+    )
+
+
+def unread(member: Membership, since: datetime, count: int = 1) -> None:
+    """So many episodes that no run has read."""
+    EpisodeLedger.objects.create(tenant_id=member.tenant_id, user_id=member.user_id, stored=count, waiting_since=since)
+
+
+def _mostly_known(member: Membership, at: datetime) -> None:
+    happened(member, at, "fact.merged", 15)
+    happened(member, at, "fact.created", 5)
+
+
+SITUATIONS: Mapping[str, Make] = {
+    "MemoryhubWriteRateHigh": lambda member, at: happened(member, at, "episode.created", 5 * 50 + 1),
+    "MemoryhubReadHitRatioLow": lambda member, at: recalled(member, at, 20, returned=0),
+    "MemoryhubDedupRatioHigh": _mostly_known,
+    "MemoryhubContradictionsHigh": lambda member, at: happened(member, at, "fact.superseded", 51),
+    "MemoryhubFactsStale": lambda member, at: known(member, 0.6, 20),
+    "MemoryhubOpenScopesHigh": lambda member, at: opened(member, at + timedelta(hours=3), 51),
+    "MemoryhubSensitiveWrites": lambda member, at: happened(member, at, "memory.blocked", 21),
+    "MemoryhubRecallSlow": lambda member, at: recalled(member, at, 20, took_ms=1500.0),
+    "MemoryhubIndexLagging": lambda member, at: not_indexed(member, at - timedelta(seconds=301)),
+    "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
+    "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
+    "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
+}
+
+
+def mend() -> None:
+    """Whatever a day does not end by itself."""
+    Fact.objects.update(staleness=0.1)
+    OutboxEntry.objects.all().delete()
+    EpisodeLedger.objects.update(waiting_since=None)
