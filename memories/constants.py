@@ -84,6 +84,10 @@ CONFIDENCE_FLOOR = 0.5
 KNOWN_COSINE = 0.90
 # The third gate of every write: a wording this alike, with the same details, is the same fact.
 DUPLICATE_COSINE = 0.95
+# Contradictions: two facts this alike are near enough to be put before a model (`python -m benchmarks.contradictions`:
+# 95% of the contradicting pairs are); one that is so much surer than the other stays without a person being asked.
+NEIGHBOUR_COSINE = 0.45
+CONFIDENCE_GAP = 0.2
 # What is corrected was told wrong once: the correction is believed a little less.
 HARSH_PENALTY = 0.1
 
