@@ -1,4 +1,4 @@
-"""Addresses: the chat at the root, the memory page, the API, the admin, and two probes."""
+"""Addresses: the chat at the root, the memory page, the API, the admin, two probes and the metrics."""
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
@@ -15,4 +15,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),
+    path("", include("memories.api.metrics")),
 ]
