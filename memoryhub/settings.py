@@ -263,6 +263,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "MessageRole": "memories.models.MessageRole",
         "MessageState": "memories.models.MessageState",
         "Relation": "memories.models.Relation",
+        "SensitiveKind": "memories.types.SensitiveKind",
+        "ReviewKind": "memories.models.ReviewKind",
+        "ReviewDecision": "memories.models.ReviewDecision",
         "NoticeKind": "memories.agent.events.NoticeKind",
     },
 }

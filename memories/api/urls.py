@@ -12,6 +12,7 @@ from memories.api.views.endings import ConfirmView, RestoreView, ReviewView
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
 from memories.api.views.outcomes import OutcomeView
 from memories.api.views.recall import RecallView
+from memories.api.views.reviews import DecideView, ReviewItemView, ReviewsView, UndecideView
 from memories.api.views.session_memory import EndSessionView, SessionEntriesView, WorkingMemoryView
 from memories.api.views.sessions import SessionsView, SessionView
 from memories.api.views.turns import NewSessionTurnsView, SessionTurnsView
@@ -42,6 +43,10 @@ urlpatterns = [
     path("consolidation/", RunsView.as_view(), name="runs"),
     path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),
     path("consolidation/<uuid:run_id>/rerun/", RerunView.as_view(), name="rerun"),
+    path("reviews/", ReviewsView.as_view(), name="reviews"),
+    path("reviews/<uuid:review_id>/", ReviewItemView.as_view(), name="review-item"),
+    path("reviews/<uuid:review_id>/decide/", DecideView.as_view(), name="review-decide"),
+    path("reviews/<uuid:review_id>/undo/", UndecideView.as_view(), name="review-undo"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("schema/", SchemaView.as_view(), name="schema"),
     re_path("", NowhereView.as_view()),

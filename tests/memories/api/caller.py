@@ -99,6 +99,7 @@ class Life:
     task_fact: UUID
     playbook: UUID
     run: UUID
+    review: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = tuple(Right)) -> Caller:

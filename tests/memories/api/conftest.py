@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from memories.models import ConsolidationRun, RunState
+from memories.models import ConsolidationRun, Playbook, RunState
 from memories.services.facts import remember_fact
+from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import remember_episode
+from memories.services.reviews import open_eviction
 from memories.services.sessions import start_session
 from memories.services.working_memory import set_task
 from memories.types import Scope
@@ -62,6 +64,12 @@ def live(principal: Principal) -> Life:
         last_ordinal=1,
         input={"episodes": [str(episode)]},
     )
-    ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run.pk}
+    with owner_lock(principal):
+        to_go = Playbook.objects.get(pk=playbook)
+        review = open_eviction(
+            principal, to_go, reason="No xylophone was tuned for long.", evidence={"staleness": 0.95}
+        )
+    assert review is not None
+    ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run.pk, "review": review.pk}
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)

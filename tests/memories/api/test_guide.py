@@ -41,6 +41,7 @@ def test_there_are_examples_of_all_that_matters() -> None:
         "recall",
         "consolidation",
         "memories",
+        "reviews",
     }
 
 

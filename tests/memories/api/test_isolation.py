@@ -13,7 +13,17 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.api.urls import urlpatterns
-from memories.models import ConsolidationRun, Episode, Fact, Message, Playbook, RecallTrace, Session, SessionEntry
+from memories.models import (
+    ConsolidationRun,
+    Episode,
+    Fact,
+    Message,
+    Playbook,
+    RecallTrace,
+    ReviewItem,
+    Session,
+    SessionEntry,
+)
 from memories.services.facts import remember_fact
 from tests.memories.api.caller import Answer, Caller, Life
 
@@ -85,6 +95,10 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
+    ("review-item", "GET"): [Probe("review", "reviews/{id}/")],
+    ("review-decide", "POST"): [Probe("review", "reviews/{id}/decide/", lambda _: {"decision": "evict"})],
+    # That there is nothing to undo is for its owner alone to know.
+    ("review-undo", "POST"): [Probe("review", "reviews/{id}/undo/", nothing, 409)],
     ("recall", "POST"): [Probe("session", "recall/", lambda it: {"query": SECRET, "session_id": str(it)})],
 }
 # Asking for whatever there is: strangers get an answer without a word of it.
@@ -103,6 +117,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("runs", "GET"): [Probe(path="consolidation/")],
     ("runs", "POST"): [Probe(path="consolidation/", body=nothing)],
     ("review", "GET"): [Probe(path="memories/review/")],
+    ("reviews", "GET"): [Probe(path="reviews/"), Probe(path="reviews/?decided=true&limit=100")],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
@@ -162,7 +177,7 @@ def refused_like_unknown(stranger: Caller, life: Life, method: str, probe: Probe
 
 def everything() -> list[Any]:
     """All rows that the API could change."""
-    models = (Session, SessionEntry, Message, Episode, Fact, Playbook, RecallTrace, ConsolidationRun)
+    models = (Session, SessionEntry, Message, Episode, Fact, Playbook, RecallTrace, ReviewItem, ConsolidationRun)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -183,7 +198,7 @@ def learns_nothing(stranger: Caller, life: Life, method: str, probe: Probe) -> N
     asked = str(probe.body(life.session)).casefold() + probe.path
     if SECRET not in asked:
         assert SECRET not in answer.text.casefold()
-    for memory_id in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook, life.run):
+    for memory_id in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook, life.run, life.review):
         assert str(memory_id) not in answer.text
 
 
