@@ -12,10 +12,11 @@ from uuid import UUID
 
 from django.urls import reverse
 
+from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.selectors.sources import supporting_episodes
-from memories.types import CURRENT, Kind, Status
+from memories.types import CURRENT, Handling, Kind, SensitiveKind, Status
 from tenants.principal import Principal
 
 # How a reader's own words are signed.
@@ -38,6 +39,14 @@ class Quote:
     speaker: str
     said_at: datetime
     url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A kind of sensitive value that the words of a memory have, or had: in a word, and in a sentence."""
+
+    word: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,7 @@ class Card:
     successor: Link | None = None
     quotes: tuple[Quote, ...] = ()
     reasons: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     @property
     def current(self) -> bool:
@@ -164,6 +174,7 @@ def _card(
         successor=successor,
         quotes=quotes,
         reasons=reasons,
+        flags=tuple(_flag(SensitiveKind(kind), becomes) for kind, becomes in sorted(row.sensitivity.items())),
     )
     match row:
         case Episode():
@@ -181,6 +192,13 @@ def _card(
             )
         case CatalogEntry():
             return card
+
+
+def _flag(kind: SensitiveKind, becomes: str) -> Flag:
+    noun = with_article(kind)
+    if becomes == Handling.MASK:
+        return Flag(f"{short(kind)} removed", f"It had {noun}, which was taken out before it was stored.")
+    return Flag(short(kind), f"It holds {noun}.")
 
 
 def _ended(card: Card, row: Fact | Playbook) -> Card:

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.urls import reverse
 
 from memories.chat.cards import OWN_NAME, Card, cards_of, speaker_name
+from memories.hygiene.sensitivity.telling import taken_out
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import MentionView, TurnView
 from memories.types import Kind
@@ -35,6 +36,11 @@ class ShownTurn:
     speaker: str
     usage: tuple[str, ...]
     is_last: bool
+
+    @property
+    def taken_out(self) -> str:
+        """What the words had that was not stored, as a sentence; empty for nothing."""
+        return taken_out(self.view.masked)
 
     @property
     def can_retry(self) -> bool:

@@ -44,11 +44,12 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     if request.method == "POST":
         title = request.POST.get("title", "")
         try:
-            rename_session(principal, session_id=session_id, title=title)
+            stored = rename_session(principal, session_id=session_id, title=title).title
         except InvalidInput as invalid:
             error = refusal(invalid, "The title")
         else:
-            messages.success(request, "Renamed.")
+            kept = stored == title.strip()
+            messages.success(request, "Renamed." if kept else "Renamed, without what must not be stored.")
             return redirect("chat:session", session_id=session_id)
     context = {"session": session, "title": title, "error": error}
     return render(request, "chat/rename.html", context, status=400 if error else 200)

@@ -19,11 +19,14 @@ from memories.chat.history import states_of
 from memories.chat.pages import member_page, next_address
 from memories.chat.sections import SECTIONS
 from memories.chat.wording import refusal
-from memories.errors import Conflict, InvalidInput
+from memories.errors import Blocked, Conflict, InvalidInput
+from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook
 from memories.selectors.memories import get_memory, messages_using
+from memories.selectors.originals import has_original
 from memories.selectors.sources import questions_of, supported_facts
 from memories.services.facts import pin_fact
+from memories.services.screening import Screen
 from memories.services.supersede import correct as correct_memory
 from memories.services.supersede import retire as retire_memory
 from memories.services.undo import undo as undo_ending
@@ -59,6 +62,8 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
         outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
     except InvalidInput as error:
         return _page(request, principal, kind, memory_id, correction=text, correction_error=refusal(error, "The text"))
+    except Blocked as error:
+        return _blocked(request, principal, kind, memory_id, text=text, error=error)
     except Conflict as error:
         messages.error(request, str(error))
         return redirect(address(kind, memory_id))
@@ -75,6 +80,8 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
         retire_memory(principal, kind=kind, memory_id=memory_id, reason=request.POST.get("reason", "").strip())
     except (InvalidInput, Conflict) as error:
         messages.error(request, refusal(error, "The reason"))
+    except Blocked as error:
+        messages.error(request, telling.refusal(error, to_people=True))
     else:
         messages.success(request, "Retired. It stays in the history and is not recalled again.")
     return redirect(next_address(request, address(kind, memory_id)))
@@ -119,6 +126,15 @@ def _undone(outcome: WriteOutcome) -> str:
     return f"Undone: it is believed again.{mistaken}"
 
 
+def _blocked(
+    request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID, *, text: str, error: Blocked
+) -> HttpResponse:
+    """The form again, without the value: it says where that was, and what stands there now can be sent."""
+    without = Screen(principal).said(text).text
+    told = telling.refusal(error, to_people=True)
+    return _page(request, principal, kind, memory_id, correction=without, correction_error=told)
+
+
 def _page(
     request: HttpRequest,
     principal: Principal,
@@ -147,6 +163,7 @@ def _page(
         "details": details_of(row),
         "session_url": _session(card.session_id) if card.session_id else "",
         "source_url": row.source_url if isinstance(row, CatalogEntry) else "",
+        "has_original": has_original(principal, memory_id),
         "correction": correction,
         "correction_error": correction_error,
     }

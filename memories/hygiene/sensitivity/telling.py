@@ -27,6 +27,11 @@ def noun(kind: SensitiveKind) -> str:
     return _NOUNS[kind]
 
 
+def with_article(kind: SensitiveKind) -> str:
+    """Such as "a payment card number"."""
+    return f"{'an' if noun(kind)[0] in 'aeiou' else 'a'} {noun(kind)}"
+
+
 def short(kind: SensitiveKind) -> str:
     """The kind in a word or two."""
     return _SHORT.get(kind) or kind.value.replace("_", " ")
@@ -34,22 +39,25 @@ def short(kind: SensitiveKind) -> str:
 
 def at(spot: Spot) -> str:
     """Such as "holds a payment card number at characters 12 to 30"; people count from 1."""
-    article = "an" if noun(spot.kind)[0] in "aeiou" else "a"
-    return f"holds {article} {noun(spot.kind)} at characters {spot.start + 1:,} to {spot.end:,}"
+    return f"holds {with_article(spot.kind)} at characters {spot.start + 1:,} to {spot.end:,}"
 
 
-def refusal(blocked: Blocked, subject: str = "") -> str:
-    """What to take out, and where; `subject` stands for the names of the fields."""
-    told = "; ".join(f"{subject or spot.field} {at(spot)}" for spot in blocked.spots)
+def refusal(blocked: Blocked, *, to_people: bool = False) -> str:
+    """What to take out, and where. `to_people`: fields are called as people call them."""
+    told = "; ".join(f"{_called(spot.field) if to_people else spot.field} {at(spot)}" for spot in blocked.spots)
     return f"{told}. This is not stored: take it out, or say it without the value."
+
+
+def _called(field: str) -> str:
+    """Such as "Step 2" for steps.1."""
+    name, _, place = field.partition(".")
+    return f"Step {int(place) + 1}" if place.isdecimal() else f"The {name.replace('_', ' ')}"
 
 
 def taken_out(kinds: Iterable[str]) -> str:
     """A sentence for whoever said what is stored without these kinds of values; empty for none."""
-    told = [noun(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)]
-    if not told:
+    *others, last = [with_article(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)] or [""]
+    if not last:
         return ""
-    first, *rest = told
-    article = "An" if first[0] in "aeiou" else "A"
-    both = f"{article} {', a '.join([first, *rest])}".replace(", a e-mail", ", an e-mail")
-    return f"{both} {'were' if rest else 'was'} taken out before this was stored."
+    told = f"{', '.join(others)} and {last}" if others else last
+    return f"{told[0].upper()}{told[1:]} {'were' if others else 'was'} taken out before this was stored."

@@ -110,6 +110,8 @@ const DRAW = {
     answer.session = event.session_id;
     answer.turn.id = `turn-${event.turn}`;
     answer.turn.dataset.turn = event.turn;
+    // What must not be stored was taken out: it does not stay on the page either.
+    if (event.text !== undefined) one("[data-said]", answer.turn).textContent = event.text;
     freshTurnId();
   },
   stage: (event, answer) => say(answer, DOING[event.doing] ?? event.doing),
@@ -124,6 +126,9 @@ const DRAW = {
     answer.text.append(event.text);
     answer.text.normalize();
     if (follow) toEnd();
+  },
+  turn_finished(event, answer) {
+    if (event.text !== undefined) answer.text.textContent = event.text;
   },
   turn_failed: (event, answer) => say(answer, event.message),
   page(event, answer) {

@@ -17,7 +17,7 @@ from memories.types import SensitiveKind
         (("email",), "An e-mail address was taken out before this was stored."),
         (
             ("payment_card", "email", "payment_card"),
-            "A payment card number, an e-mail address were taken out before this was stored.",
+            "A payment card number and an e-mail address were taken out before this was stored.",
         ),
     ],
 )
@@ -27,10 +27,16 @@ def test_whoever_said_it_is_told_what_was_taken_out(kinds: tuple[str, ...], sent
 
 def test_a_refusal_counts_as_people_do() -> None:
     blocked = Blocked((Spot("text", SensitiveKind.PAYMENT_CARD, 11, 30),))
-    assert telling.refusal(blocked, "The text") == (
+    assert telling.refusal(blocked, to_people=True) == (
         "The text holds a payment card number at characters 12 to 30. "
         "This is not stored: take it out, or say it without the value."
     )
+
+
+def test_a_step_is_called_by_its_number() -> None:
+    blocked = Blocked((Spot("steps.1", SensitiveKind.SECRET, 0, 20),))
+    assert telling.refusal(blocked, to_people=True).startswith("Step 2 holds a password, key or token at characters 1")
+    assert telling.refusal(blocked).startswith("steps.1 holds")
 
 
 @pytest.mark.parametrize("kind", SensitiveKind)
