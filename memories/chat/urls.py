@@ -12,6 +12,7 @@ from memories.chat.views import (
     exporting,
     forgetting,
     memory,
+    original,
     preferences,
     remembered,
     sending,
@@ -42,6 +43,7 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/retire/", memory.retire, name="retire"),
     path("remember/<kind:kind>/<uuid:memory_id>/undo/", memory.undo, name="undo"),
     path("remember/<kind:kind>/<uuid:memory_id>/pin/", memory.pin, name="pin"),
+    path("remember/<kind:kind>/<uuid:memory_id>/original/", original.show, name="original"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", forgetting.forget, name="forget"),
 ]
 urlpatterns = [
