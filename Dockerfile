@@ -6,8 +6,8 @@ FROM python:3.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv --without-pip /opt/memoryhub
 # The packages first: they change less often than the code, and a layer that did not change is not built again.
-COPY requirements/base.txt /tmp/base.txt
-RUN pip --python /opt/memoryhub/bin/python install --only-binary :all: --requirement /tmp/base.txt
+COPY requirements/base.txt requirements/otel.txt /tmp/
+RUN pip --python /opt/memoryhub/bin/python install --only-binary :all: --requirement /tmp/base.txt --requirement /tmp/otel.txt
 COPY . /srv/memoryhub
 WORKDIR /srv/memoryhub
 # Hashed and compressed names for the browser; bytecode here, for the file system is read-only where it runs.

@@ -58,6 +58,6 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix .
 
 lock: $(READY)
-	cd requirements && for name in base dev; do \
-	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
+	cd requirements && for name in base otel dev; do \
+	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done

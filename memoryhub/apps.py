@@ -9,10 +9,11 @@ class MemoryhubConfig(AppConfig):
     name = "memoryhub"
 
     def ready(self) -> None:
-        """Register the checks, and the probe of the broker where there is one."""
+        """Register the checks and the probe of the broker where there is one; name the collector of spans."""
         from django.conf import settings
 
-        from memoryhub import broker, checks, health  # noqa: F401
+        from memoryhub import broker, checks, health, tracing  # noqa: F401
 
         if settings.MEMORYHUB_DRAIN == "celery":
             health.register_probe("broker", broker.answers)
+        tracing.configure(settings.MEMORYHUB_TRACES_URL)

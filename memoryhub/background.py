@@ -14,6 +14,8 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import connections
 
+from memoryhub import at_work
+
 log = logging.getLogger(__name__)
 
 STOP_SECONDS = 5.0
@@ -103,7 +105,8 @@ class Repeated:
 
     def _try(self) -> None:
         try:
-            self._work()
+            with at_work.working(task=self._name):
+                self._work()
         except Exception as error:
             if not self._failures:
                 expected = isinstance(error, Unavailable)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
@@ -15,8 +16,10 @@ import django
 from celery import Celery, signals
 from django.conf import settings
 from django.core import checks
+from django.utils.log import configure_logging
 from kombu.exceptions import OperationalError
 
+from memoryhub import at_work, tracing
 from memoryhub.background import Unavailable
 from memoryhub.checks import refuse
 from memoryhub.elasticsearch import in_use
@@ -61,6 +64,10 @@ CLUSTER_SCHEDULE = {
     "tenants.end_orphans": timedelta(hours=1),
     "memories.expunge": timedelta(hours=1),
 }
+
+
+# The spans of the tasks in hand here.
+_watched: dict[str, ExitStack] = {}
 
 
 class BrokerAway(Unavailable):
@@ -118,7 +125,7 @@ def task(name: str) -> Callable[[Work], Work]:
 def send(name: str, *ids: str) -> None:
     """Ask the workers for a task; for background threads and tasks, never within a request. Raises BrokerAway."""
     try:
-        app.send_task(name, args=ids, expires=MESSAGE_SECONDS, ignore_result=True)
+        app.send_task(name, args=ids, expires=MESSAGE_SECONDS, ignore_result=True, headers=tracing.headers())
     except (OperationalError, OSError) as error:
         raise BrokerAway(f"The broker took no message ({type(error.__cause__ or error).__name__}).") from None
 
@@ -140,10 +147,36 @@ def refuse_what_no_command_starts_with(**_: object) -> None:
 
 
 def leave_logging_to_django(**_: object) -> None:
-    """Do nothing: with a receiver Celery sets up no logging of its own."""
+    """Log as the web process does: with a receiver Celery sets up no logging of its own."""
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+
+
+def begin_to_watch(*, task_id: str, task: Any, **_: object) -> None:
+    """From now on log lines say which task this is, and a span lasts until its end."""
+    at_work.forget()
+    at_work.note(task=task.name)
+    asked_by = {key: str(said) for key, said in (task.request.headers or {}).items()}
+    stack = ExitStack()
+    stack.enter_context(tracing.span("task", parent=asked_by, task_id=task_id))
+    _watched[task_id] = stack
+
+
+def end_to_watch(*, task_id: str, **_: object) -> None:
+    """The task is over, however it ended."""
+    if (stack := _watched.pop(task_id, None)) is not None:
+        stack.close()
+    at_work.forget()
+
+
+def send_spans(**_: object) -> None:
+    """Let go of what waits before a process of a worker ends."""
+    tracing.stop()
 
 
 signals.celeryd_init.connect(refuse_a_bad_environment)
 signals.celeryd_init.connect(refuse_what_no_command_starts_with)
 signals.beat_init.connect(refuse_a_bad_environment)
 signals.setup_logging.connect(leave_logging_to_django)
+signals.task_prerun.connect(begin_to_watch)
+signals.task_postrun.connect(end_to_watch)
+signals.worker_process_shutdown.connect(send_spans)

@@ -10,6 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+
+
+class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no types
+    """What gunicorn logs goes where everything else does (memoryhub/logs.py), in the same form."""
+
+    def setup(self, cfg: Any) -> None:
+        """No handlers of its own."""
+        super().setup(cfg)
+        for logger in (self.error_log, self.access_log):
+            logger.handlers.clear()
+        self.error_log.propagate = True
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no types
@@ -24,6 +36,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             "keepalive": 15,
             "graceful_timeout": 10,
             "loglevel": "warning",
+            "logger_class": _DjangosLogger,
             "forwarded_allow_ips": "",
             "control_socket_disable": True,
             "when_ready": lambda _arbiter: ready(),

@@ -10,6 +10,7 @@ from typing import Any
 import django_stubs_ext
 
 from memoryhub import env as environment
+from memoryhub import logs
 from memoryhub.development_key import development_key
 from memoryhub.env import BASE_DIR
 from memoryhub.problems import Problem
@@ -97,6 +98,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memoryhub.access.AccessMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.headers.ResponseHeadersMiddleware",
@@ -270,27 +272,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
 }
 
-# Logs go to standard error; messages hold ids, never a memory's text.
+# Logs go to standard error; messages hold ids, never a memory's text (memoryhub/log_words.py).
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line"},
-        "nowhere": {"class": "logging.NullHandler"},
-    },
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {name: {"level": "INFO"} for name in ("memoryhub", "tenants", "memories")}
-    | {
-        # At DEBUG it prints whole requests and answers: passwords, keys and texts.
-        "elastic_transport.node": {"level": "INFO"},
-        # One line for each failed try; memoryhub says when an outage begins and when it ends.
-        "elastic_transport.node_pool": {"level": "ERROR"},
-        "django": {"handlers": [], "propagate": True, "level": "INFO"},
-        "django.security.DisallowedHost": {
-            "handlers": ["nowhere"],
-            "propagate": False,
-        },  # strangers must not fill the log
-    },
-}
+LOGGING = logs.settings_for(ENV.log_format)

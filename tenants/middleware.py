@@ -16,6 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from memoryhub import at_work
 from tenants.models import Membership, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
@@ -52,6 +53,7 @@ class RequestIdMiddleware:
         given = request.headers.get(REQUEST_ID_HEADER, "")
         request_id = given if _ACCEPTABLE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         cast("TenantRequest", request).request_id = request_id
+        at_work.note(request_id=request_id)
         response = self.get_response(request)
         response[REQUEST_ID_HEADER] = request_id
         return response
@@ -100,6 +102,8 @@ def _place(request: HttpRequest, membership: Membership | None) -> None:
     placed = cast("TenantRequest", request)
     placed.membership = membership
     placed.tenant = membership.tenant if membership else None
+    if membership is not None:
+        at_work.note(tenant_id=membership.tenant_id, membership_id=membership.pk)
     placed.principal = (
         principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request)) if membership else None
     )

@@ -151,6 +151,7 @@ class OpenAIServer:
         self.script = list(script)
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.traces: list[str] = []
         self.released = threading.Event()
         self._lock = threading.Lock()
         self._http = _Http(self)
@@ -209,6 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.owner.traces.append(self.headers.get("traceparent", ""))
         reply = self.server.owner.next_reply(body, self.headers.get("Authorization", "").removeprefix("Bearer "))
         self.close_connection = True
         try:

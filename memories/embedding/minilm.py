@@ -18,6 +18,7 @@ import numpy as np
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding.base import Floats
 from memories.embedding.bundled import MINILM
+from memoryhub import tracing
 
 # The tokenizer's own threads gain nothing on one text and warn after a fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -55,6 +56,10 @@ class MiniLM:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors of `texts`, (n, 384), each of length 1. An empty text has the vector of its two end marks."""
+        with tracing.span("encode", texts=len(texts)):
+            return self._vectors(texts)
+
+    def _vectors(self, texts: Sequence[str]) -> Floats:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         if self._threads > 1 and len(texts) >= _WORTH_THREADS:
             with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:

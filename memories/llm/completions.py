@@ -29,6 +29,7 @@ from memories.llm.assembly import Assembly
 from memories.llm.base import Finished, StopReason, Text, ToolCall
 from memories.llm.dialect import Dialect
 from memories.llm.whole_answer import chunks_of
+from memoryhub import tracing
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,13 @@ class Completions:
 
     def outputs(self, request: Mapping[str, Any]) -> Generator[Text | ToolCall | Finished]:
         """The answer to `request`, which has everything but the model's name. Raises ModelFault, also in the middle."""
+        with tracing.span("model", model=self.name) as span:
+            finished = yield from self._answer(request)
+            usage = finished.usage
+            span.note(stop=finished.reason.value, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
+        yield finished
+
+    def _answer(self, request: Mapping[str, Any]) -> Generator[Text | ToolCall, None, Finished]:
         started = time.monotonic()
         assembly = Assembly()
         with closing(self._open(request)) as stream:
@@ -105,7 +113,7 @@ class Completions:
             usage.prompt_tokens,
             usage.completion_tokens,
         )
-        yield Finished(stop, usage)
+        return Finished(stop, usage)
 
     def _open(self, request: Mapping[str, Any]) -> Stream[ChatCompletionChunk]:
         """Send the request; try again, a bounded number of times, what may pass."""
@@ -114,7 +122,9 @@ class Completions:
         while True:
             sent = self._dialect.fitted(whole)
             try:
-                stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(**sent)
+                stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
+                    **sent, extra_headers=tracing.headers()
+                )
             except _BROKEN as error:
                 self._log_fault(error)
                 if self._dialect.learns(error, sent):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import closing, suppress
+from contextvars import copy_context
 from queue import Empty, Full, Queue
 
 from memories.llm.base import Output, Silence
@@ -47,7 +48,8 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
         except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
             put(error)
 
-    threading.Thread(target=listen, name="model", daemon=True).start()
+    context = copy_context()  # whose work it is, for log lines and spans
+    threading.Thread(target=context.run, args=(listen,), name="model", daemon=True).start()
     try:
         while True:
             output = _next(said, silence_seconds)

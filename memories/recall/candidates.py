@@ -29,6 +29,7 @@ from memories.search import search_plane
 from memories.search.base import readable_by
 from memories.search.outbox import pending, request_rebuild
 from memories.types import CandidateRequest, Candidates, Kind, Owner
+from memoryhub import tracing
 from tenants.principal import Principal
 
 # Without the plane: words of the question that are looked for, longest first.
@@ -91,17 +92,19 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
 def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Candidates:
     # What was believed then may be hidden now, and much of what is there now was not known then: look deeper.
     deeper = request.as_of is not None
-    return search_plane().candidates(
-        principal,
-        CandidateRequest(
-            kinds=request.kinds,
-            terms=query.terms,
-            vector=vector,
-            per_leg=CANDIDATES_PER_LEG * (2 if deeper else 1),
-            task=request.task,
-            include_superseded=request.include_superseded or deeper,
-        ),
+    wanted = CandidateRequest(
+        kinds=request.kinds,
+        terms=query.terms,
+        vector=vector,
+        per_leg=CANDIDATES_PER_LEG * (2 if deeper else 1),
+        task=request.task,
+        include_superseded=request.include_superseded or deeper,
     )
+    plane = search_plane()
+    with tracing.span("search", plane=plane.name) as span:
+        answer = plane.candidates(principal, wanted)
+        span.note(hits=len(answer.hits))
+    return answer
 
 
 def _add_hits(found: Found, answer: Candidates) -> None:

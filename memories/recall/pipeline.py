@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -32,6 +33,7 @@ from memories.recall.selection import Selection, choose
 from memories.recall.tail import encoded_tail
 from memories.recall.trace import Stages
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
+from memoryhub import tracing
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
@@ -84,7 +86,9 @@ def recall(
         now=now,
     )
     stages = Stages()
-    answer, selection = _answer(principal, request, stages, fusion)
+    with tracing.span("recall", limit=request.limit) as span:
+        answer, selection = _answer(principal, request, stages, fusion)
+        span.note(recall_id=answer.trace_id, items=len(answer.items), degraded=answer.degraded)
     if record:
         _record(principal, request, answer, selection, stages, now=now)
     return answer
@@ -93,15 +97,19 @@ def recall(
 def _answer(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> tuple[Recall, Selection]:
     """What answers the request, and what was near it; `stages` are noted on the way."""
     parsed = parse(request.query, known_speakers(principal))
-    encoding = _encoding.submit(_vector_of, parsed.meaning)
+    encoding = _encoding.submit(copy_context().run, _vector_of, parsed.meaning)
     stages.passed("query")
-    found = find(principal, request, parsed, encoding.result)
+    with tracing.span("recall.candidates"):
+        found = find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
-    pool = _load(principal, request, found)
+    with tracing.span("recall.load"):
+        pool = _load(principal, request, found)
     stages.passed("loaded", len(pool))
-    scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)
+    with tracing.span("recall.score", candidates=len(pool)):
+        scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
-    selection = choose(principal, request, pool, scores, found)
+    with tracing.span("recall.select"):
+        selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
     answer = Recall(
         trace_id=uuid4(),

@@ -24,6 +24,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
+from memoryhub import at_work
 from tenants.locks import wait_for_owner
 from tenants.principal import Principal
 
@@ -89,6 +90,7 @@ def _ensure_thread() -> None:
 
 
 def _run() -> None:
+    at_work.note(task="recall-recorder")
     while True:
         batch = [_waiting.get()]
         try:

@@ -26,6 +26,7 @@ from memories.search import search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
+from memoryhub import tracing
 from memoryhub.exclusive import Busy, alone
 
 log = logging.getLogger(__name__)
@@ -124,7 +125,9 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
         claimed = _claim(min(OUTBOX_BATCH, left) if left is not None else OUTBOX_BATCH, owner)
         if not claimed:
             break
-        step = _deliver_all(claimed)
+        with tracing.span("outbox", entries=len(claimed)) as span:
+            step = _deliver_all(claimed)
+            span.note(delivered=step.delivered, failed=step.failed, rebuilt=step.rebuilt)
         report += step
         if not step.delivered:
             break  # nothing gets through now: the rest would only fail, too

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +18,14 @@ from tests.proofs.site import Site
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     """A site of its own that answers."""
-    with Site(tmp_path) as site:
+    with Site(tmp_path, {"MEMORYHUB_LOG_FORMAT": "json"}) as site:
         site.start()
         yield site
+
+
+def lines(site: Site) -> list[dict[str, Any]]:
+    """The log of a site that writes JSON, without what it says to whoever started it."""
+    return [json.loads(line) for line in site.log().splitlines() if not line.startswith("Serving on ")]
 
 
 def status_of(site: Site, path: str, host: str = "localhost") -> int:
@@ -30,7 +38,14 @@ def status_of(site: Site, path: str, host: str = "localhost") -> int:
 def test_it_serves_this_host_only_and_ends_when_told_to(site: Site) -> None:
     assert status_of(site, "/readyz") == 200
     assert status_of(site, "/login/", host="evil.example") == 400
+    assert status_of(site, "/heliotrope") == 404
+    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as connection:
+        connection.sendall(b"GET /heliotrope HTTP/heliotrope\r\n\r\n")
+        assert b"400" in connection.recv(1000)
     assert site.stop() == 0
     assert not site.answers()
-    log = site.log()
-    assert all(word not in log for word in ("Traceback", "terminate called", "SIGABRT"))
+    written = lines(site)
+    requests = [(line["route"], line["status"]) for line in written if line["logger"] == "memoryhub.access"]
+    assert requests == [("-", 400), ("-", 404)]
+    assert "gunicorn.error" in {line["logger"] for line in written}
+    assert not [line for line in written if "exception" in line or "heliotrope" in str(line)]

@@ -39,6 +39,7 @@ from memories.services.consolidation.watermark import (
 )
 from memories.services.erasing.runs import ERASED_OUTPUT
 from memories.services.ownership import owner_lock
+from memoryhub import tracing
 from tenants.audit import record_event
 from tenants.principal import Principal, Right
 
@@ -169,6 +170,10 @@ class _Consolidation:
         """One run on record; return its fault, if nothing was written."""
         run = self._begin(episodes)
         self.report.runs.append(run.pk)
+        with tracing.span("consolidation", run=run.pk, episodes=len(episodes), trigger=self.trigger.value):
+            return self._ran(run, episodes)
+
+    def _ran(self, run: ConsolidationRun, episodes: Sequence[Episode]) -> ExtractionFault | None:
         try:
             material = gather(self.principal, episodes)
             with self.lease.kept():

@@ -1,0 +1,84 @@
+"""A collector of OpenTelemetry's on this machine: takes spans over a real socket and decodes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from memoryhub import tracing
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A span as it arrived."""
+
+    name: str
+    trace: str
+    id: str
+    parent: str
+    failed: str
+    attributes: dict[str, object]
+
+
+@dataclass
+class Collector:
+    """What arrived, as bytes."""
+
+    url: str = ""
+    bodies: list[bytes] = field(default_factory=list)
+
+    def spans(self) -> list[Sent]:
+        """Everything that was sent until now, in the order in which it ended."""
+        tracing.flush()
+        return [
+            Sent(
+                span.name,
+                span.trace_id.hex(),
+                span.span_id.hex(),
+                span.parent_span_id.hex(),
+                span.status.message,
+                {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in span.attributes},
+            )
+            for body in self.bodies
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    def span(self, name: str) -> Sent:
+        """The one span of this name."""
+        (found,) = (span for span in self.spans() if span.name == name)
+        return found
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    """Inside, this process sends its spans to a collector."""
+    collector = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            collector.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        serving.start()
+        collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
+        tracing.configure(collector.url)
+        try:
+            yield collector
+        finally:
+            tracing.configure("")
+            server.shutdown()
+            serving.join()

@@ -1,0 +1,48 @@
+"""What the log says, written as a site writes it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from memoryhub.logs import Ids, Lines, Objects
+
+FORMATS: dict[str, type[logging.Formatter]] = {"line": Lines, "json": Objects}
+
+
+class Logged:
+    """The lines so far."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self.stream.getvalue()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The lines of a log in JSON."""
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+@contextmanager
+def logged(form: str, *, level: int = logging.INFO) -> Iterator[Logged]:
+    """Inside, everything from `level` on is logged in this form, whatever the loggers of libraries are told."""
+    root, found = logging.getLogger(), Logged()
+    handler = logging.StreamHandler(found.stream)
+    handler.setFormatter(FORMATS[form]())
+    handler.addFilter(Ids())
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(level)
+    try:
+        yield found
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
