@@ -80,6 +80,11 @@ def may_be_erased(life: Life, *, now: datetime, keep_superseded: bool) -> bool:
     return life.evicted_at is not None and life.evicted_at <= now - ERASE_EVICTED_AFTER
 
 
+def is_doubtful(confidence: float, confirmed_at: datetime, *, pinned: bool, now: datetime) -> bool:
+    """Whether a memory is believed little and was not confirmed for long; none is that somebody pinned."""
+    return not pinned and confidence < DOUBTFUL_CONFIDENCE and confirmed_at <= now - DOUBTFUL_AFTER
+
+
 def _of_superseded(life: Life, now: datetime) -> Decision | None:
     if _is_over(life, now):
         return Decision(Ending.EVICTED, Cause.EXPIRED)
@@ -96,8 +101,7 @@ def _of_current(life: Life, now: datetime) -> Decision | None:
         return None
     if _is_unused(life, now):
         return Decision(Ending.EVICTED, Cause.UNUSED)
-    doubtful = life.confidence < DOUBTFUL_CONFIDENCE and life.confirmed_at <= now - DOUBTFUL_AFTER
-    if life.status == Status.ACTIVE and doubtful:
+    if life.status == Status.ACTIVE and is_doubtful(life.confidence, life.confirmed_at, pinned=life.pinned, now=now):
         return Decision(Ending.STALE, Cause.DOUBTFUL)
     return None
 

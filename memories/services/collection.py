@@ -11,33 +11,27 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.db.models import F
 from django.utils import timezone
 
 from memories.errors import MemoriesError
 from memories.hygiene.endings import Cause, Ending
-from memories.search.outbox import enqueue_many
 from memories.selectors.due import Planned, due_batches, owners_with_due, plan
 from memories.selectors.policies import policy_of
 from memories.services.forget import erase_rows
+from memories.services.keeping import Keeper, change, keeping
 from memories.services.reviews import withdrawn
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import Kind, Owner, Status
 from memoryhub.exclusive import alone
-from tenants.actor import SYSTEM
-from tenants.audit import EventDraft, record_events, record_platform_event, record_tenant_event
+from tenants.audit import EventDraft
 from tenants.errors import TenantsError
-from tenants.locks import wait_for_owner, wait_for_tenant
-from tenants.models import Membership
-from tenants.principal import Principal
-from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +108,9 @@ def _carried_out(
 ) -> list[Planned] | None:
     """One batch, decided and done; None if it failed, and nothing of it was."""
     try:
-        with _keeper(owner) as keeper:
+        with keeping(owner) as keeper:
             planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
-            keeper.carry_out(planned, now)
+            _carry_out(keeper, planned, now)
     except (MemoriesError, TenantsError, DatabaseError) as error:
         # Its type alone: the message of a database may quote the row.
         log.warning(
@@ -144,26 +138,19 @@ def _told(planned: Sequence[Planned]) -> list[Collected]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Keeper:
-    """Who carries out decisions for one owner, and into which chain of the audit they go."""
-
-    record: Callable[[list[EventDraft]], object]
-    principal: Principal | None
-
-    def carry_out(self, planned: Sequence[Planned], now: datetime) -> None:
-        """Do what was decided for memories of one kind, in the transaction at hand."""
-        rows: dict[Ending, list[Supersedable]] = defaultdict(list)
-        for each in planned:
-            rows[each.decision.ending].append(each.row)
-        overdue = rows.pop(Ending.ERASED, [])
-        self.record([_event(each) for each in planned if each.decision.ending is not Ending.ERASED])
-        self.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
-        for ending, ending_now in rows.items():
-            _update(ending_now, _CHANGES[ending](now))
-        if overdue and self.principal is not None:
-            whole = model_of(overdue[0].kind).objects.of(self.principal).filter(pk__in=[row.pk for row in overdue])
-            erase_rows(self.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
+def _carry_out(keeper: Keeper, planned: Sequence[Planned], now: datetime) -> None:
+    """Do what was decided for memories of one kind, in the transaction at hand."""
+    rows: dict[Ending, list[Supersedable]] = defaultdict(list)
+    for each in planned:
+        rows[each.decision.ending].append(each.row)
+    overdue = rows.pop(Ending.ERASED, [])
+    keeper.record([_event(each) for each in planned if each.decision.ending is not Ending.ERASED])
+    keeper.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
+    for ending, ending_now in rows.items():
+        change(ending_now, _CHANGES[ending](now))
+    if overdue and keeper.principal is not None:
+        whole = model_of(overdue[0].kind).objects.of(keeper.principal).filter(pk__in=[row.pk for row in overdue])
+        erase_rows(keeper.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
 
 
 # The columns that each ending sets, at the moment of the run.
@@ -172,17 +159,6 @@ _CHANGES: dict[Ending, Callable[[datetime], dict[str, Any]]] = {
     Ending.ARCHIVED: lambda now: {"archived_at": now},
     Ending.STALE: lambda _: {"status": Status.STALE},
 }
-
-
-def _update(rows: Sequence[Supersedable], changes: dict[str, Any]) -> None:
-    """Change rows that are all of one kind, and have the search plane told."""
-    model = model_of(rows[0].kind)
-    model.objects.filter(pk__in=[row.pk for row in rows]).update(
-        **changes, version=F("version") + 1, updated_at=timezone.now()
-    )
-    for row in rows:
-        row.version += 1
-    enqueue_many(rows)
 
 
 def _event(planned: Planned) -> EventDraft:
@@ -194,20 +170,3 @@ def _event(planned: Planned) -> EventDraft:
         decision.cause.value,
         before={"status": str(row.status)},
     )
-
-
-@contextmanager
-def _keeper(owner: Owner) -> Iterator[_Keeper]:
-    """A transaction that holds the lock of an owner, whether or not anybody may act as them."""
-    with transaction.atomic():
-        if owner.tenant_id is None:
-            yield _Keeper(lambda events: [record_platform_event(SYSTEM, event) for event in events], None)
-        elif owner.user_id is None:
-            tenant_id = owner.tenant_id
-            wait_for_tenant(tenant_id)
-            yield _Keeper(lambda events: [record_tenant_event(SYSTEM, tenant_id, event) for event in events], None)
-        else:
-            membership = Membership.objects.select_related("user").get(tenant=owner.tenant_id, user=owner.user_id)
-            principal = keeping_principal(membership)
-            wait_for_owner(principal)
-            yield _Keeper(lambda events: record_events(principal, events), principal)

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services import collection
+from memories.services import keeping
 from memories.services.facts import remember_fact
 from memories.types import Status
 from memoryhub.exclusive import Busy
@@ -94,7 +94,7 @@ def test_an_owner_who_fails_keeps_nobody_waiting(
         return record_events(principal, drafts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(collection, "record_events", record)
+        patch.setattr(keeping, "record_events", record)
         with pytest.raises(CommandError, match="1 owners"):
             call_command("gc", "--apply")
     assert "1 evicted" in capsys.readouterr().out

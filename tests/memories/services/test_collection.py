@@ -222,7 +222,7 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
     lives = live(principal)
     monkeypatch.setattr(collection, "BATCH", 1)
     planned = set(fates(collect(apply=False, now=NOW)))
-    whole, left = collection._keeper, [survives]
+    whole, left = collection.keeping, [survives]
 
     @contextmanager
     def mortal(owner: Any) -> Iterator[Any]:
@@ -232,12 +232,12 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
             if left[0] < 0:
                 raise Killed
 
-    monkeypatch.setattr(collection, "_keeper", mortal)
+    monkeypatch.setattr(collection, "keeping", mortal)
     with pytest.raises(Killed):
         collect(apply=True, now=NOW)
     assert verify_chains().ok
     assert all(chain.ok for chain in verify_all())
-    monkeypatch.setattr(collection, "_keeper", whole)
+    monkeypatch.setattr(collection, "keeping", whole)
     rest = set(fates(collect(apply=True, now=NOW)))
     # A batch may hold a memory that is looked at and stays.
     assert rest <= planned and len(planned) - survives <= len(rest) <= len(planned)

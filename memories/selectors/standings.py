@@ -1,0 +1,122 @@
+"""How memories stand with their owner: what decides their staleness, read in few statements for many of them.
+
+Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/staleness.py` decides. Words are read
+only of the facts whose class hangs on their first ones, and none is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.db.models.functions import Left
+
+from memories.hygiene.endings import is_doubtful
+from memories.hygiene.expiry import About, Lifetime
+from memories.hygiene.staleness import USE_WINDOW, Standing, due_of_fact
+from memories.models import Fact, Mention, Playbook, RecallTrace, Relation, ReviewDecision, ReviewItem, ReviewKind
+from memories.selectors.policies import expiry_rules_of
+from memories.types import Kind, Owner
+
+# The words by which a fact is told to be a preference stand at its beginning.
+_OPENING_CHARACTERS = 40
+_COMMON = ("id", "tenant", "user", "scope", "version", "status", "learned_at", "staleness")
+_OF_FACTS = (
+    "key", "category", "source", "confidence", "pinned", "valid_to", "last_used_at", "last_verified_at",
+    "review_after", "expires_at",
+)  # fmt: skip
+_OF_PLAYBOOKS = ("last_success_at", "last_failure_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of an owner bears on each of their memories.
+
+    `uses`: how often each was recalled in conversations since `since`; `asked`: whether anything was recalled at all;
+    `contradicted`: those that an open review asks about; `proposed`: those that are to go for their staleness.
+    """
+
+    since: datetime
+    uses: Mapping[UUID, int]
+    asked: bool
+    contradicted: frozenset[UUID]
+    proposed: frozenset[UUID]
+    rules: Mapping[str, Lifetime]
+
+
+def surroundings_of(owner: Owner, now: datetime) -> Surroundings:
+    """Five statements. What is shared counts no uses: what one member asks must not move what another is given."""
+    since = now - USE_WINDOW
+    uses: Counter[UUID] = Counter()
+    asked = False
+    if owner.user_id is not None:
+        recalled = Mention.objects.filter(
+            tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
+        )
+        uses.update(dict(recalled.order_by().values_list("memory_id").annotate(Count("pk"))))
+        traces = RecallTrace.objects.filter(tenant=owner.tenant_id, user=owner.user_id, created_at__gte=since)
+        asked = bool(uses) or traces.exists()
+    open_items = ReviewItem.objects.filter(
+        tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN
+    ).order_by()
+    pairs = open_items.filter(kind=ReviewKind.CONTRADICTION).values_list("first", "second")
+    stale = open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="staleness").values_list("first", "playbook")
+    rules = expiry_rules_of(owner.tenant_id)
+    return Surroundings(since, uses, asked, _ids(pairs), _ids(stale), rules)
+
+
+def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
+    """The ids of the next of an owner's current memories; what has expired is not among them."""
+    rows = Fact.objects.unexpired(now) if kind is Kind.SEMANTIC else Playbook.objects.all()
+    later = Q(pk__gt=after) if after else Q()
+    of_owner = rows.current().filter(later, tenant=owner.tenant_id, user=owner.user_id)
+    return list(of_owner.order_by("pk").values_list("pk", flat=True)[:size])
+
+
+def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
+    """Those of the memories that are current, without their words but the first of a fact."""
+    if kind is Kind.SEMANTIC:
+        facts = Fact.objects.current().filter(pk__in=ids).only(*_COMMON, *_OF_FACTS)
+        return list(facts.annotate(opening=Left("text", _OPENING_CHARACTERS)).order_by("pk"))
+    return list(Playbook.objects.current().filter(pk__in=ids).only(*_COMMON, *_OF_PLAYBOOKS).order_by("pk"))
+
+
+def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> Standing:
+    """What decides how stale `row` is. It was used at least as often as its own dates tell."""
+    uses = around.uses.get(row.pk, 0)
+    if isinstance(row, Playbook):
+        # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
+        tried = sum(at is not None and at >= around.since for at in (row.last_success_at, row.last_failure_at))
+        return Standing(
+            row.status, row.learned_at, row.learned_at, uses=max(uses, tried), asked=around.asked, scanned=row.staleness
+        )
+    confirmed_at = row.last_verified_at or row.learned_at
+    used_lately = row.last_used_at is not None and row.last_used_at >= around.since
+    about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
+    return Standing(
+        row.status,
+        row.learned_at,
+        confirmed_at,
+        due_at=due_of_fact(
+            about,
+            around.rules,
+            confirmed_at=confirmed_at,
+            review_after=row.review_after,
+            expires_at=row.expires_at,
+            valid_to=row.valid_to,
+            pinned=row.pinned,
+        ),
+        uses=max(uses, int(used_lately)),
+        asked=around.asked,
+        contradicted=row.pk in around.contradicted,
+        doubtful=is_doubtful(row.confidence, confirmed_at, pinned=row.pinned, now=now),
+        scanned=row.staleness,
+    )
+
+
+def _ids(pairs: Iterable[tuple[UUID | None, UUID | None]]) -> frozenset[UUID]:
+    return frozenset(pk for pair in pairs for pk in pair if pk is not None)
