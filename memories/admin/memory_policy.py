@@ -11,21 +11,61 @@ from django.http import HttpRequest
 
 from memories.admin.deciding import DecidingAdmin, said_of
 from memories.errors import InvalidInput
+from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
+from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import MemoryPolicy
 from memories.selectors.policies import Policy
 from memories.services.policies import POLICY_FIELDS, checked_policy, set_policy
+from memories.types import Handling, SensitiveKind
 from tenants.admin.scoping import acting
 
 _USUAL = Policy()
 _HOUR = timedelta(hours=1)
 
 
-class MemoryPolicyForm(forms.ModelForm[MemoryPolicy]):
+# One choice for each kind of sensitive value that is decided on, instead of the JSON that they are stored as.
+_COLUMNS = tuple(name for name in POLICY_FIELDS if name != "handling")
+_CHOICES = {
+    Handling.ALLOW: "keep it, flagged",
+    Handling.MASK: "take it out of the words",
+    Handling.BLOCK: "refuse the memory",
+}
+
+
+def _field_of(kind: SensitiveKind) -> str:
+    return f"handling_{kind.value}"
+
+
+class HandlingForm(forms.ModelForm[MemoryPolicy]):
+    """What becomes of sensitive values of each kind."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for kind in DECIDABLE:
+            self.initial.setdefault(_field_of(kind), self.instance.handling.get(kind.value, ""))
+
+    def handling(self) -> dict[str, str]:
+        """What was chosen; kinds that stay as by default are left out."""
+        chosen = {kind.value: self.cleaned_data.get(_field_of(kind), "") for kind in DECIDABLE}
+        return {kind: wanted for kind, wanted in chosen.items() if wanted}
+
+
+for _kind in DECIDABLE:
+    HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
+        label=f"If words hold {with_article(_kind)}",
+        required=False,
+        choices=[("", "as by default"), *((each.value, words) for each, words in _CHOICES.items())],
+        help_text="In a conversation it is taken out instead where a memory would be refused. "
+        f"Empty: {_CHOICES[USUAL_HANDLING[_kind]]}. Secrets, card, bank account and id numbers are always refused.",
+    )
+
+
+class MemoryPolicyForm(HandlingForm):
     """Empty fields are as by default."""
 
     class Meta:
         model = MemoryPolicy
-        fields = ["tenant", *POLICY_FIELDS]
+        fields = ["tenant", *_COLUMNS]
         help_texts = {
             "session_hours": f"So long after its last turn a session forgets what its task worked with. "
             f"Empty: {_USUAL.session_lifetime // _HOUR}.",
@@ -40,12 +80,14 @@ class MemoryPolicyForm(forms.ModelForm[MemoryPolicy]):
             f"Empty: {_USUAL.pinned_refresh_turns}.",
             "recall_threshold": "Memories of a lower score are left out. Empty: none is.",
             "keep_superseded": "What was replaced is never archived, let go or erased by the collection.",
+            "keep_originals": "Words in which a value is masked are also kept whole, encrypted; only the member "
+            "in person can open them. Without this the value is gone.",
         }
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         try:
-            checked_policy({name: self.cleaned_data[name] for name in POLICY_FIELDS if name in self.cleaned_data})
+            checked_policy({name: self.cleaned_data[name] for name in _COLUMNS if name in self.cleaned_data})
         except InvalidInput as error:
             raise said_of(error) from error
         return cleaned
@@ -56,9 +98,15 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     """One policy for each tenant that decided anything."""
 
     form = MemoryPolicyForm
-    list_display = ["tenant", *POLICY_FIELDS, "updated_at"]
+    list_display = ["tenant", *_COLUMNS, "sensitive_values", "updated_at"]
     list_select_related = ["tenant"]
 
+    @admin.display(description="sensitive values")
+    def sensitive_values(self, policy: MemoryPolicy) -> str:
+        """What was decided on them, in words."""
+        decided = sorted(policy.handling.items())
+        return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
+
     def save_model(self, request: HttpRequest, obj: MemoryPolicy, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        decisions = {name: form.cleaned_data[name] for name in POLICY_FIELDS}
+        decisions = {name: form.cleaned_data[name] for name in _COLUMNS} | {"handling": form.handling()}
         obj.pk = set_policy(acting(request), tenant_id=obj.tenant_id, **decisions).pk

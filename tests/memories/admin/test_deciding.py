@@ -134,3 +134,22 @@ def test_each_decision_of_a_policy_says_what_it_does_and_what_holds_without_it(b
     told = {name: field.help_text for name, field in fields.items() if name != "tenant"}
     assert [name for name, words in told.items() if not words] == []
     assert told["consolidate_every"].endswith("Empty: 20.")
+
+
+def test_what_becomes_of_sensitive_values_is_chosen_kind_by_kind(browser: Client, tenant: Tenant) -> None:
+    chosen = {"handling_phone": "mask", "handling_address": "block", "keep_originals": "on"}
+    browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), "session_hours": "8", **chosen})
+    policy = MemoryPolicy.objects.get()
+    assert (policy.handling, policy.keep_originals) == ({"phone": "mask", "address": "block"}, True)
+    form = browser.get(page("memorypolicy", "change", policy.pk)).context["adminform"].form
+    assert (form["handling_phone"].initial, form["handling_email"].initial) == ("mask", "")
+    assert "address: block, phone: mask" in browser.get(page("memorypolicy")).content.decode()
+    browser.post(page("memorypolicy", "change", policy.pk), {"handling_email": "mask"})
+    policy.refresh_from_db()
+    assert (policy.handling, policy.keep_originals) == ({"email": "mask"}, False)
+
+
+@pytest.mark.parametrize("chosen", [{"handling_phone": "shred"}, {"handling_secret": "allow"}])
+def test_no_other_handling_is_taken(browser: Client, tenant: Tenant, chosen: dict[str, str]) -> None:
+    browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), **chosen})
+    assert not MemoryPolicy.objects.exclude(handling={}).exists()

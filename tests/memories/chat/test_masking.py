@@ -44,7 +44,7 @@ def test_without_scripts_the_page_shows_the_words_as_stored_and_says_why(ada: Cl
 
 def test_the_stream_gives_the_stored_words_first_and_never_the_value(ada: Client) -> None:
     response = ada.post(reverse("chat:begin"), {"message": SAID}, headers={"Accept": "text/event-stream"})
-    body = b"".join(response).decode()  # type: ignore[arg-type]  # it is a stream
+    body = b"".join(response).decode()
     first, second = (json.loads(line[6:]) for line in body.splitlines()[1:5:3])
     assert (first["text"], first["masked"]) == (f"My card is {REMOVED}", ["payment_card"])
     assert (second["type"], second["kind"], second["text"]) == ("notice", "masked", TOLD)
