@@ -8,11 +8,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memories.hygiene.sensitivity.context import near
+from memories.hygiene.sensitivity.context import LETTERS, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
-_IBAN = re.compile(r"(?<![^\W_])[A-Z]{2}[ -]?\d{2}(?:[ .\n-]{0,2}[A-Z0-9]){11,32}", re.IGNORECASE)
+_IBAN = re.compile(rf"(?<![{LETTERS}])[A-Z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Z0-9]){{11,32}}", re.IGNORECASE)
 _SHORTEST, _LONGEST = 15, 34
 # Modules of python-stdnum, the forms that they check, and the words without which a form says nothing.
 _NATIONAL = (
@@ -20,7 +20,7 @@ _NATIONAL = (
     ("ar.cbu", r"\d{8} ?\d{14}", r"cbu|cuenta|account"),
     ("no.kontonr", r"\d{4}[. ]?\d{2}[. ]?\d{5}", r"konto(?:nr|nummer)?\.?|account"),
     ("nz.bankaccount", r"\d{2}-\d{4}-\d{7}-\d{2,3}", r"account|acc|acct|bank|anz|bnz|asb|westpac|kiwibank"),
-    ("cz.bankaccount", r"(?:\d{1,6}-)?\d{2,10}/\d{4}", r"[uú][cč]et\w*|[cč]\. ?[uú]\.?|account"),
+    ("cz.bankaccount", r"(?:\d{1,6}-)?\d{2,10}/\d{4}", r"[uú][cč]e?t\w*|[cč]\. ?[uú]\.?|account"),
 )
 _ROUTING = re.compile(r"(?<![\w-])\d{9}(?![\w-])")
 _ACCOUNT = re.compile(r"(?<![\w-])\d{6,17}(?![\w-])")
@@ -96,7 +96,7 @@ def _british(text: str) -> Iterator[Finding]:
 
 @cache
 def _form(form: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.,/-])(?:{form})(?![\w/-]|[.,]\d)")
+    return re.compile(rf"(?<![{LETTERS}_.,/-])(?:{form})(?![{LETTERS}_/-]|[.,]\d)")
 
 
 @cache

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+# Letters and digits of the scripts that put spaces between words. In Chinese or Japanese a number touches its name.
+LETTERS = r"A-Za-z0-9\u00aa-\u024f\u0370-\u05ff"
 # How far before and after a value its name is looked for, in characters: a clause.
 BEFORE = 48
 AFTER = 28
@@ -19,4 +21,4 @@ def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, a
 
 @lru_cache(maxsize=256)
 def _pattern(words: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.IGNORECASE)
+    return re.compile(rf"(?<![{LETTERS}])(?:{words})(?![{LETTERS}])", re.IGNORECASE)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+from memories.hygiene.sensitivity.entropy import is_placeholder
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -56,6 +57,8 @@ def credentials(text: str) -> Iterator[Finding]:
     for candidate in scanner().scan(cast("ContentProvider", lines)):
         kind = SensitiveKind.PRIVATE_KEY if candidate.rule_name in _KEYS else SensitiveKind.SECRET
         for found in candidate.line_data_list:
+            if candidate.rule_name == "URL Credentials" and is_placeholder(found.value or ""):
+                continue
             start = lines.starts[found.line_pos]
             yield Finding(kind, start + found.value_start, start + found.value_end, candidate.rule_name)
 

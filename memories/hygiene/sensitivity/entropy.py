@@ -6,10 +6,18 @@ import math
 import re
 from collections import Counter
 
-_VOWELS = re.compile(r"[aeiouyAEIOUY]")
 _PLACEHOLDER = re.compile(
     r"(?i)x{4,}|\*{3,}|\.{3,}|your[-_ ]?|example|placeholder|redacted|removed|changeme|insert|dummy|sample|0{8,}|1234567890abcdef$"
 )
+
+_STANDS_FOR = re.compile(
+    r"(?i)(?:pass(?:word)?|pwd|secret|token|user(?:name)?|your[_-].*|x{3,}|\*+|\.{3,}|<.*|\[.*|%.*|changeme|example|redacted)\d*$"
+)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether `value` stands for a password in an example: `password`, `xxxx`, `<token>`."""
+    return bool(_STANDS_FOR.match(value))
 
 
 def bits(value: str) -> float:
@@ -32,10 +40,9 @@ def looks_random(value: str) -> bool:
 
 
 def _is_words(value: str) -> bool:
-    """Whether it is made of words and small numbers with separators, such as `tokens-for-testing-2`."""
+    """Whether it is made of words and small numbers, such as `tokens-for-testing-2` or `TokensForTesting2`."""
     parts = [part for part in re.split(r"[-_.]", value) if part]
-    return len(parts) > 1 and all(
-        (part.isdigit() and len(part) <= 4)
-        or (part.isalpha() and (part.islower() or part.istitle() or part.isupper()) and len(part) <= 12)
-        for part in parts
-    )
+    if len(parts) > 1:
+        return all(re.fullmatch(r"\d{1,4}|[a-z]{1,12}|[A-Z][a-z]{1,12}|[A-Z]{1,12}", part) for part in parts)
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", value)
+    return len(value) - sum(map(len, words)) <= 2 and bool(words) and len(value) / len(words) >= 3.5

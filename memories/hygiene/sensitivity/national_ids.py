@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memories.hygiene.sensitivity.context import near
+from memories.hygiene.sensitivity.context import LETTERS, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -22,7 +22,7 @@ from memories.types import SensitiveKind
 _ANY = (
     r"national (?:id|identity|insurance)|identity (?:card|number|no)|id (?:number|card|no\.?)|social security|"
     r"tax(?:payer)? (?:id|identification|number|no\.?)|personal (?:id|number|code)|citizen(?:ship)? (?:id|number|card)|"
-    r"identification number|national number|tin"
+    r"identification number|tin"
 )
 _NOT_AN_ID = r"order|invoice|ticket|tracking|parcel|shipment|model|part|serial|sku|ref|reference|booking|case|version|build|isbn|issn"
 
@@ -103,7 +103,7 @@ _NUMBERS: tuple[_Number, ...] = (
     _Number("in_.aadhaar", r"a{1,2}dha{1,2}r|uidai|आधार", bare=r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}"),
     _Number("in_.pan", r"pan", bare=r"[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]"),
     _Number("cn.ric", r"身份证|resident id", form=r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])[0-3]\d{4}[\dXx]"),
-    _Number("kr.rrn", r"rrn|주민등록번호", bare=r"\d{13}", form=r"\d{6}-[0-8]\d{6}"),
+    _Number("kr.rrn", r"rrn|주민등록번호", bare=r"\d{13}", form=r"\d{6}-\d{7}"),
     _Number("jp.in_", r"my ?number|マイナンバー|個人番号", bare=r"\d{4}[ -]?\d{4}[ -]?\d{4}"),
     _Number("th.pin", r"thai id|บัตรประชาชน", bare=r"\d{13}", form=r"[1-8]-\d{4}-\d{5}-\d{2}-\d"),
     _Number("my.nric", r"nric|mykad|ic", bare=r"\d{6}-?\d{2}-?\d{4}"),
@@ -152,7 +152,7 @@ def load() -> None:
 @cache
 def _patterns(number: _Number) -> tuple[tuple[re.Pattern[str], bool], ...]:
     return tuple(
-        (re.compile(rf"(?<![\w.,/-])(?:{pattern})(?![\w/-]|[.,]\d)", re.IGNORECASE), needs_words)
+        (re.compile(rf"(?<![{LETTERS}_.,/-])(?:{pattern})(?![{LETTERS}_/-]|[.,]\d)", re.IGNORECASE), needs_words)
         for pattern, needs_words in ((number.form, False), (number.bare, True))
         if pattern
     )

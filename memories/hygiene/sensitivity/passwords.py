@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from memories.hygiene.sensitivity.entropy import bits, looks_random
 from memories.hygiene.sensitivity.findings import Finding
@@ -18,108 +19,170 @@ from memories.types import SensitiveKind
 _PASSWORD = (
     r"pass(?:word|code|phrase|wort|wd|key)s?|pass ?word|pwd|pw|pass|psw|login|mot de passe|mdp|contrase[nñ]a|clave|senha|"
     r"palavra[- ]passe|kennwort|wachtwoord|parola|has[lł]o|heslo|l[oö]senord|adgangskode|passord|salasana|jelsz[oó]|"
-    r"[sş]ifre|пароль|密码|口令|パスワード|비밀번호"
+    r"[sş]ifre|пароль"
 )
 _KEY = (
-    r"(?:(?:api|access|secret|auth|private|encryption|signing|client|shared|master|account|service|storage|license|recovery|"
-    r"backup|bearer|refresh|session|deploy|webhook|bot|app|admin|security|personal access|aws|github|gitlab|openai|stripe|slack)"
-    r"[-_ ]?){1,3}(?:keys?|tokens?|secrets?|codes?)|secret|token|api|credentials?|apikey|bearer|key|chave|clé|schl[uü]ssel"
+    r"(?:(?:api|access|secret|auth|private|encryption|signing|client|shared|master|account|service|storage|licen[cs]e|"
+    r"recovery|backup|bearer|refresh|session|deploy|webhook|bot|app|admin|security|personal access|aws|github|gitlab|"
+    r"openai|stripe|slack)[-_ ]?){1,3}(?:keys?|tokens?|secrets?|codes?)|secret|token|api|credentials?|apikey|bearer|key|"
+    r"chave|clé|schl[uü]ssel"
 )
-_PIN = r"pin|pin[- ]?(?:code|number|nummer)|cvv2?|cvc2?|security code|geheimzahl|c[oó]digo pin|tan"
-_PHRASE = r"(?:pass|seed|recovery|secret|backup|mnemonic)[- ]?phrase|mnemonic|seed words"
-_NAME = re.compile(
-    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<password>{_PASSWORD})|(?P<key>{_KEY}))(?![^\W_])",
+# Keys and tokens of other kinds, as they stand before the name: no secrets.
+_OTHER_KEY = re.compile(
+    r"(?:idempotency|primary|foreign|partition|cache|public|sort|hash|lookup|object|routing|row|dict|answer|map|"
+    r"translation|issue|project|next|page|cursor)[-_ ]$",
     re.IGNORECASE,
 )
-# "password for the wifi", "PIN de mon téléphone": up to six words that say of what.
+_PIN = (
+    r"pin[- ]?(?:code|number|nummer)|pin(?: [12])?|cvv2?|cvc2?|security code|geheimzahl|c[oó]digo (?:pin|de seguran[cç]a|de seguridad)|"
+    r"code pin|pincode|пин(?:-?код)?"
+)
+_PHRASE = r"(?:pass|seed|recovery|secret|backup|mnemonic)[- ]?phrase|mnemonic|seed words"
+_UNSPACED = r"密码|口令|パスワード|暗証番号|비밀번호"
+_NAME = re.compile(
+    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<password>{_PASSWORD})|(?P<key>{_KEY}))(?![^\W_])"
+    rf"|(?P<unspaced>{_UNSPACED})",
+    re.IGNORECASE,
+)
+# "password for the wifi", "PIN de mon téléphone", "token we use for the importer": up to six words that say of what.
 _OF = (
-    r"(?:\s{1,2}\(?(?:for|to|of|on|at|in|de|do|da|del|della|du|f[uü]rs?|zum|vom|van|voor|para|pour|per|til|till|i|na|la|le|el)"
-    r"(?:\s[\w@.'&/-]{1,24}){1,5}?\)?)?"
+    r"(?:\s{1,2}\(?(?:for|to|of|on|at|in|from|with|that|which|we|i|you|de|do|da|del|della|du|f[uü]rs?|zum|vom|van|voor|para|"
+    r"pour|per|til|till|i|na|la|le|el|d'|l'|case|all|-)(?:\s[\w@.'&/-]{1,24}){1,6}?\)?,?)?"
 )
-_STRONG = r"[\"'`)]?\s{0,2}(?:(?:is|was)?\s?(?::=|=>|->|→|:|=)=?)\s{0,2}"
+_SAID_APART = r"(?P<apart>(?:\s[\w']{1,14}){1,4}:|[,.:]?\s(?:it's|it is|its|c'est|es ist|das ist|é|es))\s{1,2}"
+_STRONG = r"[\"'`)*]{0,3}\s{0,2}(?:(?:is|was|now)?\s?(?::=|=>|->|→|:|=|\?)=?)\s{0,2}(?:\*\*)?\s{0,2}"
 _IS = (
-    r"\s{1,2}(?:is|was|are|ist|lautet|war|es|era|est|é|è|jest|är|er|on|to|(?:set|changed|reset|updated) to|будет|это)"
-    r"(?:\s(?:now|still|set to|changed to|just|simply|currently|called|nu|jetzt|agora|ahora|maintenant|also|this|like this))?\s{1,2}"
+    r"(?:'s|\s{1,2}(?:is|was|are|ist|lautet|war|es|era|est|é|è|jest|är|er|on|to|будет|это|would be|will be|has to be|should be|"
+    r"(?:set|changed|reset|updated|switched|back) to|(?:has |have |was |is )?(?:been )?(?:set|changed|reset|updated) to))"
+    r"(?:\s(?:now|still|set to|changed to|just|simply|currently|called|nu|jetzt|agora|ahora|maintenant|also|this|like this|"
+    r"the word|the following))?:?\s{1,2}"
 )
-_JOINED = r"(?:は|是|为|：)\s{0,2}"
-_GAP = r"\s{1,2}"
-_SAID = re.compile(rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS})|(?P<gap>{_GAP}))", re.IGNORECASE)
+_JOINED = r"\s?(?:は|是|为|：|은|는)\s{0,2}"
+_GAP = r",?\s{1,2}"
+_SAID = re.compile(
+    rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS}))|{_SAID_APART}|(?P<gap>{_GAP})", re.IGNORECASE
+)
 _QUOTED = re.compile(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
-_BARE = re.compile(r"(?P<value>[^\s\"`]{3,128})")
+_BARE = re.compile(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
 _WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
 _BACKWARDS = re.compile(
-    r"(?<!\S)[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?,?\s(?:(?:is|was|ist|es|é|est)|as|for)\s(?:my|the|our|a|his|her|their|mein|das|mi|la|a minha)?\s?"
-    r"(?:[\w-]{1,16}\s){0,2}(?:password|passcode|passphrase|passwort|contraseña|senha|mot de passe|api key|token)(?!\w)",
+    r"(?<!\S)[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?,?\s(?:(?:is|was|ist|es|é|est)|as|for)\s"
+    r"(?:my|the|our|a|his|her|their|mein|das|mi|la|a minha)?\s?(?:[\w-]{1,16}\s){0,2}"
+    r"(?:password|passcode|passphrase|passwort|contraseña|senha|mot de passe|api key|token)(?!\w)",
     re.IGNORECASE,
 )
+# What stands after a name in programs and templates instead of a value.
 _CODE = re.compile(
-    r"[(\[{<]|^\$|^%|^&|^(?:self|this|os|process|env|config|settings|request|req|user|ctx|data|form|params|options)\.|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?:|^[*•.x-]+$|^\w+(?:\.\w+)+$|^\w+_\w+$|::|^/\w"
+    r"[(\[{<]|^\$|^%|^&|^(?:self|this|os|process|env|config|settings|request|req|user|ctx|data|form|params|options)\.|"
+    r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?:|^[*•.x-]+$|^[a-z]+(?:\.[a-zA-Z]+)+$|^[a-z]+(?:_[a-z]+)+$|::|^/\w"
 )
-_TRAILING = ".,;:)]}>?…"
+_HYPHENATED = re.compile(
+    r"[^\W\d_]+(?:[-'/][^\W\d_]+)+|\d+(?:-[^\W\d_]+)+|\d+(?:st|nd|rd|th|[a-z]{1,2})|v?\d+(?:\.\d+)+\w*"
+)
+_CODES = re.compile(r"(?:2fa|recovery|backup)[-_ ]?(?:\w+[-_ ])?(?:keys?|codes?)", re.IGNORECASE)
+_CODE_OF_LIST = re.compile(
+    r"(?:,|;| and| und| y| e| et| or)?\s{0,3}(?P<value>[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,10})(?![\w-])"
+)
+_CLAUSE_END = re.compile(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
+_LOGINS = frozenset({"login", "credentials", "credential"})
+# A name and the password that goes with it: "login: anna / ...".
+_PAIR = re.compile(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_TRAILING = ".,;:)]}>?…*'"
 
 
 def passwords(text: str) -> Iterator[Finding]:
     """What is said to be a password, PIN, key or token in a folded text."""
     for name in _NAME.finditer(text):
         said = _SAID.match(text, name.end())
-        if said:
+        if said and not (name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start())):
             yield from _value(text, name, said)
     for found in _BACKWARDS.finditer(text):
         if _chosen(found["value"]) and not _CODE.search(found["value"]):
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password, said before its name")
 
 
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What follows a name: where, in quotes or not. Never shown."""
+
+    text: str = field(repr=False)
+    start: int
+    quoted: bool
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
 def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Finding]:
     """The value after a name, if it is one."""
-    if name["phrase"] and not said["gap"]:
-        words = _WORDS.match(text, said.end())
-        if words and not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
+    place = said.end()
+    if name["phrase"] and not said["gap"] and (words := _WORDS.match(text, place)):
+        if not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
             yield Finding(SensitiveKind.SECRET, *words.span(), "phrase of words")
-            return
-    quoted = _QUOTED.match(text, said.end())
-    found = quoted or _BARE.match(text, said.end())
-    if found is None:
         return
-    start, value = (
-        found.start("value"),
-        found["value"] if quoted else found["value"].lstrip("'").rstrip(_TRAILING + "'"),
-    )
-    start += 0 if quoted else len(found["value"]) - len(found["value"].lstrip("'"))
-    end = start + len(value)
-    if len(value) < 3:
+    if name["key"] and _CODES.fullmatch(name["key"]):
+        yield from _codes(text, place)
+    if name[0].lower() in _LOGINS and (pair := _PAIR.match(text, place)):
+        if _chosen(pair["value"]):
+            yield Finding(SensitiveKind.SECRET, *pair.span("value"), "password beside its login")
         return
+    value = _read(text, place)
+    if value and (rule := _rule(text, name, said, value)):
+        yield Finding(SensitiveKind.SECRET, value.start, value.end, rule)
+
+
+def _read(text: str, place: int) -> _Value | None:
+    """What stands at a place: the inside of quotes, or up to a space without what ends a clause."""
+    if quoted := _QUOTED.match(text, place):
+        return _Value(quoted["value"], quoted.start("value"), quoted=True)
+    bare = _BARE.match(text, place)
+    value = bare["value"].rstrip(_TRAILING) if bare else ""
+    return _Value(value, place, quoted=False) if len(value) >= 3 else None
+
+
+def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) -> str:
+    """By which rule `value` is the secret that `name` names; empty if it is none."""
     if name["pin"]:
-        if re.fullmatch(r"\d{3,8}", value) and not re.match(r"[-/.:]\d", text[end : end + 2]):
-            yield Finding(SensitiveKind.SECRET, start, end, "PIN")
-        return
-    if _CODE.search(value) or value.lower().strip("!") in DESCRIPTIONS:
-        return
+        alone = re.fullmatch(r"\d{3,8}", value.text) and not re.match(r"[-/.:]\d", text[value.end : value.end + 2])
+        return "PIN" if alone else ""
+    if _CODE.search(value.text) or value.text.lower().strip("!") in DESCRIPTIONS:
+        return ""
     if name["key"]:
-        if _is_key(value, weak=not said["strong"], name=name["key"]):
-            yield Finding(SensitiveKind.SECRET, start, end, "key or token by name")
-    elif _is_password(text, value, end, said, quoted=quoted is not None):
-        yield Finding(SensitiveKind.SECRET, start, end, "password by name")
+        return "key or token by name" if _is_key(value.text, weak=not said["strong"], name=name["key"]) else ""
+    return "password by name" if _is_password(text, name[0], value, said) else ""
+
+
+def _codes(text: str, place: int) -> Iterator[Finding]:
+    """The codes of a list: "recovery codes: 4821-9930, 1177-2040"."""
+    while code := _CODE_OF_LIST.match(text, place):
+        yield Finding(SensitiveKind.SECRET, *code.span("value"), "recovery code")
+        place = code.end()
 
 
 def _is_key(value: str, *, weak: bool, name: str) -> bool:
     """Whether `value` is what a key looks like; after the bare word "key" or "token" it has to look drawn."""
-    if re.fullmatch(r"[\d.,:/-]+", value):
-        return False
     one_word = name.lower() in {"key", "token", "api", "chave", "clé", "credential", "credentials"}
+    if re.fullmatch(r"[\d.,:/-]+", value) or (one_word and _UUID.fullmatch(value)):
+        return False
     if len(value) >= 16 and looks_random(value):
         return True
     return not one_word and not weak and len(value) >= 8 and bool(re.search(r"\d", value)) and bits(value) > 2.5
 
 
-def _is_password(text: str, value: str, end: int, said: re.Match[str], *, quoted: bool) -> bool:
-    if said["gap"]:
-        return quoted or (len(value) >= 6 and _chosen(value) and bool(re.search(r"\d", value)))
-    if quoted or _chosen(value):
-        return len(value) >= 4 or not quoted
-    if not value.isalpha() or len(value) < 4:
-        return bool(re.fullmatch(r"\d{4,12}", value))
-    ends = bool(re.match(r"['\"]?\s*(?:[.!?;\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))", text[end : end + 12]))
-    return ends and (bool(said["strong"]) or len(value) >= 6) and not _describes(value.lower())
+def _is_password(text: str, name: str, value: _Value, said: re.Match[str]) -> bool:
+    if said["gap"] or said["apart"]:
+        if value.quoted:
+            return "," not in said[0] and name.lower() not in {"pass", "pw", "login"}
+        return len(value.text) >= 6 and _chosen(value.text) and bool(re.search(r"\d", value.text))
+    if value.quoted or _chosen(value.text):
+        return len(value.text) >= 4
+    if not _CLAUSE_END.match(text, value.end) or _describes(value.text.lower()):
+        return False
+    if value.text.isdigit():
+        return 4 <= len(value.text) <= 12
+    return value.text.isalpha() and len(value.text) >= (4 if said["strong"] else 6)
 
 
 def _chosen(value: str) -> bool:
@@ -128,7 +191,7 @@ def _chosen(value: str) -> bool:
     return (
         len(value) >= 4
         and not re.fullmatch(r"[\d.,:/%€$£-]+", value)
-        and not re.fullmatch(r"\w+(?:[-'/]\w+)+|\d+(?:st|nd|rd|th|[a-z]{1,2})|v?\d+(?:\.\d+)+\w*", inside)
+        and not _HYPHENATED.fullmatch(inside)
         and (
             bool(re.search(r"[^\W\d_]", value) and re.search(r"\d", value))
             or bool(re.search(r"[a-z][A-Z]|[!#$%^&*+=@~?_]\S|\S[#$%^&*+=@~_]", value))

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from stdnum import luhn
 
+from memories.hygiene.sensitivity.context import LETTERS
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
 # Digits with at most three separating characters between them.
-_RUN = re.compile(r"(?<![\w])\d(?:[ \t\n.,/_*|-]{0,3}\d){12,}(?!\w)")
+_RUN = re.compile(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
 _GROUP = re.compile(r"\d+")
 # First digits and lengths (ISO/IEC 7812 ranges as the schemes publish them). Ranges are of equal length.
 _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (

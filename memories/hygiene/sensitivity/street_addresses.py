@@ -11,7 +11,7 @@ from memories.types import SensitiveKind
 _CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]{0,24}"
 _NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
 _TAIL = r"(?:,? (?:Apt|Apartment|Unit|Suite|Ste|Flat|Floor|#)\.? ?[\w-]{1,6})?"
-_TOWN = rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?|, {_CAP}(?: {_CAP}){{0,2}})?"
+_TOWN = rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?|, {_CAP}(?: (?![A-Z]{{1,2}}\d){_CAP}){{0,2}})?"
 _US_STATE = r"(?:,? [A-Z]{2},? \d{5}(?:-\d{4})?)?"
 _UK_CODE = r"(?:,? [A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})?"
 _ENGLISH_SURE = (

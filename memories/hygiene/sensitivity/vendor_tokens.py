@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memories.hygiene.sensitivity.entropy import looks_random
+from memories.hygiene.sensitivity.entropy import is_placeholder, looks_random
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -62,9 +62,6 @@ _URL_PASSWORD = re.compile(
     r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,64}:(?P<value>[^\s/@\"'<>{}$]{3,128})@(?=[\w\[])",
     re.IGNORECASE,
 )
-_PLACEHOLDER = re.compile(
-    r"(?i)(?:pass(?:word)?|pwd|secret|token|user(?:name)?|your[_-].*|x{3,}|\*+|\.{3,}|<.*|\[.*|%.*|changeme|example|redacted)\d*$"
-)
 
 
 def vendor_tokens(text: str) -> Iterator[Finding]:
@@ -80,5 +77,5 @@ def vendor_tokens(text: str) -> Iterator[Finding]:
     for found in _WEB_TOKEN.finditer(text):
         yield Finding(SensitiveKind.SECRET, *found.span(), "web token")
     for found in _URL_PASSWORD.finditer(text):
-        if not _PLACEHOLDER.match(found["value"]):
+        if not is_placeholder(found["value"]):
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password in a URL")
