@@ -24,6 +24,7 @@ from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook
 from memories.selectors.memories import get_memory, messages_using
 from memories.selectors.originals import has_original
+from memories.selectors.reviews import review_about
 from memories.selectors.sources import questions_of, supported_facts
 from memories.services.facts import pin_fact
 from memories.services.screening import Screen
@@ -131,7 +132,7 @@ def _blocked(
 ) -> HttpResponse:
     """The form again, without the value: it says where that was, and what stands there now can be sent."""
     without = Screen(principal).said(text).text
-    told = telling.refusal(error, to_people=True)
+    told = f"{telling.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
     return _page(request, principal, kind, memory_id, correction=without, correction_error=told)
 
 
@@ -157,6 +158,7 @@ def _page(
         "card": card,
         "body": row.text if isinstance(row, Playbook | CatalogEntry) else "",
         "states": states_of(principal, kind, memory_id),
+        "review": review_about(principal, memory_id),
         "learned": learned,
         "uses": uses,
         "more_uses": max(using.count() - USES_SHOWN, 0),

@@ -44,8 +44,13 @@ def at(spot: Spot) -> str:
 
 def refusal(blocked: Blocked, *, to_people: bool = False) -> str:
     """What to take out, and where. `to_people`: fields are called as people call them."""
-    told = "; ".join(f"{_called(spot.field) if to_people else spot.field} {at(spot)}" for spot in blocked.spots)
+    told = whereabouts(blocked) if to_people else "; ".join(f"{spot.field} {at(spot)}" for spot in blocked.spots)
     return f"{told}. This is not stored: take it out, or say it without the value."
+
+
+def whereabouts(blocked: Blocked) -> str:
+    """What is where, to people, without an end: "The text holds a phone number at characters 3 to 9"."""
+    return "; ".join(f"{_called(spot.field)} {at(spot)}" for spot in blocked.spots)
 
 
 def _called(field: str) -> str:
