@@ -77,15 +77,17 @@ def _code(error: BaseException) -> str:
 
 
 class _Hidden(str):
-    """An argument that is not shown, by %r neither."""
+    """What is shown in place of an argument, by %r too."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return HIDDEN
+        return str(self)
 
 
 def _shown(argument: object) -> object:
     if isinstance(argument, (int, float)):
         return argument
+    if isinstance(argument, BaseException):
+        return _Hidden(type(argument).__name__)
     return argument if isinstance(argument, str) and argument in _REASONS else _Hidden(HIDDEN)

@@ -66,7 +66,7 @@ class Broker:
         finally:
             self.point(before)
 
-    def process(self, *arguments: str, folder: Path) -> CeleryProcess:
+    def process(self, *arguments: str, folder: Path, log_format: str = "line") -> CeleryProcess:
         """A process of Celery's on the database and the index of this test."""
         environ = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
         environ |= {
@@ -76,6 +76,7 @@ class Broker:
             "MEMORYHUB_INDEX_DIR": str(settings.MEMORYHUB_INDEX_DIR),
             "MEMORYHUB_BROKER_URL": self.url,
             "MEMORYHUB_DRAIN": "celery",
+            "MEMORYHUB_LOG_FORMAT": log_format,
         }
         return CeleryProcess(*arguments, environ=environ, log=folder / f"{arguments[0]}.log")
 

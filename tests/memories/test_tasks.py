@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,7 +107,7 @@ def test_no_write_waits_for_a_silent_broker(principal: Principal, broker: Broker
 def test_a_worker_delivers_what_a_commit_announces(
     principal: Principal, broker: Broker, announcer: Announcer, tmp_path: Path
 ) -> None:
-    with broker.process("worker", "--concurrency", "1", folder=tmp_path) as worker:
+    with broker.process("worker", "--concurrency", "1", folder=tmp_path, log_format="json") as worker:
         remember_fact(principal, text="Lives in Bristol")
         assert eventually(drained), worker.words()
         broker.server.stop()
@@ -114,6 +115,8 @@ def test_a_worker_delivers_what_a_commit_announces(
         remember_fact(principal, text="Moved to Lucca")
         assert eventually(drained), worker.words()
         assert worker.stop() == 0
+    said = [json.loads(line)["logger"] for line in worker.words().splitlines() if line.startswith("{")]
+    assert "celery.worker.consumer.consumer" in said  # of the broker that was gone for a moment
 
 
 def test_what_nobody_announced_is_found_by_the_schedule(principal: Principal, broker: Broker, tmp_path: Path) -> None:
