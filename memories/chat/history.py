@@ -35,6 +35,8 @@ _DID: Mapping[str, str] = {
     "unpinned": "unpinned it",
     "forgotten": "forgot it",
     "confirmed": "confirmed it",
+    "unconfirmed": "took the confirmation back",
+    "kept": "kept it",
     "evicted": "let it go",
     "archived": "put it into the archive",
     "unarchived": "took it out of the archive",

@@ -16,6 +16,7 @@ from memories.chat.views import (
     preferences,
     remembered,
     sending,
+    settling,
 )
 
 register_converter(KindConverter, "kind")
@@ -37,6 +38,10 @@ chat = [
 remember = [
     path("remember/", remembered.home, name="home"),
     path("remember/export/", exporting.export, name="export"),
+    path("remember/settle/", settling.listed, name="reviews"),
+    path("remember/settle/<uuid:review_id>/", settling.show, name="review"),
+    path("remember/settle/<uuid:review_id>/decide/", settling.settle, name="review-decide"),
+    path("remember/settle/<uuid:review_id>/undo/", settling.undo, name="review-undo"),
     path("remember/<kind:kind>/", remembered.listed, name="list"),
     path("remember/<kind:kind>/<uuid:memory_id>/", memory.show, name="memory"),
     path("remember/<kind:kind>/<uuid:memory_id>/correct/", memory.correct, name="correct"),

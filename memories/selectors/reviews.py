@@ -6,6 +6,7 @@ is asked of the memories themselves, so that an ending which nobody withdrew sho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
@@ -73,7 +74,13 @@ def review_among(items: QuerySet[ReviewItem], item_id: UUID) -> ReviewItem:
 
 def is_decidable(item: ReviewItem) -> bool:
     """Whether it is open and its memories are believed."""
-    return decidable(ReviewItem.objects.filter(pk=item.pk)).exists()
+    return item.pk in still_open([item])
+
+
+def still_open(items: Iterable[ReviewItem]) -> set[UUID]:
+    """The ids of those that can be decided; one query."""
+    rows = ReviewItem.objects.filter(pk__in=[item.pk for item in items])
+    return set(decidable(rows).values_list("pk", flat=True))
 
 
 def review_about(principal: Principal, memory_id: UUID) -> ReviewItem | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,22 +16,15 @@ from django.views.decorators.http import require_safe
 from memories.chat.cards import Card, cards_of
 from memories.chat.moments import Group, day_title, grouped
 from memories.chat.pages import member_page
-from memories.chat.sections import SECTIONS, Section
-from memories.selectors.memories import Memory, count_memories, list_memories
+from memories.chat.sections import SECTIONS
+from memories.chat.tabs import tabs_of
+from memories.selectors.memories import Memory, list_memories
 from memories.selectors.sources import facts_by_category
 from memories.types import Kind, Status
 from tenants.principal import Principal
 
 PAGE_SIZE = 50
 QUERY_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A section with how much is in it."""
-
-    section: Section
-    count: int
 
 
 @require_safe
@@ -51,13 +43,12 @@ def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpRespon
     rows = _rows(principal, kind, query, [Status.SUPERSEDED] if replaced else None)
     page: Page[Memory] = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
     cards = cards_of(principal, list(page.object_list))
-    counts = count_memories(principal)
     show = "replaced" if replaced else ""
     kept = urlencode({name: value for name, value in (("q", query), ("show", show)) if value})
     context: dict[str, Any] = {
         "kind": kind,
         "section": SECTIONS[kind],
-        "tabs": [Tab(section, counts[section.kind]) for section in SECTIONS.values()],
+        "tabs": tabs_of(principal),
         "query": query,
         "show": show,
         "page": page,

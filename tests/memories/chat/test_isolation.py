@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from memories.models import Episode, Fact, Message, Playbook, Session, SessionEntry
+from memories.models import Episode, Fact, Message, Playbook, ReviewItem, Session, SessionEntry
 from memories.services.facts import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import Address, other_addresses, owned_addresses
@@ -17,7 +17,15 @@ from tests.memories.chat.lives import live
 
 pytestmark = pytest.mark.django_db
 
-FORM = {"message": "Hello", "text": "Something else", "title": "Mine", "pinned": "1", "more": "1", "cascade": "1"}
+FORM = {
+    "message": "Hello",
+    "text": "Something else",
+    "title": "Mine",
+    "pinned": "1",
+    "more": "1",
+    "cascade": "1",
+    "decision": "evict",
+}
 EVERY_OWNED = [
     pytest.param(address, id=f"{address.name} {address.kind or ''}".strip()) for address in owned_addresses()
 ]
@@ -85,5 +93,5 @@ def _everything_of(owner: Principal) -> list[object]:
     """All rows of an owner that a page could change."""
     return [
         list(model.objects.of(owner).order_by("pk").values())
-        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook)
+        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook, ReviewItem)
     ]

@@ -1,0 +1,75 @@
+"""A member settles what I remember, with a mouse, a keyboard, on a phone and without scripts; axe finds nothing."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from memories.models import ReviewItem
+from tenants.models import Membership
+from tests.browser.conftest import OpenPage
+from tests.factories import own_principal
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def serious(page: object) -> list[tuple[str, str]]:
+    violations = Axe().run(page).response["violations"]
+    return [
+        (each["id"], each["nodes"][0]["html"][:160]) for each in violations if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture
+def item(member: Membership) -> ReviewItem:
+    owner = own_principal(member)
+    proposed(owner, say(owner, "The gate code of the old flat was painted blue"))
+    return asked(owner, *two_widths(owner))
+
+
+def test_two_facts_are_settled_and_unsettled(open_page: OpenPage, member: Membership, item: ReviewItem) -> None:
+    page = open_page("/remember/facts/")
+    page.get_by_role("link", name="To settle").click()
+    page.get_by_role("link", name="Two things I remember do not fit together").click()
+    expect(page.locator("mark")).to_have_text(["three", "four"])
+    page.locator(".side", has_text=THREE).get_by_role("button", name="This one is right").click()
+    expect(page.locator(".notice-success")).to_contain_text("Settled: that one stays.")
+    assert current(own_principal(member))[-1] == THREE
+    assert FOUR not in current(own_principal(member))
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".notice-success")).to_contain_text("Undone")
+    page.get_by_text("Neither: write it right").click()
+    page.get_by_label("What is right?").fill("The shed is three and a half metres wide")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notice-success")).to_contain_text("your wording took the place of both")
+    page.get_by_role("link", name="Next to settle").click()
+    page.get_by_role("button", name="Let it go").click()
+    expect(page.locator(".notice-success")).to_contain_text("Let go")
+    assert current(own_principal(member)) == ["The shed is three and a half metres wide"]
+
+
+def test_it_is_settled_on_a_phone_without_scripts(open_page: OpenPage, member: Membership, item: ReviewItem) -> None:
+    page = open_page(f"/remember/settle/{item.pk}/", phone=True, scripts=False)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Both are true").tap()
+    expect(page.locator(".notice-success")).to_contain_text("both are true")
+    assert len(current(own_principal(member))) == 3
+
+
+@pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])
+def test_axe_finds_nothing_serious(open_page: OpenPage, item: ReviewItem, dark: bool, phone: bool) -> None:
+    page = open_page("/remember/settle/", dark=dark, phone=phone)
+    found = serious(page)
+    for address in ("/remember/facts/", f"/remember/facts/{item.first_id}/", f"/remember/settle/{item.pk}/"):
+        page.goto(address)
+        found += serious(page)
+    page.get_by_text("Neither: write it right").click()
+    found += serious(page)
+    page.get_by_role("button", name="Both are true").click()
+    expect(page.locator(".notice-success")).to_be_visible()
+    found += serious(page)
+    page.goto("/remember/settle/")
+    assert found + serious(page) == []

@@ -1,0 +1,139 @@
+"""What a member settles: two facts that do not fit together, what would be let go; and that all can be undone."""
+
+from __future__ import annotations
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import Fact, ReviewItem
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import retire
+from memories.types import Kind
+from tenants.principal import Principal
+from tests.memories.chat.lives import Life
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/remember/settle/"
+
+
+@pytest.fixture
+def item(principal: Principal) -> ReviewItem:
+    return asked(principal, *two_widths(principal))
+
+
+def url(item: ReviewItem, what: str = "review") -> str:
+    return reverse(f"remember:{what}", kwargs={"review_id": item.pk})
+
+
+def answer(ada: Client, item: ReviewItem, **form: str) -> HttpResponse:
+    return ada.post(url(item, "review-decide"), form, follow=True)  # type: ignore[return-value]  # what it is
+
+
+def test_nothing_to_settle_says_what_will_be_here(ada: Client) -> None:
+    page = ada.get(LIST).content.decode()
+    assert "Nothing to settle" in page
+    assert "To settle" not in ada.get("/remember/facts/").content.decode()
+
+
+def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
+    facts = ada.get("/remember/facts/").content.decode()
+    assert "There is one thing that only you can settle." in facts
+    assert 'To settle <span class="count">1</span>' in facts
+    page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
+    assert "does not fit together" in page.content.decode() and url(item) in page.content.decode()
+    assert THREE in ada.get(LIST).content.decode()
+
+
+def test_both_stand_side_by_side_with_their_words(ada: Client, principal: Principal) -> None:
+    said = remember_episode(principal, session_id=start_session(principal).pk, text="I measured it twice").memory_id
+    pair = say(principal, THREE, supporting_episode_ids=[said]), say(principal, FOUR)
+    page = ada.get(url(asked(principal, *pair))).content.decode()
+    assert "I measured it twice" in page
+    assert "<mark>three</mark>" in page and "<mark>four</mark>" in page
+    assert "Two widths of one shed." in page
+
+
+def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item: ReviewItem) -> None:
+    page = answer(ada, item, decision="keep_one", keep=str(item.first_id)).content.decode()
+    assert "Settled: that one stays." in page and ">Undo</button>" in page
+    assert current(principal) == [THREE]
+    assert "Settled lately" in ada.get(LIST).content.decode()
+    page = ada.post(url(item, "review-undo"), follow=True).content.decode()
+    assert "the question is open again" in page and "This one is right" in page
+    assert current(principal) == [FOUR, THREE]
+
+
+@pytest.mark.parametrize(
+    ("form", "left"),
+    [
+        ({"decision": "keep_both"}, [FOUR, THREE]),
+        ({"decision": "merge", "text": "The shed is five wide", "never_true": "1"}, ["The shed is five wide"]),
+    ],
+)
+def test_both_are_true_or_neither_is(
+    ada: Client, principal: Principal, item: ReviewItem, form: dict[str, str], left: list[str]
+) -> None:
+    assert "Settled:" in answer(ada, item, **form).content.decode()
+    assert current(principal) == left
+    assert set(Fact.objects.exclude(text__in=left).values_list("retracted", flat=True)) <= {True}
+
+
+@pytest.mark.parametrize(("decision", "left"), [("keep", [THREE]), ("evict", [])])
+def test_what_would_be_let_go_stays_or_goes(ada: Client, principal: Principal, decision: str, left: list[str]) -> None:
+    item = proposed(principal, say(principal, THREE))
+    assert "Nobody used it for long." in ada.get(url(item)).content.decode()
+    answer(ada, item, decision=decision)
+    assert current(principal) == left
+    ada.post(url(item, "review-undo"))
+    assert current(principal) == [THREE]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"decision": "merge", "text": FOUR}, "says the same as one of the two"),
+        ({"decision": "merge", "text": "Card " + "4111" + "1111" * 3}, "payment card number"),
+        ({"decision": "nonsense"}, "one of those on the page"),
+        ({"decision": "keep_one", "keep": "nonsense"}, "one of those on the page"),
+        ({"decision": "keep_one"}, "must be one of the two facts"),
+    ],
+)
+def test_what_cannot_be_taken_is_said_on_the_page(
+    ada: Client, principal: Principal, item: ReviewItem, form: dict[str, str], said: str
+) -> None:
+    page = answer(ada, item, **form)
+    assert page.status_code == 400
+    assert said in page.content.decode()
+    assert current(principal) == [FOUR, THREE]
+
+
+def test_a_second_answer_and_a_second_undo_are_told_apart(ada: Client, item: ReviewItem) -> None:
+    answer(ada, item, decision="keep_both")
+    assert "settled already" in answer(ada, item, decision="keep_both").content.decode()
+    ada.post(url(item, "review-undo"))
+    assert "nothing to undo" in ada.post(url(item, "review-undo"), follow=True).content.decode()
+
+
+def test_what_has_changed_otherwise_is_not_asked(ada: Client, principal: Principal, item: ReviewItem) -> None:
+    retire(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get(text=FOUR).pk)
+    page = ada.get(url(item)).content.decode()
+    assert "nothing to settle any more" in page
+    assert "This one is right" not in page and ">Undo</button>" not in page
+    assert "Nothing to settle" in ada.get(LIST).content.decode()
+
+
+@pytest.mark.parametrize("length", [1, 6])
+def test_the_list_costs_the_same_however_long(
+    ada: Client, principal: Principal, life: Life, django_assert_num_queries: DjangoAssertNumQueries, length: int
+) -> None:
+    ada.get("/")
+    for number in range(length):
+        proposed(principal, say(principal, f"The shed holds {number} bicycles"))
+    with django_assert_num_queries(13):
+        ada.get(LIST)
