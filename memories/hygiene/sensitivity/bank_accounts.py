@@ -55,18 +55,23 @@ def load() -> None:
 
 def _iban_end(found: re.Match[str]) -> int | None:
     """Where the IBAN at the beginning of a match ends: words that follow it match as well."""
-    digits = ""
+    head, rest, remainder = "", 0, 0
     for place, character in enumerate(found.group()):
         if not character.isalnum():
             continue
-        digits += character
-        after = found.string[found.start() + place + 1 : found.start() + place + 2]
+        if len(head) < 4:
+            head += character
+            continue
+        digit = int(character, 36)
+        remainder, rest = (remainder * (10 if digit < 10 else 100) + digit) % 97, rest + 1
+        end = found.start() + place + 1
         if (
-            _SHORTEST <= len(digits) <= _LONGEST
-            and not after.isalnum()
-            and _module("iban").is_valid(digits.upper(), check_country=False)
+            _SHORTEST <= rest + 4 <= _LONGEST
+            and (remainder * 10**6 + int(f"{int(head[0], 36)}{int(head[1], 36)}{head[2:]}")) % 97 == 1
+            and not found.string[end : end + 1].isalnum()
+            and _module("iban").is_valid(found.string[found.start() : end].replace("\n", ""), check_country=False)
         ):
-            return found.start() + place + 1
+            return end
     return None
 
 

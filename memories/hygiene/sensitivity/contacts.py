@@ -1,4 +1,7 @@
-"""Phones and e-mail addresses. Phones by phonenumbers; national forms near words of phoning, or in the American form."""
+"""Phones, by phonenumbers, and e-mail addresses.
+
+A number with a country code, or of the American or British form, counts alone; another only near words of phoning.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,12 @@ _BRITISH = re.compile(
 )
 _NATIONAL = re.compile(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){5,13}(?![\w-]|[.,:]\d)")
 _WORDS = (
-    r"phone|tel|tel\.|telephone|telefon\w*|tel[eé]fono|t[eé]l[eé]phone|telefone|cell|cellphone|mobile?|mobil|m[oó]vil|celular|"
-    r"m[oó]bil\w*|telem[oó]vel|handy(?:nummer)?|whatsapp|signal|telegram|sms|text me|call|calls|calling|called|ring|dial|reach|fax|"
-    r"hotline|landline|portable|num[eé]ro|n[uú]mero|number is|my number|her number|his number|anrufen|ruf\w*|appelle\w*|ll[aá]ma\w*|"
+    r"phone|tel|tel\.|telephone|telefon\w*|tel[eé]fono|t[eé]l[eé]phone|telefone|cell|cellphone|mobile?|"
+    r"mobil|m[oó]vil|celular|"
+    r"m[oó]bil\w*|telem[oó]vel|handy(?:nummer)?|whatsapp|signal|telegram|sms|text me|call|calls|calling|"
+    r"called|ring|dial|reach|fax|"
+    r"hotline|landline|portable|num[eé]ro|n[uú]mero|number is|my number|her number|his number|anrufen|"
+    r"ruf\w*|appelle\w*|ll[aá]ma\w*|"
     r"liga\w*|bel|gsm|komórk\w*|numer|contact"
 )
 _NOT_WORDS = (

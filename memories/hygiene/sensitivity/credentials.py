@@ -38,6 +38,7 @@ _NOT_SECRET = frozenset(
         "Dropbox App secret",
         "Firebase Domain",
         "Google Multi",
+        "JWK",  # takes seconds on a text full of such words: see private_keys.py
         "NKEY Seed",
         "OTP / 2FA Secret",
         "Product Activation Key",
@@ -48,7 +49,7 @@ _NOT_SECRET = frozenset(
 )
 # Rules that their authors leave to a model of source code, of use without it as well.
 _WITHOUT_MODEL = frozenset({"URL Credentials", "CURL User Password"})
-_KEYS = frozenset({"BASE64 encoded PEM Private Key", "BASE64 Private Key", "Age Secret Key", "JWK", "JSON Web Key"})
+_KEYS = frozenset({"BASE64 encoded PEM Private Key", "BASE64 Private Key", "Age Secret Key", "JSON Web Key"})
 
 
 def credentials(text: str) -> Iterator[Finding]:

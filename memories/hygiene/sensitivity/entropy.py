@@ -7,11 +7,13 @@ import re
 from collections import Counter
 
 _PLACEHOLDER = re.compile(
-    r"(?i)x{4,}|\*{3,}|\.{3,}|your[-_ ]?|example|placeholder|redacted|removed|changeme|insert|dummy|sample|0{8,}|1234567890abcdef$"
+    r"(?i)x{4,}|\*{3,}|\.{3,}|your[-_ ]?|example|placeholder|redacted|removed|changeme|insert|dummy|"
+    r"sample|0{8,}|1234567890abcdef$"
 )
 
 _STANDS_FOR = re.compile(
-    r"(?i)(?:pass(?:word)?|pwd|secret|token|user(?:name)?|your[_-].*|x{3,}|\*+|\.{3,}|<.*|\[.*|%.*|changeme|example|redacted)\d*$"
+    r"(?i)(?:pass(?:word)?|pwd|secret|token|user(?:name)?|your[_-].*|x{3,}|\*+|\.{3,}|<.*|\[.*|%.*|"
+    r"changeme|example|redacted)\d*$"
 )
 
 

@@ -24,7 +24,10 @@ _ANY = (
     r"tax(?:payer)? (?:id|identification|number|no\.?)|personal (?:id|number|code)|citizen(?:ship)? (?:id|number|card)|"
     r"identification number|tin"
 )
-_NOT_AN_ID = r"order|invoice|ticket|tracking|parcel|shipment|model|part|serial|sku|ref|reference|booking|case|version|build|isbn|issn"
+_NOT_AN_ID = (
+    r"order|invoice|ticket|tracking|parcel|shipment|model|part|serial|sku|ref|reference|booking|case|"
+    r"version|build|isbn|issn"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,27 +123,50 @@ _NINO = re.compile(
     r"(?<![\w-])(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D](?![\w-])",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"\d{2,}")
+# Characters: no number of this list is longer than 24.
+_AROUND = 26
 _NINO_WORDS = r"national insurance|nino|ni (?:number|no\.?)|n\.i\."
 
 
 def national_ids(text: str) -> Iterator[Finding]:
     """The identity numbers of persons in a folded text."""
-    if not re.search(r"\d{2}", text):
-        return
-    for number in _NUMBERS:
-        for pattern, needs_words in _patterns(number):
-            for found in pattern.finditer(text):
-                start, end = found.span()
-                if needs_words and not near(text, start, end, f"{number.words}|{_ANY}"):
-                    continue
-                if not needs_words and near(text, start, end, _NOT_AN_ID, before=16, after=0):
-                    continue
-                if _valid(number.module, found.group()):
-                    yield Finding(SensitiveKind.NATIONAL_ID, start, end, number.module)
-    for found in _NINO.finditer(text):
-        spaced = " " in found.group() and found.group().isupper()
-        if spaced or near(text, *found.span(), f"{_NINO_WORDS}|{_ANY}"):
-            yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), "gb.nino")
+    for start, end in _regions(text):
+        for number in _NUMBERS:
+            for pattern, needs_words in _patterns(number):
+                for found in pattern.finditer(text, start, end):
+                    words = f"{number.words}|{_ANY}" if needs_words else ""
+                    if _said(text, found, words) and _valid(number.module, found.group()):
+                        yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), number.module)
+        for found in _NINO.finditer(text, start, end):
+            spaced = " " in found.group() and found.group().isupper()
+            if spaced or near(text, *found.span(), f"{_NINO_WORDS}|{_ANY}"):
+                yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), "gb.nino")
+
+
+def _regions(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of a text that have digits, with as much around them as a number may have: the patterns are many."""
+    start, end = 0, -1
+    for digits in _DIGITS.finditer(text):
+        if digits.start() - _AROUND > end >= 0:
+            yield start, end
+            end = -1
+        if end < 0:
+            start = max(0, digits.start() - _AROUND)
+        if digits.end() + _AROUND <= end:
+            continue
+        end = digits.end() + _AROUND
+        while end < len(text) and text[end].isalnum():
+            end += 1
+    if end >= 0:
+        yield start, end
+
+
+def _said(text: str, found: re.Match[str], words: str) -> bool:
+    """Whether what stands around a number fits: one of `words`, or, for a form that needs none, no other name."""
+    if words:
+        return near(text, *found.span(), words)
+    return not near(text, *found.span(), _NOT_AN_ID, before=16, after=0)
 
 
 def load() -> None:

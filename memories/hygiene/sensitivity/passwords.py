@@ -1,8 +1,9 @@
 """Passwords, PINs and keys that somebody says: "the wifi password is ...", `API_KEY=...`, "senha: ...".
 
-Told from talk about passwords by what follows the name. After a colon or an equals sign it is anything but code and the
-usual words of such talk; after "is" it is what looks chosen as a password (a digit, a sign or capitals inside, quotes) or
-one plain word that ends the clause and describes nothing. Invariant: linear in the text, a bounded look at each name.
+Told from talk about passwords by what follows the name. After a colon or an equals sign it is anything but code and
+the usual words of such talk; after "is" it is what looks chosen as a password (a digit, a sign or capitals inside,
+quotes) or one plain word that ends the clause and describes nothing. Invariant: linear in the text, a bounded
+look at each name.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from memories.hygiene.sensitivity.findings import Finding
 from memories.hygiene.sensitivity.password_talk import DESCRIPTIONS, FUNCTION_WORDS
 from memories.types import SensitiveKind
 
-_PASSWORD = (
-    r"pass(?:word|code|phrase|wort|wd|key)s?|pass ?word|pwd|pw|pass|psw|login|mot de passe|mdp|contrase[nñ]a|clave|senha|"
-    r"palavra[- ]passe|kennwort|wachtwoord|parola|has[lł]o|heslo|l[oö]senord|adgangskode|passord|salasana|jelsz[oó]|"
-    r"[sş]ifre|пароль"
+_WORD = (
+    r"pass(?:word|code|phrase|wort|wd|key)s?|pass ?word|pwd|pw|pass|psw|login|mot de passe|mdp|contrase[nñ]a|"
+    r"clave|senha|palavra[- ]passe|kennwort|wachtwoord|parola|has[lł]o|heslo|l[oö]senord|adgangskode|passord|salasana|"
+    r"jelsz[oó]|[sş]ifre|пароль"
 )
 _KEY = (
     r"(?:(?:api|access|secret|auth|private|encryption|signing|client|shared|master|account|service|storage|licen[cs]e|"
     r"recovery|backup|bearer|refresh|session|deploy|webhook|bot|app|admin|security|personal access|aws|github|gitlab|"
-    r"openai|stripe|slack)[-_ ]?){1,3}(?:keys?|tokens?|secrets?|codes?)|secret|token|api|credentials?|apikey|bearer|key|"
-    r"chave|clé|schl[uü]ssel"
+    r"openai|stripe|slack)[-_ ]?){1,3}(?:keys?|tokens?|secrets?|codes?)|secret|token|api|credentials?|"
+    r"apikey|bearer|key|chave|clé|schl[uü]ssel"
 )
 # Keys and tokens of other kinds, as they stand before the name: no secrets.
 _OTHER_KEY = re.compile(
@@ -34,27 +35,31 @@ _OTHER_KEY = re.compile(
     re.IGNORECASE,
 )
 _PIN = (
-    r"pin[- ]?(?:code|number|nummer)|pin(?: [12])?|cvv2?|cvc2?|security code|geheimzahl|c[oó]digo (?:pin|de seguran[cç]a|de seguridad)|"
-    r"code pin|pincode|пин(?:-?код)?"
+    r"pin[- ]?(?:code|number|nummer)|pin(?: [12])?|cvv2?|cvc2?|security code|geheimzahl|"
+    r"c[oó]digo (?:pin|de seguran[cç]a|de seguridad)|code pin|pincode|пин(?:-?код)?"
 )
 _PHRASE = r"(?:pass|seed|recovery|secret|backup|mnemonic)[- ]?phrase|mnemonic|seed words"
 _UNSPACED = r"密码|口令|パスワード|暗証番号|비밀번호"
 _NAME = re.compile(
-    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<password>{_PASSWORD})|(?P<key>{_KEY}))(?![^\W_])"
+    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<password>{_WORD})|(?P<key>{_KEY}))(?![^\W_])"
     rf"|(?P<unspaced>{_UNSPACED})",
     re.IGNORECASE,
 )
 # "password for the wifi", "PIN de mon téléphone", "token we use for the importer": up to six words that say of what.
 _OF = (
-    r"(?:\s{1,2}\(?(?:for|to|of|on|at|in|from|with|that|which|we|i|you|de|do|da|del|della|du|f[uü]rs?|zum|vom|van|voor|para|"
+    r"(?:\s{1,2}\(?(?:for|to|of|on|at|in|from|with|that|which|we|i|you|de|do|da|del|della|du|f[uü]rs?|zum|"
+    r"vom|van|voor|para|"
     r"pour|per|til|till|i|na|la|le|el|d'|l'|case|all|-)(?:\s[\w@.'&/-]{1,24}){1,6}?\)?,?)?"
 )
 _SAID_APART = r"(?P<apart>(?:\s[\w']{1,14}){1,4}:|[,.:]?\s(?:it's|it is|its|c'est|es ist|das ist|é|es))\s{1,2}"
 _STRONG = r"[\"'`)*]{0,3}\s{0,2}(?:(?:is|was|now)?\s?(?::=|=>|->|→|:|=|\?)=?)\s{0,2}(?:\*\*)?\s{0,2}"
 _IS = (
-    r"(?:'s|\s{1,2}(?:is|was|are|ist|lautet|war|es|era|est|é|è|jest|är|er|on|to|будет|это|would be|will be|has to be|should be|"
-    r"(?:set|changed|reset|updated|switched|back) to|(?:has |have |was |is )?(?:been )?(?:set|changed|reset|updated) to))"
-    r"(?:\s(?:now|still|set to|changed to|just|simply|currently|called|nu|jetzt|agora|ahora|maintenant|also|this|like this|"
+    r"(?:'s|\s{1,2}(?:is|was|are|ist|lautet|war|es|era|est|é|è|jest|är|er|on|to|будет|это|would be|"
+    r"will be|has to be|should be|"
+    r"(?:set|changed|reset|updated|switched|back) to|(?:has |have |was |is )?(?:been )?(?:set|changed|"
+    r"reset|updated) to))"
+    r"(?:\s(?:now|still|set to|changed to|just|simply|currently|called|nu|jetzt|agora|ahora|maintenant|"
+    r"also|this|like this|"
     r"the word|the following))?:?\s{1,2}"
 )
 _JOINED = r"\s?(?:は|是|为|：|은|는)\s{0,2}"
@@ -64,7 +69,7 @@ _SAID = re.compile(
 )
 _QUOTED = re.compile(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
 _BARE = re.compile(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
-_WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
+_FOUR_WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
 _BACKWARDS = re.compile(
     r"(?<!\S)[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?,?\s(?:(?:is|was|ist|es|é|est)|as|for)\s"
     r"(?:my|the|our|a|his|her|their|mein|das|mi|la|a minha)?\s?(?:[\w-]{1,16}\s){0,2}"
@@ -118,7 +123,7 @@ class _Value:
 def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Finding]:
     """The value after a name, if it is one."""
     place = said.end()
-    if name["phrase"] and not said["gap"] and (words := _WORDS.match(text, place)):
+    if name["phrase"] and not said["gap"] and (words := _FOUR_WORDS.match(text, place)):
         if not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
             yield Finding(SensitiveKind.SECRET, *words.span(), "phrase of words")
         return

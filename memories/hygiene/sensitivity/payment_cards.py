@@ -34,6 +34,7 @@ _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (
     ("2200", "2204", frozenset({16})),  # Mir
     ("9792", "9792", frozenset({16})),  # Troy
 )
+_NO_FIRST = frozenset("017")
 # Digits in each group, where not all groups are of one length or of fours: American Express, Diners Club, long Maestro.
 _SHAPES = frozenset({(4, 6, 5), (4, 6, 4), (6, 13), (6, 10), (4, 11), (10, 5), (4, 10), (10, 4)})
 # Unbroken numbers of these lengths are as often something else: said to be a card, or not taken.
@@ -61,6 +62,8 @@ def payment_cards(text: str) -> Iterator[Finding]:
 
 def _card_from(text: str, groups: Sequence[tuple[int, int]], first: int) -> int | None:
     """The last group of the card that begins with group `first`, if one does."""
+    if text[groups[first][0]] in _NO_FIRST:
+        return None
     digits = ""
     shape: tuple[int, ...] = ()
     found = None

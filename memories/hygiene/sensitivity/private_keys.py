@@ -15,6 +15,8 @@ _BODY = re.compile(
     r"(?:[\s\"'+,]|\\n|\\r)*(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,80}|[A-Za-z0-9+/=]{6,}|\\n)"
 )
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [a-z0-9-]{3,40}")
+# The secret member of a JSON web key.
+_WEB_KEY = re.compile(r"[\"'](?:d|k)[\"']\s{0,3}:\s{0,3}[\"'](?P<value>[A-Za-z0-9_-]{20,4000}={0,2})[\"']")
 # Characters of one block at most: an RSA key of 16384 bits has 12,600.
 _LONGEST = 20_000
 
@@ -30,6 +32,10 @@ def private_keys(text: str) -> Iterator[Finding]:
         mac = text.find("Private-MAC:", found.end(), found.end() + _LONGEST)
         line_end = text.find("\n", mac) if mac >= 0 else found.end()
         yield Finding(SensitiveKind.PRIVATE_KEY, found.start(), line_end if line_end >= 0 else len(text), "PuTTY key")
+
+    if re.search(r"[\"']kty[\"']", text):
+        for found in _WEB_KEY.finditer(text):
+            yield Finding(SensitiveKind.PRIVATE_KEY, *found.span("value"), "JSON web key")
 
 
 def _body_end(text: str, place: int) -> int:

@@ -10,27 +10,49 @@ from memories.types import SensitiveKind
 
 _CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]{0,24}"
 _NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
-_TAIL = r"(?:,? (?:Apt|Apartment|Unit|Suite|Ste|Flat|Floor|#)\.? ?[\w-]{1,6})?"
-_TOWN = rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?|, {_CAP}(?: (?![A-Z]{{1,2}}\d){_CAP}){{0,2}})?"
-_US_STATE = r"(?:,? [A-Z]{2},? \d{5}(?:-\d{4})?)?"
-_UK_CODE = r"(?:,? [A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})?"
-_ENGLISH_SURE = (
-    r"Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Crescent|Terrace|Parkway|Pkwy|Highway|Hwy|Mews|Gardens"
+_NUMBER_ENDS = rf"{_NUMBER}(?!\d|[.,:]\d)"
+_UNIT = r",? (?:Apt|Apartment|Unit|Suite|Ste|Flat|Floor|#)\.? ?[\w-]{1,6}"
+# What may follow a street: the town with its code before it, after it, or without one.
+_TOWN = (
+    rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?"
+    rf"|, {_CAP}(?: (?![A-Z]{{1,2}}\d){_CAP}){{0,2}})?"
+)
+_CODE = r"(?:,? [A-Z]{2},? \d{5}(?:-\d{4})?)?(?:,? [A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})?"
+_SURE = (
+    r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Crescent|Terrace|Parkway|Pkwy|Highway|Hwy|Mews|"
+    r"Gardens)\b\.?"
 )
 # Also words of other things: "Court", "Way" and "Hill" count with a town or a unit after them.
-_ENGLISH_UNSURE = r"Dr|Court|Ct|Way|Place|Pl|Square|Sq|Close|Row|Hill|Grove|Walk|Park|Circle|Trail|Quay|Green|Rise|View"
+_UNSURE = (
+    r"(?:Dr|Court|Ct|Way|Place|Pl|Square|Sq|Close|Row|Hill|Grove|Walk|Park|Circle|Trail|Quay|Green|Rise|View)\b\.?"
+)
+_ROMANCE = (
+    r"(?:Rua|R\.|Avenida|Av\.|Travessa|Largo|Praça|Alameda|Estrada|Calle|C/|Paseo|Plaza|Carrer|Ronda|Camino|Via|"
+    r"Viale|Piazza|Corso|Vicolo)"
+)
+_FRENCH = r"(?:rue|avenue|av\.|boulevard|bd|place|chemin|allée|impasse|quai|route|cours|square|passage)"
+_OF = r"(?:(?:d[aeo]s?|du|des|del|della|dei|degli|las?|los|les?|el|l'|d'|aux?|y|e) ?)"
+_ENDING = (
+    r"(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|gracht|plein|kade|singel|dijk|gatan|"
+    r"vägen|gränd|gade|vej|allé|veien|gata|katu|tie)"
+)
+_HOUSE_POLISH = rf"{_NUMBER}(?: m\. ?\d{{1,4}})?(?!\d|[.,:]\d)"
+_HOUSE_ROMANCE = rf"(?:n[.ºo°]{{1,2}} ?|núm\.? ?)?{_NUMBER_ENDS}"
 _FORMS = (
-    rf"(?:Flat|Unit|Apt|Apartment) ?\w{{1,5}},? ?{_NUMBER} (?:{_CAP} ){{1,3}}(?:{_ENGLISH_SURE})\b\.?{_TOWN}{_US_STATE}{_UK_CODE}",
-    rf"{_NUMBER} (?:[NSEW]\.? )?(?:(?:{_CAP}|\d{{1,3}}(?:st|nd|rd|th)) ){{1,3}}(?:{_ENGLISH_SURE})\b\.?{_TAIL}{_TOWN}{_US_STATE}{_UK_CODE}",
-    rf"{_NUMBER} (?:{_CAP} ){{1,3}}(?:{_ENGLISH_UNSURE})\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Ste|Flat|#)\.? ?[\w-]{{1,6}}{_TOWN}|, {_CAP}(?: {_CAP}){{0,2}}){_US_STATE}{_UK_CODE}",
-    rf"(?i:P\.? ?O\.? ?Box|Postfach|Apartado(?: de Correos)?|Casilla|Caixa Postal|Boîte Postale|Postbus) \d{{1,6}}{_TOWN}",
-    rf"(?:Rua|R\.|Avenida|Av\.|Travessa|Largo|Praça|Alameda|Estrada|Calle|C/|Paseo|Plaza|Carrer|Ronda|Camino|Via|Viale|Piazza|Corso|Vicolo)"
-    rf" ?(?:(?:d[aeo]s?|del|della|dei|la|las|los|el|l'|degli|y|e) ?){{0,3}}{_CAP}(?: (?:(?:d[aeo]s?|del|della|la|y|e) )?{_CAP}){{0,4}},? ?(?:n[.ºo°]{{1,2}} ?|núm\.? ?)?{_NUMBER}(?!\d|[.,:]\d){_TOWN}",
-    rf"{_NUMBER}(?: bis| ter)?,? (?:rue|avenue|av\.|boulevard|bd|place|chemin|allée|impasse|quai|route|cours|square|passage)"
-    rf" (?:(?:de|du|des|la|le|les|l'|d'|aux?) ?){{0,3}}{_CAP}(?:[ -](?:(?:de|du|des|la|le) )?{_CAP}){{0,3}}{_TOWN}",
-    rf"(?:{_CAP} )?[A-ZÄÖÜÅØÆ][a-zäöüßåøæéè-]{{2,24}}(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|gracht|plein|kade|singel|dijk|gatan|vägen|gränd|gade|vej|allé|veien|gata|katu|tie) {_NUMBER}(?!\d|[.,:]\d){_TOWN}",
-    rf"{_CAP}[ -](?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer|Straat|Laan) {_NUMBER}(?!\d|[.,:]\d){_TOWN}",
-    rf"(?:ul\.|ulica|al\.|pl\.|os\.|ulice|ul) {_CAP}(?: {_CAP}){{0,2}} {_NUMBER}(?:/\d{{1,4}}|(?: m\. ?\d{{1,4}}))?(?!\d|[.,:]\d){_TOWN}",
+    # English
+    rf"(?:Flat|Unit|Apt|Apartment) ?\w{{1,5}},? ?{_NUMBER} (?:{_CAP} ){{1,3}}{_SURE}{_TOWN}{_CODE}",
+    rf"{_NUMBER} (?:[NSEW]\.? )?(?:(?:{_CAP}|\d{{1,3}}(?:st|nd|rd|th)) ){{1,3}}{_SURE}(?:{_UNIT})?{_TOWN}{_CODE}",
+    rf"{_NUMBER} (?:{_CAP} ){{1,3}}{_UNSURE}(?:{_UNIT}{_TOWN}|, {_CAP}(?: {_CAP}){{0,2}}){_CODE}",
+    r"(?i:P\.? ?O\.? ?Box|Postfach|Apartado(?: de Correos)?|Casilla|Caixa Postal|Postbus) \d{1,6}",
+    # Portuguese, Spanish, Italian
+    rf"{_ROMANCE} ?{_OF}{{0,3}}{_CAP}(?: {_OF}{{0,2}}{_CAP}){{0,4}},? ?{_HOUSE_ROMANCE}{_TOWN}",
+    # French
+    rf"{_NUMBER}(?: bis| ter)?,? {_FRENCH} {_OF}{{0,3}}{_CAP}(?:[ -]{_OF}{{0,2}}{_CAP}){{0,3}}{_TOWN}",
+    # German, Dutch and the Nordic languages: one word, or two
+    rf"(?:{_CAP} )?[A-ZÄÖÜÅØÆ][a-zäöüßåøæéè-]{{2,24}}{_ENDING} {_NUMBER_ENDS}{_TOWN}",
+    rf"{_CAP}[ -](?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer|Straat|Laan) {_NUMBER_ENDS}{_TOWN}",
+    # Polish and Czech
+    rf"(?:ul\.|ulica|al\.|pl\.|os\.|ulice|ul) {_CAP}(?: {_CAP}){{0,2}} {_HOUSE_POLISH}{_TOWN}",
 )
 _ADDRESS = re.compile("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
 

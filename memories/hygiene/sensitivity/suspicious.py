@@ -12,10 +12,16 @@ from memories.types import SensitiveKind
 
 _TOKEN = re.compile(r"(?<![\w/+=.@-])[A-Za-z0-9][A-Za-z0-9_+/=-]{19,511}(?![\w/+@-])")
 _KNOWN = re.compile(
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]+|[0-9A-F]+|\d[\d_/+=-]*|(?:sha\d+|md5)[-:].*|iVBOR.*|/9j/.*|R0lGOD.*|UklGR.*|PHN2Z.*|JVBER.*|AAAA[BCE]3N.*",
+    (
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]+|[0-9A-F]+|\d[\d_/+=-]*|(?:sha\d+|md5)[-:].*|"
+        r"iVBOR.*|/9j/.*|R0lGOD.*|UklGR.*|PHN2Z.*|JVBER.*|AAAA[BCE]3N.*"
+    ),
 )
 # Words of other things that are as random: digests, ids, and the data of images.
-_HARMLESS = r"sha|sha-?\d+|md5|hash|digest|checksum|commit|integrity|etag|uuid|guid|base64|image|png|jpe?g|video|watch|isbn|sku|serial|tracking|order|parcel|build|id"
+_HARMLESS = (
+    r"sha|sha-?\d+|md5|hash|digest|checksum|commit|integrity|etag|uuid|guid|base64|image|png|jpe?g|video|"
+    r"watch|isbn|sku|serial|tracking|order|parcel|build|id"
+)
 _BITS = 3.6
 
 

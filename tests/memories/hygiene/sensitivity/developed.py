@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memories.types import SensitiveKind
 from tests.memories.hygiene.sensitivity import values as v
 
 _TOKENS: tuple[tuple[str | v.Value, ...], ...] = (
@@ -76,10 +77,10 @@ _KEYS: tuple[tuple[str | v.Value, ...], ...] = (
     ("encrypted, but still\n", v.private_key("ENCRYPTED PRIVATE", 4, 100)),
     ("dsa\n", v.private_key("DSA PRIVATE", 4, 110)),
     ("two:\n", v.private_key("RSA PRIVATE", 3, 120), "\nand\n", v.private_key("EC PRIVATE", 2, 130)),
-    ("one line: ", v.Value(v.SensitiveKind.PRIVATE_KEY, v.private_key("PRIVATE", 3, 140).text.replace("\n", "\\n"))),
+    ("one line: ", v.Value(SensitiveKind.PRIVATE_KEY, v.private_key("PRIVATE", 3, 140).text.replace("\n", "\\n"))),
     (
         "the end is missing\n",
-        v.Value(v.SensitiveKind.PRIVATE_KEY, v.private_key("RSA PRIVATE", 3, 150).text.split("\n-----END")[0]),
+        v.Value(SensitiveKind.PRIVATE_KEY, v.private_key("RSA PRIVATE", 3, 150).text.split("\n-----END")[0]),
     ),
 )
 _PASSWORDS: tuple[tuple[str | v.Value, ...], ...] = (
@@ -202,7 +203,7 @@ _ACCOUNTS: tuple[tuple[str | v.Value, ...], ...] = (
     ("iban ", v.iban("SE", "50000000058398257466")),
     ("iban ", v.iban("NO", "86011117947", " ")),
     ("iban ", v.iban("BR", "00360305000010009795493C1")),
-    ("it's ", v.Value(v.SensitiveKind.BANK_ACCOUNT, v.iban("FI", "12345600000785", " ").text.lower())),
+    ("it's ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("FI", "12345600000785", " ").text.lower())),
     ("número de cuenta ", v.account("es.ccc", "2100 0418 4? 0200051332")),
     ("cbu ", v.account("ar.cbu", "2850590940090418135201")),
     ("bank account ", v.account("nz.bankaccount", "01-0902-0068389-00")),
@@ -300,34 +301,32 @@ _SUSPICIOUS: tuple[tuple[str | v.Value, ...], ...] = (
     ("paste: ", v.suspicious(v.drawn(64, 202))),
 )
 _DISGUISED: tuple[tuple[str | v.Value, ...], ...] = (
-    ("pay with ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("411111111111111").text.translate(v.WIDE))),
-    ("4-by-4 ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("545454545454545", "4444", "\u2009").text)),
-    ("digits ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "1" * 16, " ").text)),
-    ("soft ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "88", "\u00ad").text)),
-    ("dash ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "4444", "–").text)),
+    ("pay with ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111").text.translate(v.WIDE))),
+    ("4-by-4 ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("545454545454545", "4444", "\u2009").text)),
+    ("digits ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "1" * 16, " ").text)),
+    ("soft ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "88", "\u00ad").text)),
+    ("dash ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "4444", "–").text)),
     (
         "arabic ",
         v.Value(
-            v.SensitiveKind.PAYMENT_CARD,
+            SensitiveKind.PAYMENT_CARD,
             v.card("411111111111111").text.translate({48 + n: 0x660 + n for n in range(10)}),
         ),
     ),
-    ("iban ", v.Value(v.SensitiveKind.BANK_ACCOUNT, v.iban("DE", "500105175407324931", "\u202f").text)),
-    ("iban ", v.Value(v.SensitiveKind.BANK_ACCOUNT, "\u200b".join(v.iban("FR", "20041010050500013M02606").text))),
+    ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("DE", "500105175407324931", "\u202f").text)),
+    ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, "\u200b".join(v.iban("FR", "20041010050500013M02606").text))),
     (
         "token ",
-        v.Value(
-            v.SensitiveKind.SECRET, "\u200b".join((v.github("ghp", 300).text[:12], v.github("ghp", 300).text[12:]))
-        ),
+        v.Value(SensitiveKind.SECRET, "\u200b".join((v.github("ghp", 300).text[:12], v.github("ghp", 300).text[12:]))),
     ),
     (
         "wrapped ",
-        v.Value(v.SensitiveKind.SECRET, v.github("ghp", 301).text[:12] + "\n" + v.github("ghp", 301).text[12:]),
+        v.Value(SensitiveKind.SECRET, v.github("ghp", 301).text[:12] + "\n" + v.github("ghp", 301).text[12:]),
     ),
     (
         "wrapped ",
         v.Value(
-            v.SensitiveKind.BANK_ACCOUNT,
+            SensitiveKind.BANK_ACCOUNT,
             v.iban("NL", "ABNA0417164300").text[:9] + "\n" + v.iban("NL", "ABNA0417164300").text[9:],
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memories.types import SensitiveKind
 from tests.memories.hygiene.sensitivity import values as v
 
 SENSITIVE: tuple[tuple[str | v.Value, ...], ...] = (
@@ -99,9 +100,9 @@ SENSITIVE: tuple[tuple[str | v.Value, ...], ...] = (
     ("my SIN for payroll: ", v.national("ca.sin", "130 692 54?")),
     ("fødselsnummer ", v.national("no.fodselsnummer", "151086950??")),
     # Several at once, and disguises
-    ("Full-width: ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("453201511283036").text.translate(v.WIDE)), " there"),
-    ("card ", v.Value(v.SensitiveKind.PAYMENT_CARD, v.card("453201511283036", "4444", "\u200b").text), " ok?"),
-    ("iban ", v.Value(v.SensitiveKind.BANK_ACCOUNT, v.iban("DE", "370400440532013000", "\u00a0").text)),
+    ("Full-width: ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("453201511283036").text.translate(v.WIDE)), " there"),
+    ("card ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("453201511283036", "4444", "\u200b").text), " ok?"),
+    ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("DE", "370400440532013000", "\u00a0").text)),
     ("password: ", v.secret("Zebra!Crossing9"), " and card ", v.card("453201511283036", "4444", "-")),
     # Phones, e-mail addresses, street addresses
     ("call me at ", v.phone("+44 20 7946 0958"), " after six"),
