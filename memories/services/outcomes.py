@@ -19,7 +19,7 @@ from memories.search.outbox import enqueue
 from memories.services.ownership import own_episodes, owner_lock
 from memories.services.playbook_draft import check_steps
 from memories.services.playbooks import remember_playbook
-from memories.services.screening import screened_reason
+from memories.services.screening import Screen, screened_reason
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
@@ -45,6 +45,8 @@ def record_outcome(
     """
     reason = screened_reason(principal, reason)
     check_steps(refined_steps)
+    # Before the transaction: with it, the note that this was refused would be taken back.
+    Screen(principal).memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
     if at is not None and timezone.is_naive(at):
         raise InvalidInput("at", "needs a time zone.")
     with owner_lock(principal):
@@ -94,7 +96,7 @@ def _count(
     if success:
         playbook.success_count += 1
         playbook.last_success_at = max(at, playbook.last_success_at or at)
-        playbook.status = Status.ACTIVE
+        playbook.status, playbook.staleness = Status.ACTIVE, 0.0
     else:
         playbook.failure_count += 1
         playbook.last_failure_at = max(at, playbook.last_failure_at or at)

@@ -45,7 +45,7 @@ def supersede(
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
     # Before the transaction: with it, the note that this was refused would be taken back.
-    Screen(principal).memory({"text": text, "reason": reason})
+    Screen(principal).memory({"text": text, "key": key or "", "reason": reason})
     with owner_lock(principal):
         first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
         if any(same_wording(row.text, text) for row in olds):

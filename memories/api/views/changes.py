@@ -70,7 +70,7 @@ class RetireView(ApiView):
     rights = {"POST": READ_WRITE}
 
     @extend_schema(
-        operation_id="memories_retire", request=Retirement, responses={200: Written, **problems(400, 404, 409)}
+        operation_id="memories_retire", request=Retirement, responses={200: Written, **problems(400, 404, 409, 422)}
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Say that it is over (harsh: never was) and nothing takes its place. It stays in the history, not recalled."""

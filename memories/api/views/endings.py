@@ -42,7 +42,9 @@ class ConfirmView(ApiView):
     rights = {"POST": READ_WRITE}
 
     @extend_schema(
-        operation_id="memories_confirm", request=Confirmation, responses={200: ANY_MEMORY, **problems(400, 404, 409)}
+        operation_id="memories_confirm",
+        request=Confirmation,
+        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say that a fact still holds: its dates begin anew, and a stale one counts in full again."""
@@ -59,7 +61,9 @@ class RestoreView(ApiView):
     rights = {"POST": READ_WRITE}
 
     @extend_schema(
-        operation_id="memories_restore", request=Restoration, responses={200: ANY_MEMORY, **problems(400, 404, 409)}
+        operation_id="memories_restore",
+        request=Restoration,
+        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Undo what the collection did to a memory, unless it has been erased since."""

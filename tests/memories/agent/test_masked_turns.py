@@ -57,7 +57,7 @@ def test_the_same_turn_again_says_it_again(principal: Principal) -> None:
 
 def test_the_model_is_sent_the_masked_words_alone(principal: Principal) -> None:
     _, model = turn(principal, SAID, call("recall_memory", query="card"), say("I cannot keep that."))
-    assert "4111" not in json.dumps(model.sent, default=str)
+    assert "4111 1111" not in json.dumps(model.sent, default=str)
     assert REMOVED in json.dumps(model.sent[0], default=str)
 
 
@@ -75,7 +75,7 @@ def test_a_memory_that_holds_it_is_refused_in_words(
     _, model = turn(principal, "Remember it", call(tool, **arguments), say("I could not."))
     answer = json.loads(str(model.sent[1][-1]["content"]))
     assert answer["error"].startswith(f"{field} holds a payment card number at characters ")
-    assert "4111" not in json.dumps(model.sent, default=str)
+    assert "4111 1111" not in json.dumps(model.sent, default=str)
     assert not Fact.objects.exists() and not Playbook.objects.exists()
     assert AuditEvent.objects.filter(owner_id=principal.user_id, action="memory.blocked").count() == 1
 
@@ -106,7 +106,7 @@ def test_arguments_of_tools_are_masked_before_they_are_stored_and_used(
         *Fact.objects.values_list("text"),
     ]
     for told in (str(stored), json.dumps(model.sent, default=str)):
-        assert "4111" not in told
+        assert "4111 1111" not in told and "41111111" not in told
         assert "payment card removed" in told
 
 
@@ -120,7 +120,7 @@ def test_what_the_model_makes_up_is_masked_in_the_stored_answer(principal: Princ
 def test_the_offline_responder_writes_nothing_down_that_lost_its_value(principal: Principal) -> None:
     events = list(run_turn(principal, text=f"Remember that my card is {CARD}", model=OfflineResponder()))
     assert not Fact.objects.exists()
-    assert "4111" not in text_of(events) and only_turn(principal).text == f"Remember that my card is {REMOVED}"
+    assert "4111 1111" not in text_of(events) and only_turn(principal).text == f"Remember that my card is {REMOVED}"
 
 
 def test_what_else_was_said_beside_it_is_still_written_down(principal: Principal) -> None:

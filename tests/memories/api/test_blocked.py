@@ -1,0 +1,145 @@
+"""What must not be stored is refused by kind and place, or masked where it was said; no answer repeats it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from memories.hygiene.sensitivity.findings import label
+from memories.models import CatalogEntry, Fact, MemoryPolicy, Playbook
+from memories.types import SensitiveKind
+from tenants.models import AuditEvent
+from tests.memories.api.caller import Caller, Life
+
+pytestmark = pytest.mark.django_db
+
+CARD = "4111 1111 1111 " + "1111"
+REMOVED = label(SensitiveKind.PAYMENT_CARD)
+WORDS = f"Pays with {CARD}"
+SPOT = {"field": "text", "kind": "payment_card", "start": 10, "end": 29}
+PHONE = "+44 20 7946 " + "0958"
+
+WRITES = [
+    pytest.param("memories/", {"text": WORDS}, "text", id="a fact"),
+    pytest.param("memories/", {"text": "x", "key": CARD}, "key", id="a key"),
+    pytest.param("memories/", {"text": "x", "category": CARD}, "category", id="a category"),
+    pytest.param("memories/", {"text": "x", "reason": WORDS}, "reason", id="a reason"),
+    pytest.param("memories/", {"kind": "procedural", "title": WORDS, "steps": ["Go"]}, "title", id="a title"),
+    pytest.param("memories/", {"kind": "procedural", "title": "x", "steps": ["Go", WORDS]}, "steps.1", id="a step"),
+    pytest.param(
+        "memories/", {"kind": "procedural", "title": "x", "trigger": WORDS, "text": "x"}, "trigger", id="a trigger"
+    ),
+    pytest.param("memories/{fact}/correct/", {"text": WORDS}, "text", id="a correction"),
+    pytest.param("memories/{old_fact}/correct/", {"text": WORDS}, "text", id="a correction of the past"),
+    pytest.param("memories/{fact}/supersede/", {"text": WORDS}, "text", id="a successor"),
+    pytest.param("memories/{fact}/supersede/", {"text": "x", "key": CARD}, "key", id="a successor's key"),
+    pytest.param("memories/{fact}/retire/", {"reason": WORDS}, "reason", id="an end"),
+    pytest.param("memories/{old_fact}/undo/", {"reason": WORDS}, "reason", id="an undo"),
+    pytest.param("memories/{task_fact}/promote/", {"to": "user", "reason": WORDS}, "reason", id="a promotion"),
+    pytest.param("memories/{fact}/confirm/", {"reason": WORDS}, "reason", id="a confirmation"),
+    pytest.param("memories/{playbook}/outcome/", {"success": False, "reason": WORDS}, "reason", id="an outcome"),
+    pytest.param(
+        "memories/{playbook}/outcome/",
+        {"success": False, "refined_steps": ["Go", WORDS]},
+        "refined_steps.1",
+        id="better steps",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "field"), WRITES)
+def test_a_write_is_refused_and_nothing_is_stored(
+    ada: Caller, life: Life, path: str, body: dict[str, Any], field: str
+) -> None:
+    before = [*Fact.objects.order_by("pk").values_list("pk", "version"), *Playbook.objects.values_list("pk", "version")]
+    answer = ada.post(path.format(**vars_of(life)), body)
+    assert (answer.status, answer.problem["type"]) == (422, "urn:memoryhub:problem:blocked")
+    assert [(spot["field"], spot["kind"]) for spot in answer.problem["spots"]] == [(field, "payment_card")]
+    assert "4111 1111" not in answer.text
+    after = [*Fact.objects.order_by("pk").values_list("pk", "version"), *Playbook.objects.values_list("pk", "version")]
+    assert before == after
+    assert AuditEvent.objects.filter(owner_id=ada.principal.user_id, action="memory.blocked").count() == 1
+
+
+def vars_of(life: Life) -> dict[str, Any]:
+    return {name: getattr(life, name) for name in ("fact", "old_fact", "task_fact", "playbook", "session")}
+
+
+def test_the_answer_names_kind_and_characters(ada: Caller) -> None:
+    problem = ada.post("memories/", {"text": WORDS}).problem
+    assert problem["spots"] == [SPOT]
+    assert problem["errors"] == [
+        {"field": "text", "reason": "holds a payment card number at characters 11 to 29, which is not stored."}
+    ]
+    assert WORDS[SPOT["start"] : SPOT["end"]] == CARD  # type: ignore[misc]  # they are numbers
+
+
+def test_every_value_of_a_memory_is_named_at_once(ada: Caller) -> None:
+    body = {"kind": "procedural", "title": WORDS, "steps": [CARD, "Go", f"{CARD} then {CARD}"]}
+    problem = ada.post("memories/", body).problem
+    assert [spot["field"] for spot in problem["spots"]] == ["title", "steps.0", "steps.2", "steps.2"]
+
+
+def test_an_entry_of_the_catalog_is_refused_likewise(eve: Caller) -> None:
+    answer = eve.post("memories/", {"kind": "catalog", "title": "Orders", "text": WORDS})
+    assert answer.status == 422 and not CatalogEntry.objects.exists()
+
+
+def test_what_was_said_is_stored_masked_and_says_so(ada: Caller, life: Life) -> None:
+    said = ada.post("memories/", {"kind": "episodic", "session_id": str(life.session), "text": WORDS}).json["memory"]
+    assert (said["text"], said["sensitivity"]) == (f"Pays with {REMOVED}", {"payment_card": "mask"})
+
+
+def test_a_turn_goes_on_and_tells_what_was_taken_out(ada: Caller) -> None:
+    answer = ada.post("turns/", {"message": WORDS, "turn_id": str(uuid4())})
+    assert (answer.json["masked"], answer.json["message"]) == (["payment_card"], f"Pays with {REMOVED}")
+    assert {"kind": "masked", "text": "A payment card number was taken out before this was stored."} in answer.json[
+        "notices"
+    ]
+    (turn,) = ada.get(f"sessions/{answer.json['session_id']}/").json["turns"]
+    assert (turn["message"], turn["sensitivity"]) == (f"Pays with {REMOVED}", {"payment_card": "mask"})
+    assert "4111 1111" not in answer.text
+
+
+def test_titles_questions_and_working_memory_are_masked(ada: Caller, life: Life) -> None:
+    answers = [
+        ada.post("sessions/", {"title": WORDS}),
+        ada.patch(f"sessions/{life.session}/", {"title": WORDS}),
+        ada.post("recall/", {"query": WORDS, "task": CARD}),
+        ada.patch(f"sessions/{life.session}/working-memory/", {"goal": WORDS, "scratchpad": [CARD]}),
+        ada.post(f"sessions/{life.session}/end/", {"outcome": WORDS, "learned": [WORDS]}),
+        ada.get(f"sessions/{life.session}/entries/"),
+    ]
+    assert [answer.status for answer in answers] == [201, 200, 200, 200, 200, 200]
+    assert not [answer.text for answer in answers if "4111 1111" in answer.text]
+
+
+@pytest.mark.parametrize(("handling", "status"), [("allow", 201), ("mask", 201), ("block", 422)])
+def test_milder_kinds_are_handled_as_the_tenant_decided(ada: Caller, handling: str, status: int) -> None:
+    MemoryPolicy.objects.create(tenant_id=ada.principal.tenant_id, handling={"phone": handling})
+    answer = ada.post("memories/", {"text": f"Mother answers at {PHONE}"})
+    assert answer.status == status
+    if status == 201:
+        assert answer.json["memory"]["sensitivity"] == {"phone": handling}
+        assert (PHONE in answer.json["memory"]["text"]) == (handling == "allow")
+
+
+def test_one_tenant_s_decision_isolates_other_tenants(ada: Caller, eve: Caller) -> None:
+    MemoryPolicy.objects.create(tenant_id=eve.principal.tenant_id, handling={"phone": "block"})
+    words = {"text": f"Mother answers at {PHONE}"}
+    assert (ada.post("memories/", words).status, eve.post("memories/", words).status) == (201, 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [(each.values[0], each.values[1]) for each in WRITES if "{" in each.values[0]]
+)
+def test_a_refusal_isolates_other_members_and_tenants(
+    ada: Caller, bob: Caller, eve: Caller, life: Life, path: str, body: dict[str, Any]
+) -> None:
+    for stranger in (bob, eve):
+        there = stranger.post(path.format(**vars_of(life)), body)
+        nowhere = stranger.post(path.format(**dict.fromkeys(vars_of(life), uuid4())), body)
+        assert there.status == nowhere.status == 404 and there.problem == nowhere.problem
+    assert not AuditEvent.objects.filter(owner_id=ada.principal.user_id, action="memory.blocked").exists()
