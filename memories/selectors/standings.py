@@ -6,7 +6,6 @@ only of the facts whose class hangs on their first ones, and none is kept.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,40 +32,51 @@ _OF_PLAYBOOKS = ("last_success_at", "last_failure_at")
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """How often each memory was recalled in conversations since `since`; `asked`: whether anything was at all."""
+
+    since: datetime
+    times: Mapping[UUID, int]
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What of an owner bears on each of their memories.
 
-    `uses`: how often each was recalled in conversations since `since`; `asked`: whether anything was recalled at all;
     `contradicted`: those that an open review asks about; `proposed`: those that are to go for their staleness.
     """
 
-    since: datetime
-    uses: Mapping[UUID, int]
-    asked: bool
+    use: Use
     contradicted: frozenset[UUID]
     proposed: frozenset[UUID]
     rules: Mapping[str, Lifetime]
 
 
-def surroundings_of(owner: Owner, now: datetime) -> Surroundings:
-    """Five statements. What is shared counts no uses: what one member asks must not move what another is given."""
+def use_by(owner: Owner, now: datetime) -> Use:
+    """What an owner's recalls of the window used, counted once for all their memories.
+
+    Of what is shared nothing is counted: what one member asks must not move what another is given.
+    """
     since = now - USE_WINDOW
-    uses: Counter[UUID] = Counter()
-    asked = False
-    if owner.user_id is not None:
-        recalled = Mention.objects.filter(
-            tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
-        )
-        uses.update(dict(recalled.order_by().values_list("memory_id").annotate(Count("pk"))))
-        traces = RecallTrace.objects.filter(tenant=owner.tenant_id, user=owner.user_id, created_at__gte=since)
-        asked = bool(uses) or traces.exists()
+    if owner.user_id is None:
+        return Use(since, {}, asked=False)
+    recalled = Mention.objects.filter(
+        tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
+    )
+    times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
+    traces = RecallTrace.objects.filter(tenant=owner.tenant_id, user=owner.user_id, created_at__gte=since)
+    return Use(since, times, asked=bool(times) or traces.exists())
+
+
+def surroundings_of(owner: Owner, use: Use) -> Surroundings:
+    """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
     open_items = ReviewItem.objects.filter(
         tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN
     ).order_by()
     pairs = open_items.filter(kind=ReviewKind.CONTRADICTION).values_list("first", "second")
     stale = open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="staleness").values_list("first", "playbook")
-    rules = expiry_rules_of(owner.tenant_id)
-    return Surroundings(since, uses, asked, _ids(pairs), _ids(stale), rules)
+    return Surroundings(use, _ids(pairs), _ids(stale), expiry_rules_of(owner.tenant_id))
 
 
 def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
@@ -87,15 +97,20 @@ def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
 
 def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> Standing:
     """What decides how stale `row` is. It was used at least as often as its own dates tell."""
-    uses = around.uses.get(row.pk, 0)
+    uses = around.use.times.get(row.pk, 0)
     if isinstance(row, Playbook):
         # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
-        tried = sum(at is not None and at >= around.since for at in (row.last_success_at, row.last_failure_at))
+        tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
         return Standing(
-            row.status, row.learned_at, row.learned_at, uses=max(uses, tried), asked=around.asked, scanned=row.staleness
+            row.status,
+            row.learned_at,
+            row.learned_at,
+            uses=max(uses, tried),
+            asked=around.use.asked,
+            scanned=row.staleness,
         )
     confirmed_at = row.last_verified_at or row.learned_at
-    used_lately = row.last_used_at is not None and row.last_used_at >= around.since
+    used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
     about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
     return Standing(
         row.status,
@@ -111,7 +126,7 @@ def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) ->
             pinned=row.pinned,
         ),
         uses=max(uses, int(used_lately)),
-        asked=around.asked,
+        asked=around.use.asked,
         contradicted=row.pk in around.contradicted,
         doubtful=is_doubtful(row.confidence, confirmed_at, pinned=row.pinned, now=now),
         scanned=row.staleness,

@@ -99,11 +99,12 @@ def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str)
     rules = rules_for(principal, fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     before = {"status": str(fact.status), **dates_in_words(fact)}
-    fact.status = Status.ACTIVE
+    fact.status, fact.staleness = Status.ACTIVE, 0.0
     fact.last_verified_at = now
     set_dates(fact, rules, at=now, given=given)
     fact.version += 1
-    fact.save(update_fields=["status", "last_verified_at", "review_after", "expires_at", "version", "updated_at"])
+    dates = ("last_verified_at", "review_after", "expires_at")
+    fact.save(update_fields=["status", "staleness", *dates, "version", "updated_at"])
     record_event(
         principal,
         action="fact.confirmed",

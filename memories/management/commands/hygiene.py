@@ -1,0 +1,165 @@
+"""`manage.py hygiene`: scan what is stored now (`scan`), or say how it stands (`report`)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memories.management.member_command import progress, sentences
+from memories.models import HygieneState
+from memories.selectors.hygiene import BINS, Report, hygiene_report
+from memories.services.hygiene import Scanned, count_memories, hygiene_scan
+from memoryhub.exclusive import Busy
+from tenants.selectors import find_tenant
+
+# As a shell says of what a signal ended.
+INTERRUPTED = 130
+_SAID = {
+    "owners": "owners",
+    "facts": "facts",
+    "playbooks": "how-tos",
+    "stale": "became stale",
+    "fresh": "are no longer stale",
+    "proposed": "proposed to go",
+    "junk": "hold junk",
+    "sensitive": "hold what is not stored",
+    "failed": "owners failed",
+}
+
+
+class Command(BaseCommand):
+    """Prints numbers, never a text. A scan that is interrupted ends its page, and the next one goes on there."""
+
+    help = "Scan memories for what is stale, contradicted or should not be stored; or report how they stand."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("action", choices=("scan", "report"), help="scan the memories, or say how they stand")
+        parser.add_argument("--tenant", help="slug or id of a tenant: its members' memories, and what it shares")
+        parser.add_argument("--dry-run", action="store_true", help="count what a scan would do, and change nothing")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, **options: Any) -> None:
+        if options["dry_run"] and options["action"] != "scan":
+            raise CommandError("--dry-run is for a scan; a report changes nothing anyway.")
+        with sentences():
+            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] else None
+            if options["action"] == "report":
+                self._report(hygiene_report(tenant_id), as_json=options["json"])
+            else:
+                self._scan(tenant_id, apply=not options["dry_run"], as_json=options["json"])
+
+    def _scan(self, tenant_id: UUID | None, *, apply: bool, as_json: bool) -> None:
+        total = count_memories(tenant_id)
+        try:
+            with progress("Scanning" if apply else "Looking", total) as advance, _stopped_by_signals() as stopped:
+                scanned = hygiene_scan(apply=apply, tenant_id=tenant_id, advance=advance, stop=stopped.is_set)
+        except Busy as error:
+            raise CommandError("Another scan is under way. Wait for it to end.") from error
+        self.stdout.write(json.dumps(_as_json(scanned)) if as_json else _sentence(scanned))
+        if scanned.state is HygieneState.INTERRUPTED:
+            raise SystemExit(INTERRUPTED)
+        if scanned.counts["failed"]:
+            raise CommandError(f"{scanned.counts['failed']} owners could not be scanned; the log says why.")
+
+    def _report(self, report: Report, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(_report_as_json(report)))
+            return
+        for line in _lines(report):
+            self.stdout.write(line)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Set when somebody wants this process to end; it is asked after each page."""
+    stopped = threading.Event()
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in wanted}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _sentence(scanned: Scanned) -> str:
+    did = ", ".join(f"{count:,} {_SAID[name]}" for name, count in scanned.counts.items() if count)
+    begin = {True: "Scanned", False: "A scan would count"}[scanned.applied]
+    went_on = " It went on with one that was interrupted." if scanned.went_on else ""
+    left = " Interrupted; the next scan goes on here." if scanned.state is HygieneState.INTERRUPTED else ""
+    return f"{begin}: {did or 'nothing'}.{went_on}{left}"
+
+
+def _as_json(scanned: Scanned) -> dict[str, object]:
+    return {
+        "applied": scanned.applied,
+        "run": str(scanned.run_id) if scanned.run_id else None,
+        "state": scanned.state.value,
+        "went_on": scanned.went_on,
+        "counts": dict(scanned.counts),
+    }
+
+
+def _report_as_json(report: Report) -> dict[str, object]:
+    run = report.last_run
+    return {
+        "facts": report.facts,
+        "playbooks": report.playbooks,
+        "staleness": {"scored": report.scored, "p50": report.p50, "p95": report.p95, "tenths": report.staleness},
+        "reviews": [
+            {"kind": each.kind.value, "open": each.count, "oldest": each.oldest.isoformat() if each.oldest else None}
+            for each in report.reviews
+        ],
+        "junk": report.junk,
+        "sensitivity": report.sensitivity,
+        "last_day": report.refused,
+        "last_run": {
+            "id": str(run.pk),
+            "state": run.state,
+            "started_at": run.started_at.isoformat(),
+            "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+            "counts": run.counts,
+            "error": run.error,
+        }
+        if run
+        else None,
+    }
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for name, counts in (("Facts", report.facts), ("How-tos", report.playbooks)):
+        yield (
+            f"{name}: "
+            + (", ".join(f"{count:,} {status}" for status, count in counts.items() if count) or "none")
+            + "."
+        )
+    if report.scored:
+        yield f"Staleness of {report.scored:,} facts: half at most {report.p50:.2f}, 95 % at most {report.p95:.2f}."
+        width = max(report.staleness)
+        for place, count in enumerate(report.staleness):
+            yield f"  {place / BINS:.1f} {'#' * round(40 * count / width)} {count:,}".rstrip()
+    else:
+        yield "No fact was scanned yet."
+    for each in report.reviews:
+        since = f", the oldest since {each.oldest:%d %b %Y}" if each.oldest else ""
+        yield f"Open reviews, {each.kind.value}: {each.count:,}{since}."
+    yield f"Proposed to go for what they hold: {report.junk:,}."
+    for kind, handled in report.sensitivity.items():
+        told = ", ".join(
+            f"{count:,} {'masked' if handling == 'mask' else 'flagged'}" for handling, count in handled.items()
+        )
+        yield f"Memories with {kind.replace('_', ' ')}: {told}."
+    yield f"In the last day {report.refused['blocked']:,} writes were refused, {report.refused['masked']:,} masked."
+    run = report.last_run
+    yield (
+        f"Last scan: {run.started_at:%d %b %Y %H:%M} UTC, {run.state}. {run.error}".rstrip() if run else "No scan yet."
+    )

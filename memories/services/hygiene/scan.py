@@ -1,0 +1,206 @@
+"""The scan of one owner's memories, page by page: how stale each is, what follows, and what should go.
+
+Invariants: a dry scan and a real one decide by the same code. A page is decided and done in one transaction under the
+owner's lock, with the place where the run is, an audit event for each status that changes, and the outbox; so whatever
+ends a scan leaves no page half done and none counted twice. Nothing is written where nothing changed, and no memory
+goes: what should is proposed to a person (`services/reviews.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
+from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.selectors.policies import Policy
+from memories.selectors.standings import Use, page_of, rows_of, standing_of, surroundings_of, use_by
+from memories.services.hygiene.words import Found, found_in
+from memories.services.keeping import Keeper, change, keeping
+from memories.services.reviews import KEPT_FOR, open_eviction, withdrawn
+from memories.services.succession import AUDIT_NOUN, model_of
+from memories.types import Kind, Owner, Status
+from tenants.audit import EventDraft
+from tenants.locks import wait_for_owner
+from tenants.models import Membership
+from tenants.principal import Principal, Role
+from tenants.principals import keeping_principal
+
+# Memories decided in one transaction: other writers of the owner wait for it.
+PAGE = 500
+KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
+_COUNTED = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "playbooks"}
+STALE = "old, unused or contradicted"
+FRESH = "not stale any more"
+STALE_PROPOSAL = "It is old, unused and contradicted."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a scan of an owner came: all before `kind`, and of that kind all up to the id `after`."""
+
+    kind: Kind = Kind.SEMANTIC
+    after: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One owner to scan. `since`: words that were written before are not read again (None: all are)."""
+
+    owner: Owner
+    policy: Policy
+    now: datetime
+    since: datetime | None = None
+
+
+@dataclass(slots=True)
+class Decided:
+    """What is to be done about a page of memories of one kind."""
+
+    kind: Kind
+    staleness: dict[float, list[UUID]] = field(default_factory=lambda: defaultdict(list))
+    status: dict[tuple[str, float], list[Fact | Playbook]] = field(default_factory=lambda: defaultdict(list))
+    proposals: list[tuple[Fact | Playbook, str, dict[str, Any]]] = field(default_factory=list)
+    withdrawals: list[UUID] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+# Called within the transaction of a page: notes the place, and what was counted.
+Note = Callable[[Place, Counter[str]], None]
+
+
+def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator[None]:
+    """Scan an owner's memories from `place` on; yields after each page, which is done by then if `apply`."""
+    use = use_by(task.owner, task.now)
+    for kind in KINDS[KINDS.index(place.kind) :]:
+        after = place.after if kind is place.kind else None
+        while ids := page_of(task.owner, kind, after=after, size=PAGE, now=task.now):
+            after = ids[-1]
+            found = found_in(kind, ids, since=task.since, handling=task.policy.handling)
+            if apply:
+                with _keeping(task.owner) as (keeper, asking):
+                    decided = _decide(task, use, kind, ids, found)
+                    _carry_out(keeper, asking, decided)
+                    note(Place(kind, after), decided.counts)
+            else:
+                note(Place(kind, after), _decide(task, use, kind, ids, found).counts)
+            yield
+            if len(ids) < PAGE:
+                break
+
+
+def _decide(task: Task, use: Use, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found]) -> Decided:
+    """What is to be done about these memories, as they are at this moment."""
+    around = surroundings_of(task.owner, use)
+    decided = Decided(kind)
+    very_stale: list[tuple[Fact | Playbook, float]] = []
+    rows = rows_of(kind, ids)
+    for row in rows:
+        standing = standing_of(row, around, now=task.now)
+        value = staleness(standing, now=task.now)
+        status = status_after(standing, value)
+        if status != row.status:
+            decided.status[status, value].append(row)
+            decided.counts["stale" if status == Status.STALE else "fresh"] += 1
+        elif value != row.staleness:
+            decided.staleness[value].append(row.pk)
+        if value > EVICT_OVER:
+            very_stale.append((row, value))
+        elif row.pk in around.proposed:
+            decided.withdrawals.append(row.pk)
+    decided.counts[_COUNTED[kind]] += len(rows)
+    _propose(task, decided, [row for row in rows if row.pk in found], found, very_stale)
+    return decided
+
+
+def _propose(
+    task: Task,
+    decided: Decided,
+    wrong: Collection[Fact | Playbook],
+    found: Mapping[UUID, Found],
+    very_stale: Collection[tuple[Fact | Playbook, float]],
+) -> None:
+    """Those that nobody was asked about; what all tenants share has no queue."""
+    if task.owner.tenant_id is None or not (wrong or very_stale):
+        return
+    lately, ever = _answered([row.pk for row in wrong] + [row.pk for row, _ in very_stale])
+    for row in wrong:
+        what = found[row.pk]
+        decided.counts["junk"] += not what.sensitive
+        decided.counts["sensitive"] += what.sensitive
+        if row.pk not in ever:
+            decided.proposals.append((row, what.reason, {"found": what.name}))
+    named = {row.pk for row, _, _ in decided.proposals}
+    for row, value in very_stale:
+        if row.pk not in lately | named:
+            decided.proposals.append((row, STALE_PROPOSAL, {"staleness": value}))
+    decided.counts["proposed"] += len(decided.proposals)
+
+
+def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
+    """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
+    about = Q(first__in=ids) | Q(playbook__in=ids)
+    asked = ReviewItem.objects.filter(
+        about, kind=ReviewKind.EVICTION, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP)
+    ).annotate(memory=Coalesce("first", "playbook"))
+    lately: set[UUID] = set()
+    ever: set[UUID] = set()
+    for memory_id, decision, decided_at in asked.values_list("memory", "decision", "decided_at"):
+        ever.add(memory_id)
+        if decision == ReviewDecision.OPEN or (decided_at and decided_at > timezone.now() - KEPT_FOR):
+            lately.add(memory_id)
+    return lately, ever
+
+
+def _carry_out(keeper: Keeper, asking: Principal | None, decided: Decided) -> None:
+    """Do what was decided, in the transaction at hand."""
+    for (status, value), rows in decided.status.items():
+        change(rows, {"status": status, "staleness": value})
+        keeper.record([_event(row, status, value) for row in rows])
+    for value, ids in decided.staleness.items():
+        # The search plane does not know it, and nobody wrote the memory anew.
+        model_of(decided.kind).objects.filter(pk__in=ids).update(staleness=value)
+    if decided.withdrawals:
+        keeper.record(withdrawn(decided.withdrawals, kind=ReviewKind.EVICTION))
+    if asking is not None:
+        for row, reason, evidence in decided.proposals:
+            open_eviction(asking, row, reason=reason, evidence=evidence)
+
+
+def _event(row: Fact | Playbook, status: str, value: float) -> EventDraft:
+    ended = status == Status.STALE
+    return EventDraft(
+        f"{AUDIT_NOUN[row.kind]}.{'stale' if ended else 'fresh'}",
+        row.kind.value,
+        row.pk,
+        STALE if ended else FRESH,
+        before={"status": str(row.status), "staleness": row.staleness},
+        after={"status": str(status), "staleness": value},
+    )
+
+
+@contextmanager
+def _keeping(owner: Owner) -> Iterator[tuple[Keeper, Principal | None]]:
+    """Keep house for an owner; and who asks about their memories: they themselves, of shared ones an administrator."""
+    if owner.user_id is not None or owner.tenant_id is None:
+        with keeping(owner) as keeper:
+            yield keeper, keeper.principal
+        return
+    with transaction.atomic():  # the lock of an owner comes before that of their tenant, as everywhere
+        admins = Membership.objects.filter(tenant=owner.tenant_id, role=Role.ADMIN, is_active=True)
+        first = admins.select_related("user").order_by("id").first()
+        admin = keeping_principal(first) if first else None
+        if admin is not None:
+            wait_for_owner(admin)
+        with keeping(owner) as keeper:
+            yield keeper, admin

@@ -1,0 +1,228 @@
+"""The scan: what becomes stale and fresh again, what is proposed, what is left alone; and nobody else's memories."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from memories.models import (
+    Fact,
+    HygieneRun,
+    MemoryPolicy,
+    Mention,
+    Message,
+    OutboxEntry,
+    Playbook,
+    Relation,
+    ReviewDecision,
+    ReviewItem,
+    ReviewKind,
+)
+from memories.services.collection import collect
+from memories.services.expiry import confirm_fact
+from memories.services.facts import remember_fact
+from memories.services.hygiene import Scanned, hygiene_scan
+from memories.services.outcomes import record_outcome
+from memories.services.ownership import owner_lock
+from memories.services.playbooks import remember_playbook
+from memories.services.reviews import withdraw
+from memories.services.sessions import start_session
+from memories.services.turns import begin_turn
+from memories.types import Kind, Scope
+from tenants.audit import verify_all
+from tenants.models import AuditEvent
+from tenants.principal import Principal
+from tests.memories.services.hygiene.lives import NOW, ago, asked, contradict, fact, live
+
+pytestmark = pytest.mark.django_db
+
+TOMORROW = NOW + timedelta(days=1)
+
+
+def scan(*, apply: bool = True, tenant_id: UUID | None = None, days: float = 0) -> Scanned:
+    return hygiene_scan(apply=apply, tenant_id=tenant_id, now=NOW + timedelta(days=days))
+
+
+def stored(memory_id: UUID) -> tuple[str, float | None]:
+    row = Fact.objects.get(pk=memory_id)
+    return row.status, row.staleness
+
+
+def test_each_memory_as_it_stands(principal: Principal) -> None:
+    lives = live(principal)
+    counts = scan().counts
+    assert {name: stored(pk) for name, pk in lives.items()} == {
+        "new": ("active", 0.0),
+        "old": ("active", 0.7),
+        "doubtful": ("stale", 0.4),
+        "contradicted": ("stale", 1.0),
+        "contradicting": ("active", 0.32),
+        "junk": ("active", 0.03),
+    }
+    proposed = ReviewItem.objects.filter(kind=ReviewKind.EVICTION)
+    assert {item.first_id: item.evidence for item in proposed} == {
+        lives["contradicted"]: {"staleness": 1.0},
+        lives["junk"]: {"found": "assistant_words"},
+    }
+    assert all(item.user_id == principal.user_id and "help" not in item.reason for item in proposed)
+    wanted = {"owners": 1, "facts": 6, "stale": 1, "proposed": 2, "junk": 1}
+    assert {name: count for name, count in counts.items() if count} == wanted
+
+
+def test_a_status_that_changes_is_told_to_the_audit_and_the_search_plane(principal: Principal) -> None:
+    lives = live(principal)
+    OutboxEntry.objects.all().delete()
+    version = Fact.objects.get(pk=lives["contradicted"]).version
+    scan()
+    event = AuditEvent.objects.get(action="fact.stale")
+    assert (event.target_id, event.actor_kind) == (lives["contradicted"], "system")
+    assert [(each.memory_id, each.version) for each in OutboxEntry.objects.all()] == [(event.target_id, version + 1)]
+    assert all(chain.ok for chain in verify_all())
+
+
+def test_a_second_scan_changes_nothing(principal: Principal) -> None:
+    live(principal)
+    scan()
+    rows, events = list(Fact.objects.order_by("pk").values()), AuditEvent.objects.count()
+    again = scan()
+    assert list(Fact.objects.order_by("pk").values()) == rows
+    assert (AuditEvent.objects.count(), ReviewItem.objects.count()) == (events, 3)
+    assert not any(again.counts[name] for name in ("stale", "fresh", "proposed"))
+
+
+def test_a_dry_scan_counts_the_same_and_writes_nothing(principal: Principal) -> None:
+    live(principal)
+    rows, events = list(Fact.objects.order_by("pk").values()), AuditEvent.objects.count()
+    dry = scan(apply=False)
+    assert list(Fact.objects.order_by("pk").values()) == rows
+    assert (AuditEvent.objects.count(), ReviewItem.objects.count(), HygieneRun.objects.count()) == (events, 1, 0)
+    assert dry.counts == scan().counts
+
+
+def test_a_contradiction_that_is_settled_makes_fresh_again(principal: Principal) -> None:
+    lives = live(principal)
+    scan()
+    with owner_lock(principal):
+        withdraw(principal, [lives["contradicted"]], kind=ReviewKind.CONTRADICTION)
+    assert scan(days=1).counts["fresh"] == 1
+    assert stored(lives["contradicted"]) == ("active", 0.7)
+    proposal = ReviewItem.objects.get(first=lives["contradicted"], kind=ReviewKind.EVICTION)
+    assert proposal.decision == ReviewDecision.WITHDRAWN
+    assert AuditEvent.objects.filter(action="fact.fresh", target_id=lives["contradicted"]).count() == 1
+
+
+def test_a_confirmation_resets(principal: Principal) -> None:
+    lives = live(principal)
+    scan()
+    confirm_fact(principal, fact_id=lives["contradicted"])
+    assert stored(lives["contradicted"]) == ("active", 0.0)
+    scan(days=1)
+    status, value = stored(lives["contradicted"])
+    assert status == "active" and value is not None and value < 0.7
+
+
+def test_the_collection_and_the_scan_never_undo_each_other(principal: Principal) -> None:
+    lives = live(principal)
+    Fact.objects.filter(pk=lives["doubtful"]).update(status="active")
+    for days in (0, 0.1, 0.2):
+        collect(apply=True, now=NOW + timedelta(days=days))
+        scan(days=days)
+    for name in ("doubtful", "contradicted"):
+        assert stored(lives[name])[0] == "stale"
+        assert AuditEvent.objects.filter(target_id=lives[name], action__in=("fact.stale", "fact.fresh")).count() == 1
+
+
+def test_what_was_used_lately_is_fresher(principal: Principal) -> None:
+    asked(principal)
+    twice, once, never = (fact(principal, text) for text in ("Sails", "Skis", "Swims"))
+    Fact.objects.filter(pk=once).update(last_used_at=ago(3))
+    for number in range(2):
+        turn = begin_turn(principal, session_id=start_session(principal).pk, text=f"Turn {number}")
+        Mention.objects.create(
+            message=Message.objects.get(pk=turn.message_id),
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            relation=Relation.RECALLED,
+            kind=Kind.SEMANTIC,
+            memory_id=twice,
+        )
+    scan()
+    assert [stored(pk)[1] for pk in (twice, once, never)] == [0.4, 0.55, 0.7]
+
+
+def test_whoever_asked_nothing_left_nothing_unused(principal: Principal) -> None:
+    id_ = fact(principal, "Plays the cello")
+    scan()
+    assert stored(id_) == ("active", 0.4)
+
+
+def test_a_how_to_does_not_age_and_is_used_by_trying_it(principal: Principal) -> None:
+    asked(principal)
+    tried, left = (
+        remember_playbook(principal, title=title, steps=["Go"], learned_at=ago(400)).memory_id
+        for title in ("Mend it", "Bake it")
+    )
+    record_outcome(principal, playbook_id=tried, success=False)
+    scan()
+    assert dict(Playbook.objects.values_list("pk", "staleness")) == {tried: 0.15, left: 0.3}
+
+
+def test_what_was_stored_before_there_were_rules_is_proposed_to_go(principal: Principal) -> None:
+    card = " ".join(["4242"] * 4)
+    id_ = fact(principal, "Pays by card", 3)
+    Fact.objects.update(text=f"Pays with {card}")
+    assert scan().counts["sensitive"] == 1
+    item = ReviewItem.objects.get()
+    assert (item.first_id, item.evidence) == (id_, {"found": "payment_card"})
+    assert item.reason == "It holds what is not stored: payment card."
+
+
+def test_words_are_read_once_unless_the_policy_changed(principal: Principal) -> None:
+    fact(principal, "Pays by card", 3)
+    scan()
+    Fact.objects.update(text=f"Pays with {' '.join(['4242'] * 4)}", updated_at=ago(30))
+    assert scan(days=0.1).counts["sensitive"] == 0
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id)
+    MemoryPolicy.objects.update(updated_at=NOW + timedelta(days=0.15))
+    assert scan(days=0.2).counts["sensitive"] == 1
+
+
+def test_what_somebody_kept_is_not_asked_about_again(principal: Principal) -> None:
+    lives = live(principal)
+    scan()
+    ReviewItem.objects.filter(kind=ReviewKind.EVICTION).update(decision=ReviewDecision.KEEP, decided_at=timezone.now())
+    assert scan(days=1).counts["proposed"] == 0
+    stale = ReviewItem.objects.filter(first=lives["contradicted"], kind=ReviewKind.EVICTION)
+    stale.update(decided_at=timezone.now() - timedelta(days=91))
+    assert scan(days=2).counts["proposed"] == 1
+
+
+def test_what_a_tenant_shares_is_proposed_to_its_administrators(admin_principal: Principal) -> None:
+    remember_fact(admin_principal, text="You are a helpful assistant", scope=Scope.TENANT)
+    assert scan(apply=False).counts["proposed"] == 1
+    scan()
+    item = ReviewItem.objects.get()
+    assert (item.tenant_id, item.user_id) == (admin_principal.tenant_id, None)
+    assert all(chain.ok for chain in verify_all())
+
+
+def test_a_scan_of_one_tenant_touches_no_other(principal: Principal, other_tenant_member: Principal) -> None:
+    theirs = live(other_tenant_member)
+    mine = live(principal)
+    rows = list(Fact.objects.filter(pk__in=theirs.values()).order_by("pk").values())
+    assert scan(tenant_id=principal.tenant_id).counts["owners"] == 1
+    assert list(Fact.objects.filter(pk__in=theirs.values()).order_by("pk").values()) == rows
+    assert not ReviewItem.objects.of(other_tenant_member).filter(kind=ReviewKind.EVICTION).exists()
+    assert stored(mine["contradicted"])[0] == "stale"
+
+
+def test_a_question_about_one_member_bears_on_no_other(principal: Principal, other_member: Principal) -> None:
+    asked(principal)
+    asked(other_member)
+    mine, theirs = (fact(each, "Eats meat") for each in (principal, other_member))
+    contradict(principal, mine, fact(principal, "Is a vegetarian"))
+    scan()
+    assert (stored(mine)[0], stored(theirs)) == ("stale", ("active", 0.7))
