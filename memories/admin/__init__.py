@@ -2,6 +2,7 @@
 
 from memories.admin.expiry_rule import ExpiryRuleAdmin
 from memories.admin.memory_policy import MemoryPolicyAdmin
+from memories.admin.metric_sample import MetricSampleAdmin
 from memories.admin.threshold_proposal import ThresholdProposalAdmin
 
-__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin", "ThresholdProposalAdmin"]
+__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin", "MetricSampleAdmin", "ThresholdProposalAdmin"]

@@ -15,14 +15,28 @@ from memories.metrics.definitions import Alert, Comparison, Metric, Unit
 
 WIDTH, HEIGHT = 360.0, 168.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
-# A threshold ten times as high as anything drawn is named above the chart; drawn to scale it would flatten the lines.
-_TOO_HIGH = 10.0
+# A threshold five times as high as anything drawn is named above the chart; drawn to scale it would flatten the lines.
+_TOO_HIGH = 5.0
 _STEPS_OF_TEN = (1.0, 2.0, 2.5, 5.0, 10.0)
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 _LONGER = (3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _TICKS = 4
 _SMALL = 10.0
+
+_BESIDE, _WORDS = 4.0, 12.0
+_BRIEF = 10
+
+# The places of the axes, for a template.
+FRAME = {
+    "width": WIDTH,
+    "height": HEIGHT,
+    "left": LEFT,
+    "right": WIDTH - RIGHT,
+    "bottom": HEIGHT - BOTTOM,
+    "below": HEIGHT - BOTTOM + 4,
+    "middle": (LEFT + WIDTH - RIGHT) / 2,
+}
 
 Value = float | None
 
@@ -85,6 +99,7 @@ class Chart:
     """All that a template draws; `threshold` is the height of its line, None if there is none within the chart."""
 
     title: str
+    help: str
     description: str
     lines: tuple[Line, ...]
     across: tuple[Tick, ...]
@@ -92,6 +107,23 @@ class Chart:
     threshold: float | None
     alarm: str
     rows: tuple[tuple[datetime, tuple[str, ...]], ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no line to see."""
+        return not any(line.path for line in self.lines)
+
+    @property
+    def brief(self) -> bool:
+        """Whether two names of lines fit side by side."""
+        return all(len(line.name) <= _BRIEF for line in self.lines)
+
+    @property
+    def words_at(self) -> float:
+        """Where the words of the threshold stand: above its line, or below it where that is near the top."""
+        if self.threshold is None:
+            return TOP - _BESIDE
+        return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
 def stepped(
@@ -114,9 +146,14 @@ def stepped(
 
 
 def chart(
-    metric: Metric, alert: Alert | None, lines: Mapping[str, Sequence[Value]], span: Span, until: datetime
+    metric: Metric,
+    alert: Alert | None,
+    lines: Mapping[str, Sequence[Value]],
+    latest: Mapping[str, Value],
+    span: Span,
+    until: datetime,
 ) -> Chart:
-    """The chart of `lines`, by name; `until` in the reader's zone."""
+    """The chart of `lines`, by name, with the value of each at the last look; `until` in the reader's zone."""
     highest = max((value for line in lines.values() for value in line if value is not None), default=0.0)
     highest = highest or 1.0
     drawn = alert is not None and (alert.threshold < highest * _TOO_HIGH or metric.unit is Unit.SHARE)
@@ -124,9 +161,10 @@ def chart(
     top = ticks[-1]
     return Chart(
         title=metric.title,
-        description=_described(metric, alert, lines),
+        help=metric.help,
+        description=_described(metric, alert, latest),
         lines=tuple(
-            Line(name, _path(values, top), _last(values, metric.unit), place)
+            Line(name, _path(values, top), _cell(latest[name], metric.unit), place)
             for place, (name, values) in enumerate(lines.items(), start=1)
         ),
         across=tuple(_marks(span, until)),
@@ -230,11 +268,7 @@ def _cell(value: Value, unit: Unit) -> str:
     return "–" if value is None else shown(value, unit)
 
 
-def _last(values: Sequence[Value], unit: Unit) -> str:
-    return _cell(next((value for value in reversed(values) if value is not None), None), unit)
-
-
-def _described(metric: Metric, alert: Alert | None, lines: Mapping[str, Sequence[Value]]) -> str:
+def _described(metric: Metric, alert: Alert | None, latest: Mapping[str, Value]) -> str:
     """The chart in a sentence, for whoever does not see it."""
-    parts = [f"{name}: last {_last(values, metric.unit)}" for name, values in lines.items()]
+    parts = [f"{name}: last {_cell(value, metric.unit)}" for name, value in latest.items()]
     return "; ".join([*parts, f"alert {condition(alert)}"] if alert else parts) + "."

@@ -124,13 +124,17 @@ SCORED_FACTS = Metric(
 )
 STALENESS_P50 = Metric(
     "staleness_p50",
-    "Staleness, half",
+    "Staleness, median",
     "Half of the current facts are no staler than this: 0 fresh, 1 stale.",
     Unit.SHARE,
     idle=None,
 )
 STALENESS_P95 = Metric(
-    "staleness_p95", "Staleness, 95 %", "95 % of the current facts are no staler than this.", Unit.SHARE, idle=None
+    "staleness_p95",
+    "Staleness, 95th percentile",
+    "95 % of the current facts are no staler than this.",
+    Unit.SHARE,
+    idle=None,
 )
 OPEN_SCOPES = Metric(
     "open_scopes_per_user",
@@ -154,7 +158,7 @@ MASKED = Metric(
 )
 RECALL_P50 = Metric(
     "recall_p50_seconds",
-    "Recall latency, half",
+    "Recall latency, median",
     "Half of the recalls passed the stage in this time.",
     Unit.SECONDS,
     QUARTER,
@@ -163,7 +167,7 @@ RECALL_P50 = Metric(
 )
 RECALL_P95 = Metric(
     "recall_p95_seconds",
-    "Recall latency, 95 %",
+    "Recall latency, 95th percentile",
     "95 % of the recalls passed the stage in this time.",
     Unit.SECONDS,
     QUARTER,

@@ -104,9 +104,7 @@ class Message(models.Model):
         ordering = ["turn", "step"]
         constraints = [models.UniqueConstraint(fields=["session", "turn", "step"], name="message_place_in_session")]
         indexes = [
-            models.Index(
-                fields=["created_at"], name="answer_recent", condition=models.Q(memory_tokens__isnull=False)
-            )
+            models.Index(fields=["created_at"], name="answer_recent", condition=models.Q(memory_tokens__isnull=False))
         ]
 
     def __str__(self) -> str:

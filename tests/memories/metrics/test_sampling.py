@@ -6,14 +6,14 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 
 from memories import tasks
-from memories.metrics import sampling
+from memories.metrics import measuring, sampling
 from memories.metrics.alerting import LONGEST_GAP, Holding, Reading
 from memories.metrics.history import course, last_look, looks
 from memories.metrics.sampling import ALERT, EVERY, FINE, KEPT, MARK, held, look_of, marks, sample_metrics, thin
-from memories.models import MetricSample
+from memories.models import ConsolidationRun, MetricSample, RunState
 from memoryhub.celery import SCHEDULE
 from tenants.models import Membership
 from tests.factories import make_membership
@@ -53,7 +53,7 @@ def test_what_is_idle_takes_no_rows(db: None) -> None:
 def test_of_two_that_look_at_once_one_stores(membership: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
     made.recalled(membership, NOW - timedelta(minutes=1), 3)
     both = threading.Barrier(2, timeout=30)
-    measured = sampling.measure
+    measured = measuring.measure
 
     def together(now: datetime | None = None) -> object:
         found = measured(now)
@@ -79,20 +79,20 @@ def test_of_two_that_look_at_once_one_stores(membership: Membership, monkeypatch
 
 
 def test_an_alert_holds_since_the_first_of_looks_in_a_row(membership: Membership) -> None:
-    made.consolidated(membership, NOW, made.RunState.FAILED, 11)
+    made.consolidated(membership, NOW, RunState.FAILED, 11)
     for place in range(3):
         sample_metrics(NOW + EVERY * place)
     assert held(AT + EVERY * 2) == {Holding(FAILING, membership.tenant_id): AT}
     late = NOW + EVERY * 2 + LONGEST_GAP + EVERY
     sample_metrics(late)
     assert held(look_of(late)) == {Holding(FAILING, membership.tenant_id): look_of(late)}
-    made.ConsolidationRun.objects.all().delete()
+    ConsolidationRun.objects.all().delete()
     sample_metrics(late + EVERY)
     assert held(look_of(late + EVERY)) == {}
 
 
 def test_the_last_look_says_what_fires_and_what_is_pending(membership: Membership) -> None:
-    made.consolidated(membership, NOW, made.RunState.FAILED, 11)
+    made.consolidated(membership, NOW, RunState.FAILED, 11)
     made.not_indexed(membership, NOW - timedelta(minutes=10))
     sample_metrics(NOW)
     found = last_look(None)
@@ -139,15 +139,15 @@ def test_a_tenant_that_went_meanwhile_leaves_the_look_for_later(
     membership: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.recalled(membership, NOW)
-    gone = sampling.measure(NOW)
+    gone = measuring.measure(NOW)
     monkeypatch.setattr(sampling, "measure", lambda _now: gone)
-    monkeypatch.setattr(sampling.MetricSample.objects, "bulk_create", _fails)
+    monkeypatch.setattr(MetricSample.objects, "bulk_create", _fails)
     assert not sample_metrics(NOW)
     assert not MetricSample.objects.exists()
 
 
 def _fails(_rows: object) -> None:
-    raise sampling.IntegrityError("a tenant that is not there")
+    raise IntegrityError("a tenant that is not there")
 
 
 def test_celery_asks_every_minute(db: None) -> None:

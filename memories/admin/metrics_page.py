@@ -1,0 +1,198 @@
+"""What the page of metrics shows: which alerts hold, and a chart for each metric. Plain values for the template.
+
+Invariant: whatever is asked for, nothing but the tenants that `Scope` names is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from memories.metrics import definitions as named
+from memories.metrics.alerting import LONGEST_GAP, Reading, Standing
+from memories.metrics.charting import Chart, Span, chart, condition, shown, stepped
+from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
+from memories.metrics.history import Look, course, last_look, looks
+from tenants.models import Tenant
+
+SHARED_NAME = "Shared by all tenants"
+# Lines of a chart that are still told apart, and alerts of a list that is still read.
+MOST_LINES = 5
+MOST_LISTED = 50
+
+GROUPS: Mapping[str, tuple[Metric, ...]] = {
+    "Recall": (
+        *(named.HIT_RATIO, named.RECALLS, named.RECALL_P95, named.RECALL_P50, named.MEMORY_TOKENS, named.TURNS),
+    ),
+    "Writing": (
+        *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),
+    ),
+    "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
+    "Behind the answers": (
+        *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
+        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST),
+    ),
+}
+_ALERT_OF = {alert.metric.name: alert for alert in ALERTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tenants that may be shown, by name; `everything`: also what belongs to none. `chosen`: one of them."""
+
+    tenants: tuple[Tenant, ...]
+    everything: bool = False
+    chosen: Tenant | None = None
+
+    @property
+    def names(self) -> dict[UUID | None, str]:
+        """Of what is shown."""
+        if self.chosen is not None:
+            return {self.chosen.id: self.chosen.name}
+        names: dict[UUID | None, str] = {tenant.id: tenant.name for tenant in self.tenants}
+        return names | {None: SHARED_NAME} if self.everything else names
+
+    @property
+    def count(self) -> int:
+        """How many tenants are shown or could be."""
+        return len(self.tenants) if self.chosen is None else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alert that holds, as the page says it."""
+
+    alert: Alert
+    tenant: str
+    slug: str
+    fires: bool
+    value: str
+    beyond: str
+    since: datetime
+    do: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All of it; `late`: the last look was long ago, so nobody knows what holds now."""
+
+    at: datetime | None
+    late: bool
+    alarms: tuple[Alarm, ...]
+    more: int
+    firing: int
+    pending: int
+    quiet: tuple[tuple[Alert, str, str], ...]
+    groups: tuple[tuple[str, tuple[Chart, ...]], ...]
+    shown: tuple[str, ...]
+    hidden: int
+
+
+def page(scope: Scope, span: Span, now: datetime) -> Page:
+    """The page as of `now`, in the reader's zone."""
+    names = scope.names
+    look = last_look(None if scope.everything and scope.chosen is None else names)
+    drawn = _drawn(look, names)
+    firing = {standing.alert.name for standing in look.standings}
+    return Page(
+        at=look.at,
+        late=look.at is not None and now - look.at > LONGEST_GAP,
+        alarms=tuple(_alarm(each, names, scope) for each in look.standings[:MOST_LISTED]),
+        firing=sum(each.fires for each in look.standings),
+        pending=sum(not each.fires for each in look.standings),
+        more=max(0, len(look.standings) - MOST_LISTED),
+        quiet=tuple((alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in firing),
+        groups=_groups(drawn, span, now) if look.at else (),
+        shown=tuple(drawn.values()),
+        hidden=scope.count - sum(1 for tenant_id in drawn if tenant_id),
+    )
+
+
+def _drawn(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+    """The tenants to draw: those in trouble first, then the busiest."""
+    busy: dict[UUID | None, float] = {}
+    for metric in (named.WRITES, named.RECALLS, named.REMEMBERED, named.TURNS, named.INDEX_WAITING):
+        for tenant_id in names:
+            busy[tenant_id] = busy.get(tenant_id, 0.0) + look.readings.get(Reading(metric.name, tenant_id), 0.0)
+    trouble = {each.tenant_id: (2 if each.fires else 1) for each in reversed(look.standings)}
+    wanted = [each for each in names if each is not None or trouble.get(each) or busy[each]]
+    order = sorted(wanted, key=lambda each: (-trouble.get(each, 0), -busy[each], each is None, names[each], str(each)))
+    return {each: names[each] for each in order[:MOST_LINES]}
+
+
+def _groups(drawn: Mapping[UUID | None, str], span: Span, now: datetime) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
+    until = span.until(now)
+    since = until - span.length
+    taken = looks(since - timedelta(seconds=1), until)
+    values = course(drawn, since - timedelta(seconds=1), until)
+
+    def charted(metric: Metric) -> Chart:
+        alert = _ALERT_OF.get(metric.name)
+        chosen = dict(_lines(metric, drawn))
+        lines = {
+            name: stepped(values.get(reading, {}), taken, span, until, metric, alert)
+            for name, reading in chosen.items()
+        }
+        latest = {
+            name: values.get(reading, {}).get(taken[-1], metric.idle) if taken else None
+            for name, reading in chosen.items()
+        }
+        return chart(metric, alert, lines, latest, span, timezone.localtime(until))
+
+    return tuple((title, tuple(map(charted, metrics))) for title, metrics in GROUPS.items())
+
+
+def _lines(metric: Metric, drawn: Mapping[UUID | None, str]) -> Iterable[tuple[str, Reading]]:
+    """One for each stage of one tenant; of several tenants, one for each."""
+    if metric.label and len(drawn) == 1:
+        (tenant_id,) = drawn
+        return [(stage, Reading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
+    label = TOTAL if metric.label else ""
+    names = _told_apart(drawn)
+    return [(names[tenant_id], Reading(metric.name, tenant_id, label)) for tenant_id in drawn]
+
+
+def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+    """The names, with a number where two tenants have the same."""
+    told: dict[UUID | None, str] = {}
+    for tenant_id, name in drawn.items():
+        same = sum(1 for each in told.values() if each.split(" (")[0] == name)
+        told[tenant_id] = f"{name} ({same + 1})" if same else name
+    return told
+
+
+def _alarm(standing: Standing, names: Mapping[UUID | None, str], scope: Scope) -> Alarm:
+    slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
+    alert = standing.alert
+    return Alarm(
+        alert=alert,
+        tenant=names.get(standing.tenant_id, ""),
+        slug="" if standing.tenant_id is None else slugs.get(standing.tenant_id, ""),
+        fires=standing.fires,
+        value=shown(standing.value, alert.metric.unit),
+        beyond=condition(alert),
+        since=standing.since,
+        do=_with_code(alert.do),
+    )
+
+
+def _with_code(text: str) -> SafeString:
+    """What stands between backticks is typed."""
+    parts = (("<code>{}</code>" if place % 2 else "{}", part) for place, part in enumerate(text.split("`")))
+    return format_html_join("", "{}", ((format_html(shape, part),) for shape, part in parts))
+
+
+def _lasting(alert: Alert) -> str:
+    parts = []
+    if alert.lasting:
+        parts.append(f"for {shown(alert.lasting.total_seconds(), named.Unit.SECONDS)}")
+    if alert.at_least is not None:
+        metric, minimum = alert.at_least
+        parts.append(f"with {minimum:g} {metric.title.lower()} or more")
+    return ", ".join(parts)
