@@ -24,8 +24,8 @@ setup: $(READY)
 $(READY): requirements/dev.txt
 	@echo "Setting up .venv; the first time takes a minute or two."
 	@command -v uv >/dev/null 2>&1 \
-	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --python .venv -r requirements/dev.txt; } \
-	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet -r requirements/dev.txt; }
+	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --no-deps --python .venv -r requirements/dev.txt; } \
+	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --no-deps -r requirements/dev.txt; }
 	@touch $@
 
 demo: $(READY)
@@ -59,5 +59,5 @@ fmt: $(READY)
 
 lock: $(READY)
 	cd requirements && for name in base otel dev; do \
-	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
+	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --override overrides.txt --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
