@@ -39,12 +39,14 @@ def start_drainer() -> Callable[[], None]:
 
 
 def load_encoders() -> Callable[[], None]:
-    """Load both encoders on a thread, so that the first question does not wait for them; return what awaits the end."""
+    """Load both encoders and the detectors on a thread, so that the first turn does not wait; return what awaits it."""
     from memories.embedding import encoder, token_vectors
+    from memories.hygiene.sensitivity import detecting
 
     def load() -> None:
         token_vectors()
         encoder().encode(["Where do I live?"])
+        detecting.load()
 
     thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
     thread.start()

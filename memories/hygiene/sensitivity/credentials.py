@@ -55,7 +55,7 @@ _KEYS = frozenset({"BASE64 encoded PEM Private Key", "BASE64 Private Key", "Age 
 def credentials(text: str) -> Iterator[Finding]:
     """The credentials of known form in a folded text."""
     lines = _Lines(text)
-    for candidate in scanner().scan(cast("ContentProvider", lines)):
+    for candidate in load().scan(cast("ContentProvider", lines)):
         kind = SensitiveKind.PRIVATE_KEY if candidate.rule_name in _KEYS else SensitiveKind.SECRET
         for found in candidate.line_data_list:
             if candidate.rule_name == "URL Credentials" and is_placeholder(found.value or ""):
@@ -82,7 +82,7 @@ class _Lines:
 
     def yield_analysis_target(self, min_len: int) -> Iterator[AnalysisTarget]:
         """What is to be scanned: each line of at least `min_len` characters."""
-        from credsweeper.file_handler.analysis_target import AnalysisTarget  # noqa: PLC0415 - as in _load
+        from credsweeper.file_handler.analysis_target import AnalysisTarget  # noqa: PLC0415 - as in _made
         from credsweeper.file_handler.descriptor import Descriptor  # noqa: PLC0415
 
         descriptor = Descriptor("", "", "")
@@ -92,14 +92,14 @@ class _Lines:
                 yield AnalysisTarget(place, self._lines, numbers, descriptor)
 
 
-def scanner() -> Scanner:
+def load() -> Scanner:
     """The one scanner of the process; a second to load. Scanning changes nothing in it: threads share it."""
     with _LOADING:
-        return _load()
+        return _made()
 
 
 @cache
-def _load() -> Scanner:
+def _made() -> Scanner:
     for name in ("credsweeper", "pdfminer"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with warnings.catch_warnings():

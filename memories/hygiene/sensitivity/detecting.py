@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from memories.hygiene.sensitivity.bank_accounts import bank_accounts
-from memories.hygiene.sensitivity.contacts import emails, phones
-from memories.hygiene.sensitivity.credentials import credentials
+from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
 from memories.hygiene.sensitivity.findings import Finding, apart
 from memories.hygiene.sensitivity.folding import BLANK, fold
-from memories.hygiene.sensitivity.national_ids import national_ids
 from memories.hygiene.sensitivity.passwords import passwords
 from memories.hygiene.sensitivity.payment_cards import payment_cards
 from memories.hygiene.sensitivity.private_keys import private_keys
@@ -27,13 +24,15 @@ Detector = Callable[[str], Iterator[Finding]]
 
 _FORMS: tuple[Detector, ...] = (
     private_keys,
-    credentials,
+    credentials.credentials,
     vendor_tokens,
-    bank_accounts,
+    bank_accounts.bank_accounts,
     payment_cards,
-    national_ids,
+    national_ids.national_ids,
 )
-_LOW: tuple[Detector, ...] = (emails, phones, street_addresses, suspicious)
+_LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
+# Characters: a shorter value is often another word or number elsewhere in the text.
+_TELLING = 6
 # Where a value may have been wrapped: one end of line between two characters of it.
 _WRAP = re.compile(r"(?<=[A-Za-z0-9+/=_.-])\n(?=[A-Za-z0-9+/=_-])")
 
@@ -51,12 +50,28 @@ def scan(text: str) -> tuple[Finding, ...]:
 
 def load() -> None:
     """Load the libraries now, so that the first text does not wait for them: about a second."""
-    scan("Call +44 20 7946 0958 about the SSN 000-00-0000, IBAN GB00 0000 0000 0000 0000 00, card 4000 0000 0000 0000.")
+    for part in (credentials, national_ids, bank_accounts, contacts):
+        part.load()
+    scan("Ready?")
 
 
 def _high(text: str) -> tuple[Finding, ...]:
     """What is blocked; values that were wrapped at an end of line once no other is left."""
-    return _read(text, (*_FORMS, passwords)) or _wrapped(text)
+    found = _read(text, (*_FORMS, passwords)) or _wrapped(text)
+    return apart((*found, *_again(text, found))) if found else ()
+
+
+def _again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Where the found values stand once more, without the words that told what they are."""
+    kinds = {text[each.start : each.end]: each for each in found if each.end - each.start >= _TELLING}
+    for value, first in kinds.items():
+        place = text.find(value)
+        while place >= 0:
+            end = place + len(value)
+            alone = not text[end : end + 1].isalnum() and not text[max(0, place - 1) : place].isalnum()
+            if alone and place != first.start:
+                yield Finding(first.kind, place, end, first.rule)
+            place = text.find(value, end)
 
 
 def _low(text: str) -> tuple[Finding, ...]:

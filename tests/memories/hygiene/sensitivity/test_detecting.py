@@ -1,0 +1,136 @@
+"""What is found in the labelled texts, wherever it hides, at what cost, and that nothing but places comes of it."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.sensitivity import Measured, false_blocks, measured, recall
+from memories.hygiene.sensitivity.detecting import load, scan
+from memories.hygiene.sensitivity.findings import USUAL_HANDLING, judged, label
+from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
+from tests.memories.hygiene.sensitivity import values as v
+from tests.memories.hygiene.sensitivity.labelled import LABELLED
+
+ALL_MASKED = dict.fromkeys(SensitiveKind, Handling.MASK)
+VALUES = [value for each in LABELLED for value in each.values]
+PIECES = st.one_of(
+    st.sampled_from(VALUES),
+    st.sampled_from([each.text for each in LABELLED]),
+    st.sampled_from([label(kind) for kind in SensitiveKind]),
+    st.sampled_from([" ", "\n", ": ", "password is ", "iban ", ", ", "-", "1", "4111", "key="]),
+    st.text(max_size=12),
+)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Measured]:
+    load()
+    return measured(LABELLED)
+
+
+def test_there_are_enough_texts_of_every_kind_and_a_quarter_is_held_out() -> None:
+    assert len(LABELLED) >= 400 and len({each.text for each in LABELLED}) == len(LABELLED)
+    assert all(sum(kind in each.kinds for each in LABELLED) >= 5 for kind in SensitiveKind)
+    assert sum(each.held_out for each in LABELLED) >= len(LABELLED) / 4
+    assert sum(not each.kinds for each in LABELLED) >= 200
+
+
+@pytest.mark.parametrize("held_out", [False, True], ids=["developed on", "held out"])
+def test_what_must_not_be_stored_is_found_and_hardly_anything_else_is_blocked(
+    rows: list[Measured], held_out: bool
+) -> None:
+    part = [row for row in rows if row.labelled.held_out is held_out]
+    assert recall(part) >= 0.98
+    assert false_blocks(part) <= 0.02
+    assert recall(part, frozenset(SensitiveKind) - HIGH_SEVERITY) >= 0.9
+
+
+def test_what_was_masked_is_gone_and_nothing_is_found_again(rows: list[Measured]) -> None:
+    for row in rows:
+        clean = judged(row.labelled.text, row.found, ALL_MASKED).text
+        assert scan(clean) == ()
+        if not row.missed:
+            assert not any(value in clean for value in row.labelled.values if len(value) > 5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PIECES, max_size=8))
+def test_whatever_is_put_together_masks_once_and_for_all(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    found = scan(text)
+    assert all(0 <= each.start < each.end <= len(text) for each in found)
+    assert all(left.end <= right.start for left, right in pairwise(found))
+    assert scan(judged(text, found, ALL_MASKED).text) == ()
+    usual = judged(text, found, USUAL_HANDLING).text
+    assert not any(each.kind in HIGH_SEVERITY for each in scan(usual))
+
+
+def test_a_value_is_found_wherever_it_stands_in_many_lines() -> None:
+    token = v.github("ghp", 900).text
+    text = f"Grüße ☕\n\n  - first\n  - {token}\nlast"
+    (found,) = scan(text)
+    assert text[found.start : found.end] == token
+
+
+def test_a_password_is_taken_out_where_it_stands_again_without_its_name() -> None:
+    text = "my password is hunter2banana! and then I typed hunter2banana! twice"
+    assert "hunter2" not in judged(text, scan(text), USUAL_HANDLING).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("card 4111\u200b1111\u20601111\ufeff1111", id="characters of no width"),
+        pytest.param("card ４１１１ １１１１ １１１１ １１１１", id="full-width digits"),
+        pytest.param("card 4111\u00a01111\u20091111\u20111111", id="odd spaces and dashes"),
+        pytest.param("card 4111 1111 11\n11 1111", id="an end of line inside"),
+    ],
+)
+def test_a_disguise_hides_no_card(text: str) -> None:
+    (found,) = scan(text)
+    assert (found.kind, found.start, found.end) == (SensitiveKind.PAYMENT_CARD, 5, len(text))
+
+
+def test_findings_and_logs_hold_no_value(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(1)
+    logging.getLogger("credsweeper.scanner.scanner").addHandler(caplog.handler)
+    text = f"password is Zebra-Fence-77, {v.github('ghp', 901).text} and {v.card('411111111111111').text}"
+    found = scan(text)
+    told = repr(found) + caplog.text
+    assert len(found) == 3
+    assert not any(text[each.start : each.end] in told for each in found)
+
+
+def test_threads_find_the_same() -> None:
+    texts = [each.text for each in LABELLED] * 2
+    alone = [scan(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(scan, texts)) == alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("eyJ" * 11_000, id="beginnings of web tokens"),
+        pytest.param("4111 " * 6_500, id="groups of digits"),
+        pytest.param("DE89370400" * 3_200, id="beginnings of account numbers"),
+        pytest.param("password for a b c d e " * 1_400, id="names of passwords"),
+        pytest.param("12 Abc Def Ghi " * 2_200, id="beginnings of addresses"),
+        pytest.param("kty RSA d " * 3_200, id="words of web keys"),
+        pytest.param("a.b-" * 8_000 + "@", id="beginnings of e-mail addresses"),
+        pytest.param("-----BEGIN RSA PRIVATE KEY-----\n" * 1_000, id="beginnings of private keys"),
+        pytest.param("1\n" * 16_000, id="lines"),
+    ],
+)
+def test_a_hostile_text_of_32000_characters_takes_no_more_than_a_moment(text: str) -> None:
+    load()
+    start = perf_counter()
+    scan(text)
+    assert perf_counter() - start < 5, "about half a second on a machine that does nothing else"
