@@ -24,6 +24,7 @@ class MemoriesConfig(AppConfig):
         background.register("search expunging", start_expunger)
         background.register("consolidation", start_consolidator)
         background.register("collection", start_collector)
+        background.register("hygiene", start_hygiene)
         background.register("session expiry", start_session_expiry)
         background.register("recall tuning", start_recall_tuning)
         background.register("metric sampling", start_metric_sampling)
@@ -77,6 +78,13 @@ def start_consolidator() -> Callable[[], None]:
 def start_collector() -> Callable[[], None]:
     """Collect what is over from now on, once a day, where no Celery does."""
     from memories.services.collecting import serve
+
+    return serve()
+
+
+def start_hygiene() -> Callable[[], None]:
+    """Scan what is stored from now on, once a day, where no Celery does."""
+    from memories.services.hygiene.daily import serve
 
     return serve()
 

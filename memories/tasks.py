@@ -13,12 +13,15 @@ from memories.metrics import sampling
 from memories.search import expunging, outbox
 from memories.services import collecting, session_expiry, tuning_daily
 from memories.services.consolidation import sweeping
-from memoryhub.celery import DRAIN_OUTBOX, BrokerAway, send, task
+from memories.services.hygiene import daily
+from memoryhub.celery import DRAIN_OUTBOX, SCAN_HYGIENE, TASK_SECONDS, BrokerAway, send, task
 
 log = logging.getLogger(__name__)
 
 # One task delivers so many and asks for the next, so that other tasks have their turn and several workers can share.
 ENTRIES = 8 * OUTBOX_BATCH
+# A scan ends after a page, well before the worker would be ended.
+SCAN_SECONDS = TASK_SECONDS / 2
 
 
 @task(DRAIN_OUTBOX)
@@ -42,6 +45,16 @@ def consolidate() -> None:
 def collect() -> None:
     """Evict, archive and erase the memories whose time is over, unless another process is at it."""
     collecting.collect_daily()
+
+
+@task(SCAN_HYGIENE)
+def scan_hygiene() -> None:
+    """Scan what is stale, contradicted or should not be stored, for a while; what is left is another task."""
+    if not daily.scan_daily(seconds=SCAN_SECONDS):
+        try:
+            send(SCAN_HYGIENE)
+        except BrokerAway as error:
+            log.warning("%s The next daily scan goes on where this one was.", error)
 
 
 @task("memories.tune_recall")

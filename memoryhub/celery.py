@@ -30,10 +30,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 Work = TypeVar("Work", bound=Callable[..., object])
 
 DRAIN_OUTBOX = "memories.drain_outbox"
+SCAN_HYGIENE = "memories.scan_hygiene"
 # A long line of changes must not keep a key waiting: the queues take turns (Redis transport: round robin), and a drain
 # is short.
 CHANGES, KEYS = "memoryhub.changes", "memoryhub.keys"
-# A consolidation waits for a model, minutes at worst.
+# A consolidation waits for a model, minutes at worst; a scan looks at every memory.
 UPKEEP = "memoryhub.upkeep"
 
 # A task that takes longer is ended; the next one goes on. Rebuilding the part of a large owner takes minutes.
@@ -52,6 +53,7 @@ SCHEDULE = {
     DRAIN_OUTBOX: DRAIN_EVERY,
     "memories.consolidate": timedelta(minutes=1),
     "memories.collect": timedelta(days=1),
+    SCAN_HYGIENE: timedelta(days=1),
     "memories.expire_sessions": timedelta(hours=1),
     "memories.tune_recall": timedelta(days=1),
     "memories.sample_metrics": timedelta(minutes=1),
@@ -101,7 +103,11 @@ app.conf.update(
     task_store_errors_even_if_ignored=False,
     task_queues={CHANGES: {}, KEYS: {}, UPKEEP: {}},
     task_default_queue=CHANGES,
-    task_routes={"tenants.*": {"queue": KEYS}, "memories.consolidate": {"queue": UPKEEP}},
+    task_routes={
+        "tenants.*": {"queue": KEYS},
+        "memories.consolidate": {"queue": UPKEEP},
+        SCAN_HYGIENE: {"queue": UPKEEP},
+    },
     # A message is done when its task is, and goes back if the process is killed in the middle.
     task_acks_late=True,
     task_reject_on_worker_lost=True,

@@ -30,7 +30,7 @@ from tenants.models import Membership
 log = logging.getLogger(__name__)
 
 # A run that was interrupted longer ago is begun anew: what it decided by is no longer so.
-GONE_ON_WITHIN = timedelta(days=1)
+GONE_ON_WITHIN = timedelta(days=2)
 # A write that had begun before a scan may be committed behind its back.
 SETTLING = timedelta(minutes=10)
 RECENT_RUNS = 20

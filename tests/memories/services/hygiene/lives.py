@@ -1,4 +1,4 @@
-"""Memories of every standing, for scans: made by the services, then dated by hand."""
+"""Memories of every standing, for scans: made through the models."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories.hygiene.dedup import likeness
+from memories.hygiene.text import content_hash
 from memories.models import Fact, RecallTrace, ReviewItem
-from memories.services.facts import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.reviews import open_contradiction
 from tenants.principal import Principal
@@ -23,9 +24,9 @@ def ago(days: float) -> datetime:
 
 def fact(principal: Principal, text: str, days: float = 400, **columns: Any) -> UUID:
     """A fact learned so many days ago, with these columns, whatever the services would have made of it."""
-    id_ = remember_fact(principal, text=text, learned_at=ago(days)).memory_id
-    Fact.objects.filter(pk=id_).update(**columns)
-    return id_
+    words = {"text": text, "content_hash": content_hash(text), "likeness": likeness(text)}
+    owner = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
+    return Fact.objects.create(**owner, **words, learned_at=ago(days), **columns).pk
 
 
 def asked(principal: Principal) -> None:
@@ -49,8 +50,8 @@ def live(principal: Principal) -> dict[str, UUID]:
         "new": fact(principal, "Keeps bees", 0),
         "old": fact(principal, "Plays the cello"),
         "doubtful": fact(principal, "Owns a boat", 90, confidence=0.2, status="stale"),
-        "contradicted": fact(principal, "Eats meat", 400),
-        "contradicting": fact(principal, "Is a vegetarian", 2),
+        "contradicted": fact(principal, "Sings in a choir", 400),
+        "contradicting": fact(principal, "Has a quiet house", 2),
         "junk": fact(principal, "How can I help you today?", 3),
     }
     contradict(principal, lives["contradicted"], lives["contradicting"])

@@ -222,7 +222,7 @@ def test_a_scan_of_one_tenant_touches_no_other(principal: Principal, other_tenan
 def test_a_question_about_one_member_bears_on_no_other(principal: Principal, other_member: Principal) -> None:
     asked(principal)
     asked(other_member)
-    mine, theirs = (fact(each, "Eats meat") for each in (principal, other_member))
-    contradict(principal, mine, fact(principal, "Is a vegetarian"))
+    mine, theirs = (fact(each, "Sings in a choir") for each in (principal, other_member))
+    contradict(principal, mine, fact(principal, "Has a quiet house"))
     scan()
     assert (stored(mine)[0], stored(theirs)) == ("stale", ("active", 0.7))

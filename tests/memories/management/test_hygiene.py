@@ -1,0 +1,128 @@
+"""`manage.py hygiene`: numbers for people and machines, no words; one tenant if asked; safe to interrupt."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import Q
+
+from memories.errors import Blocked
+from memories.metrics.ranks import percentile
+from memories.models import Fact, HygieneRun, HygieneState
+from memories.selectors.hygiene import hygiene_report
+from memories.services.facts import remember_fact
+from memories.services.hygiene import run, scan
+from memoryhub.exclusive import Busy
+from tenants.models import Tenant
+from tenants.principal import Principal
+from tests.memories.services.hygiene.lives import live
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lives(principal: Principal, other_tenant_member: Principal) -> None:
+    """Two owners of two tenants with a fact of each standing."""
+    live(principal)
+    live(other_tenant_member)
+
+
+def hygiene(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    call_command("hygiene", *arguments, "--json")
+    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answered
+
+
+def test_a_dry_run_counts_what_the_real_one_does(lives: None, capsys: pytest.CaptureFixture[str]) -> None:
+    dry = hygiene(capsys, "scan", "--dry-run")
+    assert not Fact.objects.exclude(staleness=None).exists() and not HygieneRun.objects.exists()
+    real = hygiene(capsys, "scan")
+    assert dry["counts"] == real["counts"]
+    assert (real["applied"], real["state"], real["run"]) == (True, "done", str(HygieneRun.objects.get().pk))
+
+
+def test_people_read_numbers_and_no_words(lives: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("hygiene", "scan")
+    said = capsys.readouterr().out
+    assert said == "Scanned: 2 owners, 12 facts, 2 became stale, 4 proposed to go, 2 hold junk.\n"
+    call_command("hygiene", "report")
+    said = capsys.readouterr().out
+    assert "Facts: 8 active, 4 stale.\n" in said and "Open reviews, eviction: 4" in said
+    assert "Staleness of 12 facts: half at most 0.32, 95 % at most 1.00.\n" in said
+    assert "cello" not in said and "Ada" not in said
+
+
+def test_one_tenant_alone(lives: None, tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hygiene(capsys, "scan", "--tenant", tenant.slug)["counts"]["owners"] == 1
+    assert not Fact.objects.exclude(Q(tenant=tenant) | Q(staleness=None)).exists()
+    hygiene(capsys, "scan")
+    told = hygiene(capsys, "report", "--tenant", tenant.slug)
+    assert (told["facts"]["active"], told["junk"]) == (4, 1)
+    assert sorted((each["kind"], each["open"]) for each in told["reviews"]) == [("contradiction", 1), ("eviction", 2)]
+    assert sum(told["staleness"]["tenths"]) == told["staleness"]["scored"] == 6
+
+
+def test_the_report_ranks_as_the_metrics_do_and_counts_what_was_refused(
+    lives: None, principal: Principal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hygiene(capsys, "scan")
+    with pytest.raises(Blocked):
+        remember_fact(principal, text=f"Pays with {' '.join(['4242'] * 4)}")
+    remember_fact(principal, text="Writes from ada@example.org")
+    ordered = sorted(value or 0.0 for value in Fact.objects.exclude(staleness=None).values_list("staleness", flat=True))
+    report = hygiene_report()
+    assert (report.p50, report.p95) == (percentile(ordered, 0.5), percentile(ordered, 0.95))
+    assert report.refused == {"blocked": 1, "masked": 0}
+    assert report.sensitivity == {"email": {"allow": 1}}
+
+
+def test_an_empty_report_is_a_report(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("hygiene", "report")
+    said = capsys.readouterr().out
+    assert "Facts: none.\n" in said and "No scan yet.\n" in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [["scan", "--tenant", "nowhere"], ["report", "--dry-run"], []], ids=["tenant", "dry report", "nothing"]
+)
+def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
+    with pytest.raises(CommandError):
+        call_command("hygiene", *arguments)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_after_a_page(
+    lives: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr(scan, "PAGE", 2)
+    decide = scan._decide
+
+    def interrupted(*task: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return decide(*task)
+
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "_decide", interrupted)
+        with pytest.raises(SystemExit) as ended:
+            call_command("hygiene", "scan")
+    assert ended.value.code == 130
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert capsys.readouterr().out.endswith("Interrupted; the next scan goes on here.\n")
+    assert (HygieneRun.objects.get().state, HygieneRun.objects.get().counts["facts"]) == (HygieneState.INTERRUPTED, 2)
+    answered = hygiene(capsys, "scan")
+    assert (answered["went_on"], answered["counts"]["facts"]) == (True, 12)
+
+
+def test_two_at_once_are_refused(lives: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_work(work: str) -> None:
+        raise Busy(work)
+
+    monkeypatch.setattr(run, "alone", at_work)
+    with pytest.raises(CommandError, match="under way"):
+        call_command("hygiene", "scan")

@@ -1,0 +1,191 @@
+"""A run of the scan: interrupted anywhere it goes on and ends the same; one at a time; nobody waits for who fails."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import pytest
+from django.db import transaction
+from pytest_django import Settings
+
+from memories import tasks
+from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
+from memories.services.hygiene import daily, hygiene_scan, run, scan
+from memories.services.keeping import keeping
+from memories.types import Owner
+from memoryhub.background import Repeated
+from memoryhub.exclusive import Busy
+from tenants.audit import verify_all
+from tenants.models import AuditEvent, Membership
+from tenants.principal import Principal
+from tests.memories.services.hygiene.lives import NOW, live
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owners(principal: Principal, other_member: Principal, other_tenant_member: Principal) -> list[Principal]:
+    """Three with a fact of each standing, and the pages of a scan are two long."""
+    several = [principal, other_member, other_tenant_member]
+    for owner in several:
+        live(owner)
+    return several
+
+
+@pytest.fixture(autouse=True)
+def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "PAGE", 2)
+
+
+def state() -> list[Any]:
+    """What a scan leaves: statuses, staleness and versions, proposals, events, runs."""
+    return [
+        list(Fact.objects.order_by("pk").values_list("pk", "status", "staleness", "version")),
+        sorted(map(str, ReviewItem.objects.values_list("kind", "first", "evidence", "decision"))),
+        sorted(
+            map(str, AuditEvent.objects.values_list("chain", "action", "target_id").exclude(action="review.opened"))
+        ),
+        list(HygieneRun.objects.values_list("state", "counts")),
+    ]
+
+
+def of_a_whole_scan() -> list[Any]:
+    """What a scan that nobody interrupts leaves; it is taken back again."""
+    whole: list[Any] = []
+    with contextlib.suppress(Killed), transaction.atomic():
+        hygiene_scan(apply=True, now=NOW)
+        whole += state()
+        raise Killed
+    return whole
+
+
+WORDS = "Plays the cello"
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("pages", [1, 3, 7])
+def test_an_interrupted_scan_is_gone_on_with(owners: list[Principal], pages: int) -> None:
+    whole = of_a_whole_scan()
+    left = iter([False] * (pages - 1) + [True])
+    first = hygiene_scan(apply=True, now=NOW, stop=lambda: next(left))
+    assert first.state is HygieneState.INTERRUPTED
+    second = hygiene_scan(apply=True, now=NOW + timedelta(hours=1))
+    assert (second.state, second.went_on, second.run_id) == (HygieneState.DONE, True, first.run_id)
+    assert state() == whole
+    assert all(chain.ok for chain in verify_all())
+
+
+@pytest.mark.parametrize("survives", [0, 2, 5])
+def test_a_scan_that_was_killed_leaves_no_page_half_done(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch, survives: int
+) -> None:
+    whole = of_a_whole_scan()
+    left = [survives]
+
+    @contextmanager
+    def mortal(owner: Owner) -> Iterator[Any]:
+        with keeping(owner) as keeper:
+            yield keeper
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "keeping", mortal)
+        with pytest.raises(Killed):
+            hygiene_scan(apply=True, now=NOW)
+    assert HygieneRun.objects.get().state == HygieneState.RUNNING
+    hygiene_scan(apply=True, now=NOW + timedelta(hours=1))
+    assert state() == whole
+    assert all(chain.ok for chain in verify_all())
+
+
+def test_what_was_interrupted_long_ago_is_begun_anew(owners: list[Principal]) -> None:
+    hygiene_scan(apply=True, now=NOW - timedelta(days=3), stop=lambda: True)
+    again = hygiene_scan(apply=True, now=NOW)
+    assert (again.went_on, again.counts["facts"]) == (False, 18)
+    assert HygieneRun.objects.count() == 2
+
+
+def test_other_rules_begin_anew_and_read_all_words_again(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hygiene_scan(apply=True, now=NOW)
+    Fact.objects.update(updated_at=NOW - timedelta(days=30))
+    assert hygiene_scan(apply=False, now=NOW).counts["junk"] == 0
+    monkeypatch.setattr(run, "rules", lambda: "newer")
+    assert hygiene_scan(apply=False, now=NOW).counts["junk"] == 3
+
+
+def test_an_owner_who_fails_keeps_nobody_waiting(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, second = scan._decide, sorted(owners, key=lambda each: each.membership_id)[1]
+
+    def fail(task: scan.Task, *rest: Any) -> Any:
+        if task.owner.user_id == second.user_id:
+            raise ValueError(WORDS)
+        return whole(task, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "_decide", fail)
+        scanned = hygiene_scan(apply=True, now=NOW)
+    assert (scanned.state, scanned.counts["owners"], scanned.counts["failed"]) == (HygieneState.FAILED, 2, 1)
+    assert HygieneRun.objects.get().error == "1 owners could not be scanned."
+    assert "ValueError" in caplog.text and WORDS not in caplog.text
+    assert Fact.objects.filter(staleness=None).count() == 6
+    assert hygiene_scan(apply=True, now=NOW + timedelta(hours=1)).counts["owners"] == 3
+
+
+def test_who_may_not_act_any_more_is_scanned_as_well(owners: list[Principal]) -> None:
+    Membership.objects.update(is_active=False)
+    assert hygiene_scan(apply=True, now=NOW).counts["owners"] == 3
+    assert not Fact.objects.filter(staleness=None).exists()
+
+
+def at_work(work: str) -> NoReturn:
+    """Another process holds the lock."""
+    raise Busy(work)
+
+
+def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "alone", at_work)
+    with pytest.raises(Busy):
+        hygiene_scan(apply=True)
+    assert daily.scan_daily()
+    assert not HygieneRun.objects.exists()
+    assert hygiene_scan(apply=False, now=NOW).counts["owners"] == 3
+
+
+def test_the_task_scans_once_a_day(owners: list[Principal]) -> None:
+    tasks.scan_hygiene()
+    assert HygieneRun.objects.get().counts["facts"] == 18
+    tasks.scan_hygiene()
+    assert HygieneRun.objects.count() == 1
+
+
+def test_what_the_task_has_no_time_for_is_another_task(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(tasks, "send", sent.append)
+    monkeypatch.setattr(tasks, "SCAN_SECONDS", 0.0)
+    tasks.scan_hygiene()
+    assert sent == ["memories.scan_hygiene"]
+    assert HygieneRun.objects.get().state == HygieneState.INTERRUPTED
+
+
+def test_a_process_scans_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("hygiene"))
+    for drain in ("celery", "thread"):
+        settings.MEMORYHUB_DRAIN = drain
+        daily.serve()()
+    assert started == ["hygiene"]
