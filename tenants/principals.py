@@ -8,7 +8,10 @@ from uuid import UUID
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right, Role
-from tenants.selectors import administers
+from tenants.selectors import administers, has_role
+
+# Who of a tenant may look into the memory of its members.
+STAFF_ROLES = (Role.ADMIN, Role.SUPPORT, Role.AUDITOR)
 
 
 def principal_of(
@@ -66,6 +69,18 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
     if not (staff.is_active and (staff.is_superuser or administers(staff, membership.tenant_id))):
         raise Forbidden("Only an administrator may do this.")
     return principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
+
+
+def reading_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
+    """Tenant staff looking into a member's memory: they read, and change nothing.
+
+    Raises NoMembership as `principal_of` does, Forbidden unless `staff` supports, audits or administers the member's
+    tenant or is an active superuser.
+    """
+    if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, STAFF_ROLES))):
+        raise Forbidden("Only staff of the tenant may look at this.")
+    rights = frozenset((Right.READ,))
+    return principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, rights=rights, request_id=request_id)
 
 
 def keeping_principal(membership: Membership) -> Principal:

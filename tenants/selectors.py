@@ -50,7 +50,12 @@ def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUI
 
 def administers(user: User, tenant_id: UUID) -> bool:
     """Whether this user is an active admin of the tenant."""
-    return tenant_ids_of(user, [Role.ADMIN]).filter(tenant_id=tenant_id).exists()
+    return has_role(user, tenant_id, [Role.ADMIN])
+
+
+def has_role(user: User, tenant_id: UUID, roles: Iterable[Role]) -> bool:
+    """Whether this user has one of these roles in the tenant now."""
+    return tenant_ids_of(user, roles).filter(tenant_id=tenant_id).exists()
 
 
 def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from memories.chat.cards import Card, cards_of
 from memories.chat.details import Detail, details_of
+from memories.chat.sections import SECTIONS
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.memories import Memory
@@ -40,6 +41,7 @@ class Side:
     """One of the memories, its words in pieces, and what else is known of it."""
 
     card: Card
+    noun: str
     pieces: tuple[Piece, ...]
     details: tuple[Detail, ...]
 
@@ -88,7 +90,10 @@ def _sides(item: ReviewItem, cards: Mapping[UUID, Card]) -> tuple[Side, ...]:
     rows = _rows(item)
     words = [cards[row.pk].text for row in rows]
     pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
-    return tuple(Side(cards[row.pk], each, tuple(details_of(row))) for row, each in zip(rows, pieces, strict=True))
+    return tuple(
+        Side(cards[row.pk], SECTIONS[row.kind].noun, each, tuple(details_of(row)))
+        for row, each in zip(rows, pieces, strict=True)
+    )
 
 
 def _rows(item: ReviewItem) -> list[Memory]:
