@@ -161,7 +161,7 @@ def chart(
     top = ticks[-1]
     return Chart(
         title=metric.title,
-        help=metric.help,
+        help=_explained(metric),
         description=_described(metric, alert, latest),
         lines=tuple(
             Line(name, _path(values, top), _cell(latest[name], metric.unit), place)
@@ -195,7 +195,8 @@ def _time(seconds: float) -> str:
     for least, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1.0, "s")):
         if seconds >= least:
             return f"{seconds / least:.3g} {name}"
-    return f"{seconds * 1000:.3g} ms" if seconds else "0 s"
+    digits = 3 if seconds * 1000 >= 1 else 2
+    return f"{seconds * 1000:.{digits}g} ms" if seconds else "0 s"
 
 
 def _worst(values: Sequence[Value], alert: Alert | None) -> Value:
@@ -266,6 +267,10 @@ def _rows(
 
 def _cell(value: Value, unit: Unit) -> str:
     return "–" if value is None else shown(value, unit)
+
+
+def _explained(metric: Metric) -> str:
+    return f"{metric.help} Looks back {_time(metric.window.total_seconds())}." if metric.window else metric.help
 
 
 def _described(metric: Metric, alert: Alert | None, latest: Mapping[str, Value]) -> str:

@@ -27,7 +27,7 @@ def staleness(now: datetime) -> dict[Reading, float]:  # noqa: ARG001 - as of th
         .order_by()
         .annotate(
             place=Window(RowNumber(), partition_by="tenant_id", order_by="staleness"),
-            count=Window(Count("pk"), partition_by="tenant_id"),
+            count=Window(Count("*"), partition_by="tenant_id"),
         )
     )
     wanted = Q()

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='fact',
-            index=models.Index(fields=['tenant', 'status', 'staleness'], name='fact_staleness'),
+            index=models.Index(fields=['tenant', 'staleness', 'status'], name='fact_staleness'),
         ),
         migrations.AddIndex(
             model_name='message',

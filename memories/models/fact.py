@@ -56,7 +56,7 @@ class Fact(Supersedable):
             models.Index(fields=["tenant", "user", "status", "-learned_at"], name="fact_owner_status"),
             likeness_index("fact"),
             open_tasks_index("fact"),
-            models.Index(fields=["tenant", "status", "staleness"], name="fact_staleness"),
+            models.Index(fields=["tenant", "staleness", "status"], name="fact_staleness"),
             models.Index(fields=["expires_at"], name="fact_to_expire", condition=Q(expires_at__isnull=False)),
             models.Index(fields=["review_after"], name="fact_to_review", condition=Q(review_after__isnull=False)),
         ]

@@ -105,6 +105,7 @@ def test_marks_stand_at_round_times_of_the_reader(span: object) -> None:
     [
         (0.034, Unit.SHARE, "3.4 %"),
         (0.0214, Unit.SECONDS, "21.4 ms"),
+        (0.000874, Unit.SECONDS, "0.87 ms"),
         (0.0, Unit.SECONDS, "0 s"),
         (1.5, Unit.SECONDS, "1.5 s"),
         (90.0, Unit.SECONDS, "1.5 min"),
