@@ -51,7 +51,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     """For administrators, support and auditors of a tenant; only administrators decide."""
 
     roles = STAFF_ROLES
-    list_display = ["asked", "kind", "user", "tenant", "proposal", "staleness", "decision", "created_at"]
+    list_display = ["asked", "member", "tenant", "proposal", "staleness", "decision", "created_at"]
     list_filter = [
         StateFilter,
         "kind",
@@ -83,6 +83,11 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     def asked(self, item: ReviewItem) -> str:
         """What is asked."""
         return "Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?"
+
+    @admin.display(description="member", ordering="user__username", empty_value="shared")
+    def member(self, item: ReviewItem) -> str | None:
+        """Whose memory it is about."""
+        return None if item.user is None else f"{item.user.speaker} ({item.user})"
 
     @admin.display(description="why")
     def proposal(self, item: ReviewItem) -> str:
@@ -135,6 +140,9 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     def get_urls(self) -> list[URLPattern]:
         undo = self.admin_site.admin_view(self.undo_view)
         return [path("<uuid:item_id>/undo/", undo, name="memories_reviewitem_undo"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {**(extra_context or {}), "title": "Reviews"})
 
     def change_view(
         self,

@@ -1,0 +1,72 @@
+"""An administrator works the queue of reviews, with a mouse, on a phone, in the light and in the dark."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from memories.models import ReviewItem
+from tenants.models import Membership, User
+from tenants.principal import Principal
+from tests.browser.conftest import OpenPage
+from tests.factories import make_membership, own_principal
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+LIST = "/admin/memories/reviewitem/"
+
+
+@pytest.fixture
+def owner(member: Membership) -> Principal:
+    """Another member of Mara's tenant, where Mara is an administrator."""
+    Membership.objects.filter(pk=member.pk).update(role="admin")
+    User.objects.filter(pk=member.user_id).update(is_staff=True)
+    return own_principal(make_membership(member.tenant, name="Joel Ekström"))
+
+
+@pytest.fixture
+def item(owner: Principal) -> ReviewItem:
+    proposed(owner, say(owner, "The gate of the old flat is blue"))
+    return asked(owner, *two_widths(owner))
+
+
+def test_a_contradiction_is_decided_and_undone_and_an_eviction_in_the_list(
+    open_page: OpenPage, owner: Principal, item: ReviewItem
+) -> None:
+    page = open_page(LIST)
+    page.get_by_role("link", name="Which one holds?").click()
+    expect(page.locator("mark")).to_have_text(["three", "four"])
+    page.get_by_role("radio", name="The older one").check()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator(".messagelist")).to_contain_text("One fact was kept")
+    assert THREE in current(owner)
+    assert FOUR not in current(owner)
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    expect(page.locator(".messagelist")).to_contain_text("all is as it was")
+    page.goto(f"{LIST}?kind=eviction")
+    page.locator(".action-select").check()
+    page.locator("select[name=action]").select_option("evict_chosen")
+    page.get_by_role("button", name="Go").click()
+    expect(page.locator(".messagelist")).to_contain_text("1 of the chosen reviews: evicted.")
+    assert current(owner) == [FOUR, THREE]
+
+
+@pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])
+def test_axe_finds_nothing_serious_and_nothing_is_cut_off(
+    open_page: OpenPage, item: ReviewItem, dark: bool, phone: bool
+) -> None:
+    page = open_page(f"{LIST}{item.pk}/change/", dark=dark, phone=phone)
+    found = []
+    for address in (page.url, LIST + str(ReviewItem.objects.exclude(pk=item.pk).get().pk) + "/change/"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        # What the admin's own frame has wrong is not of this page.
+        violations = Axe().run(page, context="#content").response["violations"]
+        found += [
+            (each["id"], each["nodes"][0]["html"][:160])
+            for each in violations
+            if each["impact"] in ("serious", "critical")
+        ]
+    assert found == []
