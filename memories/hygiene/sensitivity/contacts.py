@@ -22,7 +22,7 @@ _AMERICAN = re.compile(
 _BRITISH = re.compile(
     r"(?<![\w.-])0(?:7\d{3} ?\d{3} ?\d{3}|2\d ?\d{4} ?\d{4}|1\d{3} \d{6}|1\d{2} \d{3} \d{4})(?![\w-]|\.\d)"
 )
-_NATIONAL = re.compile(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){5,13}(?![\w-]|[.,:]\d)")
+_NATIONAL = re.compile(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){6,13}(?![\w-]|[.,:]\d)")
 _WORDS = (
     r"phone|tel|tel\.|telephone|telefon\w*|tel[eé]fono|t[eé]l[eé]phone|telefone|cell|cellphone|mobile?|"
     r"mobil|m[oó]vil|celular|"

@@ -17,7 +17,7 @@ from memories.hygiene.sensitivity.passwords import passwords
 from memories.hygiene.sensitivity.payment_cards import payment_cards
 from memories.hygiene.sensitivity.private_keys import private_keys
 from memories.hygiene.sensitivity.street_addresses import street_addresses
-from memories.hygiene.sensitivity.suspicious import suspicious
+from memories.hygiene.sensitivity.suspicious import named_tokens, suspicious
 from memories.hygiene.sensitivity.vendor_tokens import vendor_tokens
 
 Detector = Callable[[str], Iterator[Finding]]
@@ -57,7 +57,7 @@ def load() -> None:
 
 def _high(text: str) -> tuple[Finding, ...]:
     """What is blocked; values that were wrapped at an end of line once no other is left."""
-    found = _read(text, (*_FORMS, passwords)) or _wrapped(text)
+    found = _read(text, (*_FORMS, passwords, named_tokens)) or _wrapped(text)
     return apart((*found, *_again(text, found))) if found else ()
 
 

@@ -43,7 +43,7 @@ def looks_random(value: str) -> bool:
 
 def _is_words(value: str) -> bool:
     """Whether it is made of words and small numbers, such as `tokens-for-testing-2` or `TokensForTesting2`."""
-    parts = [part for part in re.split(r"[-_.]", value) if part]
+    parts = [part for part in re.split(r"[-_.=]", value) if part]
     if len(parts) > 1:
         return all(re.fullmatch(r"\d{1,4}|[a-z]{1,12}|[A-Z][a-z]{1,12}|[A-Z]{1,12}", part) for part in parts)
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", value)

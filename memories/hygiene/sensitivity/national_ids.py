@@ -22,7 +22,7 @@ from memories.types import SensitiveKind
 _ANY = (
     r"national (?:id|identity|insurance)|identity (?:card|number|no)|id (?:number|card|no\.?)|social security|"
     r"tax(?:payer)? (?:id|identification|number|no\.?)|personal (?:id|number|code)|citizen(?:ship)? (?:id|number|card)|"
-    r"identification number|tin"
+    r"identification number"
 )
 _NOT_AN_ID = (
     r"order|invoice|ticket|tracking|parcel|shipment|model|part|serial|sku|ref|reference|booking|case|"
@@ -185,7 +185,8 @@ def _patterns(number: _Number) -> tuple[tuple[re.Pattern[str], bool], ...]:
 
 
 def _valid(module: str, value: str) -> bool:
-    return bool(_module(module).is_valid(value.upper()))
+    plain = value.upper()
+    return bool(_module(module).is_valid(plain) or _module(module).is_valid(re.sub(r"[\s.]", "", plain)))
 
 
 @cache

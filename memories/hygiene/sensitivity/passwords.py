@@ -38,10 +38,18 @@ _PIN = (
     r"pin[- ]?(?:code|number|nummer)|pin(?: [12])?|cvv2?|cvc2?|security code|geheimzahl|"
     r"c[oó]digo (?:pin|de seguran[cç]a|de seguridad)|code pin|pincode|пин(?:-?код)?"
 )
+# What opens a door: numbers again.
+_LOCK = (
+    r"(?:alarm|door|gate|safe|lock|locker|luggage|garage|entry|entrance|keypad|key ?box|lockbox|bike)"
+    r"(?: (?:lock|door|gate))?[- ](?:code|combination|combo)|combination|(?:t[uü]r|alarm)-?code|"
+    r"c[oó]digo d[aeo]l? (?:porta|puerta|alarma|alarme)|"
+    r"code for (?:the|my|our) (?:[a-z]{2,12} )?(?:lock|safe|gate|door)"
+)
+_WIFI = r"wi-?fi|wlan"
 _PHRASE = r"(?:pass|seed|recovery|secret|backup|mnemonic)[- ]?phrase|mnemonic|seed words"
 _UNSPACED = r"密码|口令|パスワード|暗証番号|비밀번호"
 _NAME = re.compile(
-    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<password>{_WORD})|(?P<key>{_KEY}))(?![^\W_])"
+    rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<lock>{_LOCK})|(?P<wifi>{_WIFI})|(?P<password>{_WORD})|(?P<key>{_KEY}))(?![^\W_])"
     rf"|(?P<unspaced>{_UNSPACED})",
     re.IGNORECASE,
 )
@@ -51,8 +59,12 @@ _OF = (
     r"vom|van|voor|para|"
     r"pour|per|til|till|i|na|la|le|el|d'|l'|case|all|-)(?:\s[\w@.'&/-]{1,24}){1,6}?\)?,?)?"
 )
-_SAID_APART = r"(?P<apart>(?:\s[\w']{1,14}){1,4}:|[,.:]?\s(?:it's|it is|its|c'est|es ist|das ist|é|es))\s{1,2}"
-_STRONG = r"[\"'`)*]{0,3}\s{0,2}(?:(?:is|was|now)?\s?(?::=|=>|->|→|:|=|\?)=?)\s{0,2}(?:\*\*)?\s{0,2}"
+# "password hasn't changed: ...", "wachtwoord router is ...", "my password? It's ...": words between, or a new clause.
+_APART = (
+    r"(?P<apart>(?:,?\s[\w'-]{1,14}){1,5}(?::|,?\s(?:it'?s|is|ist|es|é|est|=))|(?-i:\s[A-Z][\w'-]{1,14}))\s{1,2}"
+    r"|(?P<its>[,.:?]?\s(?:it'?s|it is|c'est|es ist|das ist|é|es)|\?)\s{1,2}"
+)
+_STRONG = r"[\"'`)*]{0,3}\s{0,2}(?:(?:is|was|now)?\s?(?::=|=>|->|→|:|=)=?)\s{0,2}(?:\*\*)?\s{0,2}"
 _IS = (
     r"(?:'s|\s{1,2}(?:is|was|are|ist|lautet|war|es|era|est|é|è|jest|är|er|on|to|будет|это|would be|"
     r"will be|has to be|should be|"
@@ -64,9 +76,8 @@ _IS = (
 )
 _JOINED = r"\s?(?:は|是|为|：|은|는)\s{0,2}"
 _GAP = r",?\s{1,2}"
-_SAID = re.compile(
-    rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS}))|{_SAID_APART}|(?P<gap>{_GAP})", re.IGNORECASE
-)
+_SAID = re.compile(rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS}))|(?P<gap>{_GAP})", re.IGNORECASE)
+_SAID_LATER = re.compile(_APART, re.IGNORECASE)
 _QUOTED = re.compile(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
 _BARE = re.compile(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
 _FOUR_WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
@@ -88,10 +99,15 @@ _CODES = re.compile(r"(?:2fa|recovery|backup)[-_ ]?(?:\w+[-_ ])?(?:keys?|codes?)
 _CODE_OF_LIST = re.compile(
     r"(?:,|;| and| und| y| e| et| or)?\s{0,3}(?P<value>[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,10})(?![\w-])"
 )
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_LOCK_CODE = re.compile(r"[#*]?\d{1,8}(?:[- ]\d{1,4}){0,4}[#*]?")
 _CLAUSE_END = re.compile(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
 _LOGINS = frozenset({"login", "credentials", "credential"})
 # A name and the password that goes with it: "login: anna / ...".
 _PAIR = re.compile(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
+_LOGIN_PAIR = re.compile(
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?:\s[/|]\s|:)(?P<value>[^\s\"'`/]{6,64})"
+)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _TRAILING = ".,;:)]}>?…*'"
 
@@ -99,12 +115,17 @@ _TRAILING = ".,;:)]}>?…*'"
 def passwords(text: str) -> Iterator[Finding]:
     """What is said to be a password, PIN, key or token in a folded text."""
     for name in _NAME.finditer(text):
-        said = _SAID.match(text, name.end())
-        if said and not (name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start())):
-            yield from _value(text, name, said)
+        if name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start()):
+            continue
+        for pattern in (_SAID, _SAID_LATER):
+            said = pattern.match(text, name.end())
+            if values := tuple(_value(text, name, said)) if said else ():
+                yield from values
+                break
     for found in _BACKWARDS.finditer(text):
         if _chosen(found["value"]) and not _CODE.search(found["value"]):
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password, said before its name")
+    yield from _after_login(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +141,18 @@ class _Value:
         return self.start + len(self.text)
 
 
+def _after_login(text: str) -> Iterator[Finding]:
+    """The passwords that stand after an e-mail address: "Hulu: amy@example.com / ..."."""
+    if "@" in text:
+        for found in _LOGIN_PAIR.finditer(text):
+            if _chosen(found["value"]) and not _CODE.search(found["value"]):
+                yield Finding(SensitiveKind.SECRET, *found.span("value"), "password beside its login")
+
+
 def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Finding]:
     """The value after a name, if it is one."""
     place = said.end()
-    if name["phrase"] and not said["gap"] and (words := _FOUR_WORDS.match(text, place)):
+    if name["phrase"] and said.lastgroup != "gap" and (words := _FOUR_WORDS.match(text, place)):
         if not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
             yield Finding(SensitiveKind.SECRET, *words.span(), "phrase of words")
         return
@@ -149,13 +178,20 @@ def _read(text: str, place: int) -> _Value | None:
 
 def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) -> str:
     """By which rule `value` is the secret that `name` names; empty if it is none."""
+    if name["lock"]:
+        return "code of a lock" if said.lastgroup != "gap" and _LOCK_CODE.fullmatch(value.text) else ""
+    if name["wifi"]:
+        own = said.lastgroup == "strong" and len(value.text) >= 8 and re.fullmatch(r"[a-z]+\d+[a-z\d]*", value.text)
+        return "password by name" if own else ""
     if name["pin"]:
+        if said.lastgroup == "gap" and len(value.text) > 4:
+            return ""
         alone = re.fullmatch(r"\d{3,8}", value.text) and not re.match(r"[-/.:]\d", text[value.end : value.end + 2])
         return "PIN" if alone else ""
     if _CODE.search(value.text) or value.text.lower().strip("!") in DESCRIPTIONS:
         return ""
     if name["key"]:
-        return "key or token by name" if _is_key(value.text, weak=not said["strong"], name=name["key"]) else ""
+        return "key or token by name" if _is_key(value.text, weak=said.lastgroup != "strong", name=name["key"]) else ""
     return "password by name" if _is_password(text, name[0], value, said) else ""
 
 
@@ -177,7 +213,9 @@ def _is_key(value: str, *, weak: bool, name: str) -> bool:
 
 
 def _is_password(text: str, name: str, value: _Value, said: re.Match[str]) -> bool:
-    if said["gap"] or said["apart"]:
+    if said.lastgroup == "its":
+        return value.quoted or (_chosen(value.text) and not _ADDRESS.fullmatch(value.text))
+    if said.lastgroup in {"gap", "apart"}:
         if value.quoted:
             return "," not in said[0] and name.lower() not in {"pass", "pw", "login"}
         return len(value.text) >= 6 and _chosen(value.text) and bool(re.search(r"\d", value.text))
@@ -187,7 +225,7 @@ def _is_password(text: str, name: str, value: _Value, said: re.Match[str]) -> bo
         return False
     if value.text.isdigit():
         return 4 <= len(value.text) <= 12
-    return value.text.isalpha() and len(value.text) >= (4 if said["strong"] else 6)
+    return value.text.isalpha() and len(value.text) >= (4 if said.lastgroup == "strong" else 6)
 
 
 def _chosen(value: str) -> bool:

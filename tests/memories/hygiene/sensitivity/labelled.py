@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memories.types import SensitiveKind
-from tests.memories.hygiene.sensitivity import developed, held_out, lookalikes
+from tests.memories.hygiene.sensitivity import developed, held_out, lookalikes, phrasings
 from tests.memories.hygiene.sensitivity.values import Value
 
 
@@ -43,6 +43,6 @@ def _sensitive(parts: Iterable[str | Value], *, held_out: bool) -> Labelled:
 LABELLED: tuple[Labelled, ...] = (
     *(_sensitive(parts, held_out=True) for parts in held_out.SENSITIVE),
     *(Labelled(text, frozenset(), held_out=True) for text in held_out.HARMLESS),
-    *(_sensitive(parts, held_out=False) for parts in developed.SENSITIVE),
+    *(_sensitive(parts, held_out=False) for parts in (*developed.SENSITIVE, *phrasings.SENSITIVE)),
     *(Labelled(text, frozenset()) for text in lookalikes.HARMLESS),
 )
