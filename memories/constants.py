@@ -108,3 +108,6 @@ ARCHIVE_AFTER = timedelta(days=90)
 DOUBTFUL_CONFIDENCE = 0.3
 DOUBTFUL_AFTER = timedelta(days=60)
 ERASE_EVICTED_AFTER = timedelta(days=30)
+
+# The classifier of suspicious values: a member waits for it before the turn is stored (seconds).
+CLASSIFIER_SECONDS = 6.0

@@ -22,6 +22,19 @@ def json_endpoint(name: str) -> JsonAnswers:
     return _json_answers(name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
 
 
+def classifier_endpoint() -> JsonAnswers | None:
+    """The model that tells secrets from harmless values, if one is configured; somebody waits for it to answer."""
+    if not settings.MEMORYHUB_CLASSIFIER_MODEL:
+        return None
+    # The key of one endpoint is never sent to another.
+    elsewhere = bool(settings.MEMORYHUB_CLASSIFIER_URL)
+    return _classifier(
+        settings.MEMORYHUB_CLASSIFIER_MODEL,
+        settings.MEMORYHUB_CLASSIFIER_URL or settings.OPENAI_BASE_URL,
+        settings.MEMORYHUB_CLASSIFIER_KEY or ("" if elsewhere else settings.OPENAI_API_KEY),
+    )
+
+
 # One client for each configuration: it is safe to share between threads and keeps its connections. Importing it takes
 # a second, for nothing when offline.
 
@@ -38,3 +51,18 @@ def _json_answers(name: str, base_url: str, api_key: str) -> JsonAnswers:
     from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415
 
     return JsonAnswers(name=name, base_url=base_url, api_key=api_key)
+
+
+@lru_cache(maxsize=4)
+def _classifier(name: str, base_url: str, api_key: str) -> JsonAnswers:
+    from memories.constants import CLASSIFIER_SECONDS  # noqa: PLC0415
+    from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415
+
+    return JsonAnswers(
+        name=name,
+        base_url=base_url,
+        api_key=api_key,
+        stall_seconds=CLASSIFIER_SECONDS,
+        answer_seconds=CLASSIFIER_SECONDS,
+        retries=0,
+    )

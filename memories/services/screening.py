@@ -18,6 +18,7 @@ from memories.hygiene.sensitivity.detecting import scan
 from memories.hygiene.sensitivity.findings import Judged, judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import Policy, policy_of
+from memories.services.classifying import classified
 from memories.services.ownership import owner_lock
 from memories.types import Handling, Kind
 from tenants.audit import EventDraft, record_event, record_events
@@ -55,7 +56,7 @@ class Screen:
 
     def judge(self, text: str) -> Judged:
         """What becomes of `text`; the policy is asked for only where something was found."""
-        findings = scan(text) if text else ()
+        findings = classified(text, scan(text)) if text else ()
         return judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

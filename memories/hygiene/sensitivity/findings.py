@@ -6,7 +6,7 @@ as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
@@ -15,6 +15,8 @@ from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
 USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
     kind: Handling.BLOCK if kind in HIGH_SEVERITY else Handling.ALLOW for kind in SensitiveKind
 }
+# A shorter value may well be a word of the sentence.
+LEAST_REPEATED = 6
 # The kinds that a tenant's policy decides on.
 DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
 
@@ -62,13 +64,14 @@ def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
-    """`text` as `handling` wants it: what is to be masked or blocked is replaced by a label."""
+    """`text` as `handling` wants it: what is to be masked or blocked is replaced by a label, wherever it stands."""
+    found = tuple(findings)
     marks: dict[str, str] = {}
     blocked: list[Finding] = []
     parts: list[str] = []
     done = 0
-    for finding in apart(findings):
-        wanted = Handling.BLOCK if finding.kind in HIGH_SEVERITY else handling[finding.kind]
+    for finding in apart([*found, *_repeated(text, found, handling)]):
+        wanted = _wanted(finding.kind, handling)
         if wanted is Handling.BLOCK:
             blocked.append(finding)
         if wanted is not Handling.ALLOW:
@@ -78,3 +81,20 @@ def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKi
         if marks.get(finding.kind) != Handling.MASK:
             marks[finding.kind.value] = becomes.value
     return Judged("".join([*parts, text[done:]]), marks, tuple(blocked), masked=done > 0)
+
+
+def _wanted(kind: SensitiveKind, handling: Mapping[SensitiveKind, Handling]) -> Handling:
+    return Handling.BLOCK if kind in HIGH_SEVERITY else handling[kind]
+
+
+def _repeated(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Iterator[Finding]:
+    """Other places of a value that may not stay: the words that gave it away stand beside it once, perhaps."""
+    for finding in findings:
+        value = text[finding.start : finding.end]
+        if len(value) < LEAST_REPEATED or _wanted(finding.kind, handling) is Handling.ALLOW:
+            continue
+        at = text.find(value)
+        while at >= 0:
+            if at != finding.start:
+                yield replace(finding, start=at, end=at + len(value))
+            at = text.find(value, at + len(value))

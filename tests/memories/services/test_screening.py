@@ -161,6 +161,12 @@ def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: p
     assert begin_turn(principal, text=text).text == "Call [phone removed]"
 
 
+def test_a_value_goes_wherever_it_stands(principal: Principal) -> None:
+    said = begin_turn(principal, text="My password is Blue-Horse-77! Yes: Blue-Horse-77! is it").text
+    assert "Blue-Horse" not in said
+    assert said.count("[secret removed]") == 2
+
+
 def test_one_tenant_s_decision_is_no_other_s(principal: Principal, other_tenant_member: Principal) -> None:
     MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"email": "block"})
     assert Screen(other_tenant_member).policy.handling[SensitiveKind.EMAIL] == "allow"
