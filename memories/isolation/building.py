@@ -24,13 +24,14 @@ from memories.isolation import cluster
 from memories.isolation.marks import Marks
 from memories.isolation.residents import Company, Part, Planted, Resident, World
 from memories.isolation.texts import CATALOG, FACTS, HOW_TOS, SAID
-from memories.models import MEMORY_MODELS, Fact
+from memories.models import MEMORY_MODELS, Fact, Playbook, ReviewItem
 from memories.search import search_plane
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
+from memories.services.reviews import open_contradiction, open_eviction
 from memories.services.supersede import supersede
 from memories.services.turns import begin_turn, finish_turn
 from memories.services.working_memory import set_task
@@ -148,10 +149,27 @@ def _remember(marks: Marks, resident: Resident) -> None:
     _plant(marks, resident.number, resident.planted, Kind.SEMANTIC, newer, (changed, rare, secret))
     _archive(resident, old)
     pin_fact(resident.principal, fact_id=facts[1], pinned=True)
+    how_tos = []
     for title, step in HOW_TOS:
         words, rare, secret = _text(marks, resident.number, step)
         outcome = remember_playbook(resident.principal, title=title, trigger=title, steps=[f"{words} {secret}"])
         _plant(marks, resident.number, resident.planted, Kind.PROCEDURAL, outcome.memory_id, (words, rare, secret))
+        how_tos.append(outcome.memory_id)
+    _ask(marks, resident, facts[1:3], how_tos[0])
+
+
+def _ask(marks: Marks, resident: Resident, facts: list[UUID], playbook: UUID) -> None:
+    """What a machine asks about one's memory: a secret stands in the reason, too."""
+    reason = f"They do not fit together, says {marks.secret(resident.number)}"
+    with owner_lock(resident.principal):
+        first, second = (Fact.objects.get(pk=pk) for pk in facts)
+        how_to = Playbook.objects.get(pk=playbook)
+        asked = (
+            open_contradiction(resident.principal, first, second, reason=reason, evidence={}),
+            open_eviction(resident.principal, how_to, reason=reason, evidence={"staleness": 0.95}),
+        )
+    resident.reviews.extend(item.pk for item in asked if item is not None)
+    marks.own(resident.number, resident.reviews)
 
 
 def _say(marks: Marks, resident: Resident, said: tuple[str, ...]) -> None:
@@ -251,7 +269,9 @@ def snapshot_of(world: World) -> dict[UUID, tuple[object, ...]]:
         names += ["superseded_by_id"] if kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else []
         rows = model.objects.filter(pk__in=planted).values_list("pk", *names)
         stored |= {row[0]: tuple(row[1:]) for row in rows}
-    return stored
+    asked = [pk for each in world.residents if each.number in still for pk in each.reviews]
+    reviews = ReviewItem.objects.filter(pk__in=asked).values_list("pk", "decision", "first_id", "second_id")
+    return stored | {row[0]: tuple(row[1:]) for row in reviews}
 
 
 def members_of(world: World) -> list[Membership]:

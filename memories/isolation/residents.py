@@ -76,6 +76,7 @@ class Resident:
     planted: list[Planted] = field(default_factory=list)
     sessions: list[UUID] = field(default_factory=list)
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
+    reviews: list[UUID] = field(default_factory=list)
 
     @property
     def allowed(self) -> frozenset[int]:

@@ -12,6 +12,7 @@ from memories.isolation.ways import (
     pages,
     reading,
     recalling,
+    reviewing,
     switching,
     writing,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "pages",
     "reading",
     "recalling",
+    "reviewing",
     "switching",
     "ways_on",
     "writing",

@@ -1,4 +1,4 @@
-"""The admin, as an administrator of one tenant: the members, users, tokens and audit trails of other tenants."""
+"""The admin, as an administrator of one tenant: the members, users, tokens, reviews and audit trails of others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from memories.isolation.attempt import Attempt, way
 from memories.isolation.http import Reply, call
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part, Resident
+from memories.models import ReviewItem
 from tenants.models import Membership
 
 _OK, _FOUND = 200, 302
+_REVIEWS = "/admin/memories/reviewitem/"
 _MODELS = ("tenant", "membership", "user", "apitoken", "auditevent")
 
 
@@ -51,11 +53,37 @@ def by_id(attempt: Attempt) -> None:
         attempt.found(admin, victim.number, Told.STATE)
 
 
+@way("admin: reviews of another tenant", weight=1)
+def reviews(attempt: Attempt) -> None:
+    """The queue, and what is asked about a member elsewhere: their words, decided by one who may not."""
+    admin, chance = attempt.attacker(Part.ADMIN), attempt.chance
+    victim = _elsewhere(attempt, admin)
+    query = chance.choice(["", "?state=all", f"?q={victim.membership.user.username}&state=all"])
+    reply = call("GET", _REVIEWS + query, cookie=admin.cookie)
+    attempt.shows(admin, reply.text, sent=query, allowed=_of_company(attempt, admin))
+    if not victim.reviews:
+        return
+    id_, page = chance.choice(victim.reviews), chance.choice(["change/", "history/", "undo/"])
+    form = {"decision": chance.choice(["keep_both", "evict"])} if attempt.maybe(0.6) else None
+    foreign, unknown = (
+        call("GET", f"{_REVIEWS}{each}/{page}", cookie=admin.cookie, form=form) for each in (id_, uuid4())
+    )
+    attempt.shows(admin, foreign.text, sent=id_, allowed=_of_company(attempt, admin))
+    if foreign.status == _OK:
+        attempt.found(admin, victim.number, Told.DONE)
+    attempt.unequal(admin, victim.number, foreign.status, unknown.status)
+    action = {"action": chance.choice(["evict_chosen", "undo_chosen"]), "_selected_action": str(id_)}
+    call("GET", f"{_REVIEWS}?state=all", cookie=admin.cookie, form=action)
+    if ReviewItem.objects.filter(pk=id_, decided_by=admin.membership.user).exists():
+        attempt.found(admin, victim.number, Told.STATE)
+
+
 @way("admin: as a plain member", weight=1)
 def uninvited(attempt: Attempt) -> None:
     """Who administers nothing sees the admin's door and no more."""
     member = attempt.attacker(Part.RESIDENT)
-    reply = call("GET", f"/admin/tenants/{attempt.chance.choice(_MODELS)}/", cookie=member.cookie)
+    path = attempt.chance.choice([*(f"/admin/tenants/{model}/" for model in _MODELS), _REVIEWS])
+    reply = call("GET", path, cookie=member.cookie)
     attempt.shows(member, reply.text)
     if reply.status != _FOUND:
         attempt.found(member, member.company.number, Told.DONE)

@@ -42,6 +42,12 @@ _SESSION_CALLS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "sessions/{id}/entries/?q=look", None),
     ("POST", "sessions/{id}/end/", {"learned": ["Mine"]}),
 )
+_REVIEW_CALLS: tuple[tuple[str, str, Any], ...] = (
+    ("GET", "reviews/{id}/", None),
+    ("POST", "reviews/{id}/decide/", {"decision": "keep_both"}),
+    ("POST", "reviews/{id}/decide/", {"decision": "evict"}),
+    ("POST", "reviews/{id}/undo/", {}),
+)
 _NAMING: tuple[Callable[[str], dict[str, Any]], ...] = (
     lambda id_: {"text": "Mine", "supporting_episode_ids": [id_]},
     lambda id_: {"text": "Mine", "supersedes_ids": [id_]},
@@ -59,6 +65,15 @@ def by_id(attempt: Attempt) -> None:
         (method, path, body), id_ = chance.choice(_MEMORY_CALLS), attempt.target(victim).id
     else:
         (method, path, body), id_ = chance.choice(_SESSION_CALLS), chance.choice(victim.sessions)
+    _compared(attempt, attacker, victim, lambda each: _call(attacker, method, path.format(id=each), body), id_)
+
+
+@way("api: a review by its id", weight=4)
+def review(attempt: Attempt) -> None:
+    """What a machine asks about another's memory: read, decided, undone."""
+    attacker, chance = attempt.attacker(), attempt.chance
+    victim = attempt.victim(attacker)
+    (method, path, body), id_ = chance.choice(_REVIEW_CALLS), chance.choice(victim.reviews)
     _compared(attempt, attacker, victim, lambda each: _call(attacker, method, path.format(id=each), body), id_)
 
 
@@ -84,6 +99,7 @@ def at_large(attempt: Attempt) -> None:
         lambda: _call(attacker, "GET", f"memories/?kind={target.kind}&status=active,superseded&q={target.rare}"),
         lambda: _call(attacker, "GET", f"memories/?kind=episodic&session={chance.choice(victim.sessions)}"),
         lambda: _call(attacker, "GET", f"memories/?kind={kind}&limit=100&cursor={_cursor_of(victim, kind)}"),
+        lambda: _call(attacker, "GET", f"reviews/?limit=100&decided={chance.choice(['true', 'false'])}"),
         lambda: _call(attacker, "GET", f"sessions/?limit=1&cursor={_cursor_of(victim, None)}"),
         lambda: _call(
             attacker,

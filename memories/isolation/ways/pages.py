@@ -14,21 +14,40 @@ from memories.types import Kind
 _SLUGS = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
 _OK, _NOT_FOUND = 200, 404
 _NEVER = (_NOT_FOUND, 405)
-_OWN_PAGES = ("/", "/chat/all/", "/remember/facts/", "/remember/how-tos/", "/remember/events/", "/remember/shared/")
+_OWN_PAGES = (
+    "/",
+    "/chat/all/",
+    "/remember/facts/",
+    "/remember/how-tos/",
+    "/remember/events/",
+    "/remember/shared/",
+    "/remember/settle/",
+)
 _CHANGING = re.compile(
     r'name="(?:csrfmiddlewaretoken|next|turn_id)" value="[^"]*"|csrf[^\n]*|Content-Length: \d+|Set-Cookie[^\n]*'
 )
-_FORM = {"text": "Mine", "title": "Mine", "pinned": "1", "more": "1", "cascade": "1", "message": "Mine"}
+_FORM = {
+    "text": "Mine",
+    "title": "Mine",
+    "pinned": "1",
+    "more": "1",
+    "cascade": "1",
+    "message": "Mine",
+    "decision": "keep_both",
+}
 
 
 @way("pages: a memory or conversation by its id", weight=8)
 def by_id(attempt: Attempt) -> None:
-    """Every page and form that names one."""
+    """Every page and form that names one, or what is asked about one."""
     attacker, chance = attempt.attacker(Part.RESIDENT), attempt.chance
     victim = attempt.victim(attacker)
     target = attempt.target(victim)
     slug = chance.choice([_SLUGS[target.kind], *_SLUGS.values()])
-    if attempt.maybe(0.5):
+    if attempt.maybe(0.2):
+        tail = chance.choice(["", "decide/", "undo/"])
+        path, id_ = f"/remember/settle/{{id}}/{tail}", chance.choice(victim.reviews)
+    elif attempt.maybe(0.5):
         tail = chance.choice(["", "", "correct/", "retire/", "pin/", "forget/"])
         path, id_ = f"/remember/{slug}/{{id}}/{tail}", target.id
     else:
@@ -64,6 +83,7 @@ def own(attempt: Attempt) -> None:
         f"/chat/{chance.choice(attacker.sessions)}/turns/1/",
         f"/remember/{_SLUGS[target.kind]}/{target.id}/",
         f"/remember/{_SLUGS[target.kind]}/{target.id}/forget/",
+        f"/remember/settle/{chance.choice(attacker.reviews)}/",
     ]
     attempt.shows(attacker, _open(attacker, chance.choice(pages)).text)
 

@@ -15,7 +15,7 @@ from memories.isolation.lock import AlreadyRunning, alone
 from memories.isolation.proof import prove
 from memories.isolation.report import Report, Verdict
 from memories.isolation.running import Runner, Tally
-from memories.models import Episode, Fact, Message, OutboxEntry, RecallTrace, Session
+from memories.models import Episode, Fact, Message, OutboxEntry, RecallTrace, ReviewItem, Session
 from memories.search import search_plane
 from memories.types import Owner
 from tenants.models import ApiToken, AuditPayload, Membership, Tenant, User
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LEFT_NOTHING = (
     Tenant, User, Membership, ApiToken, AuditPayload, BrowserSession,
-    Session, Message, Episode, Fact, RecallTrace, OutboxEntry,
+    Session, Message, Episode, Fact, RecallTrace, OutboxEntry, ReviewItem,
 )  # fmt: skip
 
 
