@@ -4,7 +4,7 @@ Everything happens in a throwaway folder. The first part is one owner on the emb
 what the machine cannot do without: for a recall one FTS5 query and one matrix product, for a write one insert and one
 durable commit. The second part is many members on a real Elasticsearch, where the floor is the bare request: it runs if
 ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node). Between the
-two stands the collection of facts that are over, beside the bare writes that it makes.
+two stand the collection of facts that are over and the hygiene scan, each beside the bare reads and writes it makes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-PARTS = ("embedded", "collection", "elasticsearch")
+PARTS = ("embedded", "collection", "hygiene", "elasticsearch")
 # With --large: 500,000 memories of 1,000 members, on a node with more memory.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--writes", type=int, default=200, help="writes of each kind to time (default: %(default)s)")
     parser.add_argument("--members", type=int, default=20, help="members on Elasticsearch (default: %(default)s)")
     parser.add_argument("--each", type=int, default=500, help="memories of each member (default: %(default)s)")
+    parser.add_argument("--scanned", type=int, default=100_000, help="memories to scan (default: %(default)s)")
     parser.add_argument("--large", action="store_true", help=f"{LARGE_MEMBERS:,} members (takes half an hour)")
     parser.add_argument("--heap", default="", help="memory of the node that is started")
     parser.add_argument("--seed", type=int, default=1, help="of the made-up texts (default: %(default)s)")
@@ -49,7 +50,8 @@ def main() -> int:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
         return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        {"embedded": embedded, "collection": collection, "elasticsearch": elasticsearch}[options.part](options, folder)
+        parts = {"embedded": embedded, "collection": collection, "hygiene": hygiene, "elasticsearch": elasticsearch}
+        parts[options.part](options, folder)
     return 0
 
 
@@ -65,6 +67,14 @@ def collection(options: argparse.Namespace, folder: str) -> None:
     """One owner whose facts are all over, on SQLite."""
     _on_sqlite(folder)
     from benchmarks.collecting import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+    run(options, folder)
+
+
+def hygiene(options: argparse.Namespace, folder: str) -> None:
+    """The daily scan over many owners, on SQLite."""
+    _on_sqlite(folder)
+    from benchmarks.hygiene import run  # noqa: PLC0415 - Django reads its settings on the way in
 
     run(options, folder)
 

@@ -1,0 +1,32 @@
+"""The benchmark of the hygiene scan measures what it says: all memories, few statements, nothing the second time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from rich.progress import Progress
+
+from benchmarks.hygiene import EACH, fill, floor, scanned
+from benchmarks.texts import Writer
+from memories.models import Fact
+from memories.services.hygiene import hygiene_scan
+
+pytestmark = pytest.mark.django_db
+
+COUNT = 300
+
+
+def test_all_memories_are_scanned_and_the_second_scan_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("benchmarks.hygiene.LARGE_OWNER", COUNT - 2 * EACH)
+    now = timezone.now()
+    fill(COUNT, Writer(1), Progress(disable=True), now=now)
+    first, second = (scanned(name, lambda: hygiene_scan(apply=True, now=now).counts) for name in ("first", "second"))
+    assert (first.memories, second.memories) == (COUNT, COUNT)
+    assert not Fact.objects.filter(staleness=None).exists()
+    # Some twenty for each of three owners, one for each value of staleness, and none for each memory.
+    assert first.statements <= 400 and second.statements <= 120
+    assert floor(tmp_path, 10) > 0
