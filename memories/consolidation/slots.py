@@ -101,6 +101,11 @@ def slot_of(text: str, key: str) -> str:
     return next((slot for slot, pattern in _TEXTS if pattern.match(text)), "")
 
 
+def keys_of(slot: str) -> frozenset[str]:
+    """The keys that name a slot."""
+    return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
+
+
 def of_others(text: str) -> bool:
     """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
     return bool(_OTHERS.match(text))

@@ -21,6 +21,7 @@ from memories.hygiene.expiry import Dates
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
+from memories.services.contradictions import resolve
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.fact_draft import FactDraft, checked_fact
@@ -66,11 +67,12 @@ def remember_fact(
 ) -> WriteOutcome:
     """Store a fact: created, merged into an equal one, or superseding what it makes false.
 
-    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording; after a harsh
-    contradiction it is believed less, by HARSH_PENALTY. An equal statement merges, in the same words or in others with
-    the same details: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a superseded or
-    supporting id that is not the owner's), Conflict (one that was superseded already, or is of another scope or task;
-    or an agent repeats what was recalled for it),
+    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording, and settles what else
+    it plainly contradicts: the surer one stays, or a person is asked (`contradictions/`; queued for review). After a
+    harsh contradiction it is believed less, by HARSH_PENALTY. An equal statement merges, in the same words or in others
+    with the same details: higher confidence, union of support, verified now. Raises InvalidInput, NotFound (a
+    superseded or supporting id that is not the owner's), Conflict (one that was superseded already, or is of another
+    scope or task; or an agent repeats what was recalled for it),
     Blocked (it holds what is not stored), Forbidden; then nothing is stored.
     """
     check_dates(review_after, expires_at, now=timezone.now())
@@ -99,7 +101,17 @@ def remember_fact(
     )
     refuse_junk_fact(principal, draft)
     with owner_lock(principal, scope):
-        return write_fact(principal, _in_its_category(principal, draft))
+        return resolved(principal, write_fact(principal, _in_its_category(principal, draft)))
+
+
+def resolved(principal: Principal, outcome: WriteOutcome) -> WriteOutcome:
+    """`outcome` of a write with what became of what the new fact contradicts; the caller holds the owner's lock.
+
+    An import does without: it stores what was believed elsewhere as it was, and the daily scan looks through it.
+    """
+    if outcome.result not in (WriteResult.CREATED, WriteResult.SUPERSEDED):
+        return outcome
+    return resolve(principal, Fact.objects.get(pk=outcome.memory_id)).told(outcome)
 
 
 def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:

@@ -16,7 +16,7 @@ from memories.models import Fact, Playbook
 from memories.services import fact_draft, playbook_draft
 from memories.services.expiry import given_dates, has_expired, rules_for, to_come
 from memories.services.fact_draft import FactDraft, checked_fact
-from memories.services.facts import write_fact
+from memories.services.facts import resolved, write_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.playbooks import write_playbook
@@ -49,6 +49,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
             return WriteOutcome(WriteResult.MERGED, kind, known, reason="It was promoted already.")
         if isinstance(row, Fact):
             outcome = write_fact(principal, checked_fact(_fact(principal, row, to), Screen(principal)))
+            outcome = resolved(principal, outcome)
         else:
             outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to), Screen(principal)))
         _record(principal, row, outcome.memory_id, to, reason)

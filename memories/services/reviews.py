@@ -39,7 +39,7 @@ def open_contradiction(
         return None
     if not (_askable(principal, first) and _askable(principal, second)):
         return None
-    if _was_asked(first, second):
+    if was_asked(first, second):
         return None
     older, newer = sorted((first, second), key=lambda fact: (fact.learned_at, fact.pk))
     return _open(principal, ReviewKind.CONTRADICTION, older, reason, evidence, second=newer)
@@ -151,7 +151,7 @@ def _place(row: Fact) -> tuple[object, ...]:
     return (row.tenant_id, row.user_id, row.scope, row.task)
 
 
-def _was_asked(first: Fact, second: Fact) -> bool:
+def was_asked(first: Fact, second: Fact) -> bool:
     """Whether this pair is open, or both were kept or worded so, also as states that an undo brought back since."""
     left, right = _states(first), _states(second)
     pair = Q(first__in=left, second__in=right) | Q(first__in=right, second__in=left)

@@ -41,14 +41,14 @@ def test_two_facts_are_settled_and_unsettled(open_page: OpenPage, member: Member
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".notice-success")).to_contain_text("Undone")
     page.get_by_text("Neither: write it right").click()
-    page.get_by_label("What is right?").fill("The shed is three and a half metres wide")
+    page.get_by_label("What is right?").fill("The shed measures three and a half metres across")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".notice-success")).to_contain_text("your wording took the place of both")
     page.get_by_role("link", name="Next to settle").click()
     page.get_by_role("button", name="Let it go").click()
     expect(page.locator(".notice-success")).to_contain_text("Let go")
-    assert current(own_principal(member)) == ["The shed is three and a half metres wide"]
+    assert current(own_principal(member)) == ["The shed measures three and a half metres across"]
 
 
 def test_it_is_settled_on_a_phone_without_scripts(open_page: OpenPage, member: Membership, item: ReviewItem) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from memories.consolidation.contradiction.words import BORN, CHANGED, DISTASTES, PAST, TASTES, UNSURE, WISH
 from memories.consolidation.grammar.text import plain
@@ -29,28 +30,51 @@ _ENDS_IN_S = frozenset("always news series christmas gas yes has does was wherea
 _NOBODY = frozenset(("self", "user", "person"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """`words` are what is claimed, in order, in one form each and without negations.
 
-    `own`: it begins with what somebody does, and not with a thing. `denied`: it says that this is not so; `over`: not
-    any more; `changed`: it says so itself that it is news.
+    `denied`: it says that this is not so; `over`: not any more. What else it says of itself is only looked at when it
+    is asked for: most pairs of facts differ already in their words.
     """
 
     text: str
     words: tuple[str, ...]
     denied: bool
     over: bool
-    changed: bool
-    past: bool
-    unsure: bool
-    wish: bool
-    own: bool = False
 
     @property
     def phrase(self) -> str:
         """The words as one text."""
         return " ".join(self.words)
+
+    @cached_property
+    def own(self) -> bool:
+        """Whether it begins with what somebody does, and not with a thing."""
+        return bool(_OWN.match(self.text)) or self.text.split(" ", 1)[0].casefold() in THIRD
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether it says itself that it is news."""
+        return self.over or bool(CHANGED.search(self.text))
+
+    @cached_property
+    def past(self) -> bool:
+        """Whether it tells of what was; where and when somebody was born holds for good."""
+        if BORN.match(self.text):
+            return False
+        verb = any(word in PARTICIPLES and word not in _LASTING and word.endswith("ed") for word in self.words[:2])
+        return verb or bool(PAST.search(self.text))
+
+    @cached_property
+    def unsure(self) -> bool:
+        """Whether it supposes, or tells what somebody else said."""
+        return bool(UNSURE.search(self.text)) or doubtful(_GOING.sub("", WISH.sub("", self.text)))
+
+    @cached_property
+    def wish(self) -> bool:
+        """Whether it says what somebody wants or plans."""
+        return bool(WISH.search(self.text))
 
 
 def claim_of(text: str) -> Claim:
@@ -67,17 +91,7 @@ def claim_of(text: str) -> Claim:
     words = [word for word in words if word not in _NO | _OVER]
     words = _without_auxiliaries(words)
     words, denied = _taste([singular(word) for word in words], denied=denied)
-    return Claim(
-        text=told,
-        words=_allergic(words),
-        denied=denied,
-        over=over,
-        changed=over or bool(CHANGED.search(told)),
-        past=_is_past(told, words),
-        unsure=bool(UNSURE.search(told)) or doubtful(_GOING.sub("", WISH.sub("", told))),
-        wish=bool(WISH.search(told)),
-        own=bool(_OWN.match(told)) or told.split(" ", 1)[0].casefold() in THIRD,
-    )
+    return Claim(told, _allergic(words), denied, over)
 
 
 def singular(word: str) -> str:
@@ -121,11 +135,3 @@ def _allergic(words: list[str]) -> tuple[str, ...]:
     told = " ".join(words)
     found = _ALLERGY.match(told) or _LISTED.match(told)
     return ("allergic", "to", *found["what"].split()) if found else tuple(words)
-
-
-def _is_past(told: str, words: list[str]) -> bool:
-    """Whether it tells of what was; where and when somebody was born holds for good."""
-    if BORN.match(told):
-        return False
-    past_verb = any(word in PARTICIPLES and word not in _LASTING and word.endswith("ed") for word in words[:2])
-    return past_verb or bool(PAST.search(told))

@@ -16,7 +16,7 @@ from memories.hygiene.wording import WEEKDAYS
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
 _COUNTING = frozenset(("have", "own", "keep"))
 _AMOUNT_VERBS = frozenset(("weigh", "cost", "earn", "pay", "take"))
-_DAY_PARTS = frozenset(("antemeridiem", "pm"))
+DAY_PARTS = frozenset(("antemeridiem", "pm"))
 _SHORTEST_SWAP = 4
 _LONGEST_THING = 2
 _FIRST = re.compile(r"(?:my |our |a |an |the )?([\w-]+)(?!'s)\b(?! of)")
@@ -64,7 +64,7 @@ def values_differ(one: Claim, other: Claim) -> bool:
     if found is None:
         return False
     place = next(n for n, word in enumerate(one.words) if word != other.words[n])
-    kinds = {_kind(word) for word in found}
+    kinds = {kind_of(word) for word in found}
     if len(kinds) != 1 or (not place and not one.words[0].startswith("number:")):
         return False
     match kinds.pop():
@@ -91,19 +91,21 @@ def _difference(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, str]
     return found[0] if len(found) == 1 else None
 
 
-def _swapped_preference(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if not all(words[:1] == ("prefer",) and "to" in words for words in (one, other)):
-        return False
-    (first, second), (third, fourth) = (_around(words[1:]) for words in (one, other))
-    return bool(first and second) and first != second and (first, second) == (fourth, third)
-
-
-def _around(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def preference(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """What is preferred to what."""
+    if words[:1] != ("prefer",) or "to" not in words:
+        return None
     place = words.index("to")
-    return words[:place], words[place + 1 :]
+    return words[1:place], words[place + 1 :]
 
 
-def _kind(word: str) -> str:
+def _swapped_preference(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    ours, theirs = preference(one), preference(other)
+    return ours is not None and theirs is not None and all(ours) and ours[0] != ours[1] and ours == theirs[::-1]
+
+
+def kind_of(word: str) -> str:
+    """What sort of value a word is: a number, an ordinal, an hour or another time; empty for other words."""
     if word.startswith("number:"):
         return "number"
     if word.startswith("ordinal:"):
@@ -126,7 +128,7 @@ def _is_amount(claim: Claim, place: int) -> bool:
     if before in _AMOUNT_VERBS:
         return singular(after) in UNITS
     if before == "at":
-        return _tells_time(claim) and (not after or after in _DAY_PARTS)
+        return _tells_time(claim) and (not after or after in DAY_PARTS)
     # "Rent is 900", "shoe size is 39".
     telling = bool(before) and before not in VERBS - {"rent"} and place <= _LONGEST_THING
     return telling and bool(_VERB.search(claim.text)) and (not after or singular(after) in UNITS)
@@ -136,7 +138,7 @@ def _tells_time(claim: Claim) -> bool:
     """Whether it says when one thing is: "team meeting is on Tuesdays". People do much on many days."""
     if claim.own or claim.words[0] in _COUNTING or not _VERB.search(claim.text):
         return False
-    thing = list(takewhile(lambda word: word not in _AFTER_THING and not _kind(word), claim.words))
+    thing = list(takewhile(lambda word: word not in _AFTER_THING and not kind_of(word), claim.words))
     # "Meeting is on Monday" may be any meeting, "team meeting" is the one of the team.
     return bool(thing) and (singular(thing[-1]) not in SEVERAL or (thing[-1] in _MEETINGS and len(thing) > 1))
 
@@ -145,4 +147,4 @@ def _other_half_of_day(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether all that differs is an hour with its half of the day: "at 6 am", "at 2 pm"."""
     if len(one) != len(other) or len(one) < _SHORTEST_SWAP or one[:-2] != other[:-2] or one[-2:] == other[-2:]:
         return False
-    return all(words[-1] in _DAY_PARTS and words[-2].startswith("number:") for words in (one, other))
+    return all(words[-1] in DAY_PARTS and words[-2].startswith("number:") for words in (one, other))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from memories.consolidation.contradiction.attributes import Attribute, attribute_of, exclude
 from memories.consolidation.contradiction.claim import Claim, claim_of
@@ -22,6 +23,8 @@ from memories.consolidation.slots import excludes, slot_of
 FAMILIES = frozenset("home_city address postcode employer occupation boss landlord rent spouse fiance salary".split())
 # A fact is a short assertion; what is longer (characters) tells a story, which plain rules cannot judge.
 LONGEST_JUDGED = 300
+# What one holds that one can sell begins with one of these.
+HELD_BY = frozenset(("car", "own", "have", "drive", "bike", "ride"))
 ANOTHER_VALUE = "another value of the same attribute"
 
 
@@ -55,27 +58,32 @@ class Judgement:
 NEITHER = Judgement(Verdict.NEITHER)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Read:
     """A statement as the rules read it, to be judged beside many others. `claim` None: there is nothing to judge."""
 
     statement: Statement
     claim: Claim | None
-    attribute: Attribute | None
 
     @property
     def slot(self) -> str:
         """The slot that its key names; empty without a key."""
         return slot_of("", self.statement.key)
 
+    @cached_property
+    def attribute(self) -> Attribute | None:
+        """The attribute that it tells plainly, if any."""
+        claim = self.claim
+        if claim is None or claim.denied:
+            return None
+        found = attribute_of(claim.text)
+        return None if found is None or claim.past or claim.wish else found
+
 
 def read(statement: Statement) -> Read:
     """What the rules make of a statement."""
     claim = claim_of(statement.text) if len(statement.text) <= LONGEST_JUDGED else None
-    if claim is None or not claim.words or claim.unsure or about_several(claim):
-        return Read(statement, None, None)
-    plain = not (claim.denied or claim.past or claim.wish)
-    return Read(statement, claim, attribute_of(claim.text) if plain else None)
+    return Read(statement, claim if claim is not None and claim.words and not about_several(claim) else None)
 
 
 def judge_by_rules(older: Statement, newer: Statement) -> Judgement:
@@ -89,7 +97,7 @@ def judge(older: Read, newer: Read) -> Judgement:
     if one is None or other is None or _at_other_times(older.statement, newer.statement):
         return NEITHER
     reason = _denied(one, other) or _opposed(one, other) or (ANOTHER_VALUE if _differ(older, newer) else "")
-    if not reason:
+    if not reason or one.unsure or other.unsure:
         return NEITHER
     own_keys = bool(older.statement.key and newer.statement.key) and older.statement.key != newer.statement.key
     update = other.changed or (own_keys and reason == ANOTHER_VALUE)
@@ -103,23 +111,29 @@ def _denied(one: Claim, other: Claim) -> str:
 
 
 def _opposed(one: Claim, other: Claim) -> str:
-    if one.wish or other.wish or one.past or other.past:
-        return ""
+    reason = ""
     if opposes(one, other):
-        return "they say the opposite"
-    return "one rules out the other" if at_odds(one, other) else ""
+        reason = "they say the opposite"
+    elif at_odds(one, other):
+        reason = "one rules out the other"
+    return reason if reason and not _elsewhen(one, other) else ""
+
+
+def _elsewhen(one: Claim, other: Claim) -> bool:
+    """Whether one of them tells of what was, or of what somebody wants."""
+    return one.wish or other.wish or one.past or other.past
 
 
 def _differ(older: Read, newer: Read) -> bool:
     """Whether the newer one gives what the older one tells another value. Keys of two slots tell two things."""
     one, other = older.claim, newer.claim
-    if one is None or other is None or one.denied or other.denied or BESIDE.search(newer.statement.text):
-        return False
-    if one.past or other.past or one.wish or other.wish:
+    if one is None or other is None or one.denied or other.denied:
         return False
     if older.statement.key and newer.statement.key and older.slot != newer.slot:
         return False
-    return _another_value(older, newer) or values_differ(one, other)
+    if not _another_value(older, newer) and not values_differ(one, other):
+        return False
+    return not _elsewhen(one, other) and not BESIDE.search(newer.statement.text)
 
 
 def _another_value(older: Read, newer: Read) -> bool:
@@ -134,10 +148,10 @@ def _another_value(older: Read, newer: Read) -> bool:
 
 def _sold(one: Claim, other: Claim) -> bool:
     """Whether the newer fact gives away what the older one says is there: "car is a Panda", "sold the Panda"."""
-    if other.words[:1] != ("sold",) or one.denied or one.past or one.wish:
+    if other.words[:1] != ("sold",) or one.denied or one.words[0] not in HELD_BY:
         return False
     thing = set(other.words[1:])
-    return bool(thing) and thing <= set(one.words) and one.words[0] in ("car", "own", "have", "drive", "bike", "ride")
+    return bool(thing) and thing <= set(one.words) and not one.past and not one.wish
 
 
 def _at_other_times(older: Statement, newer: Statement) -> bool:

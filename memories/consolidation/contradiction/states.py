@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from memories.consolidation.contradiction.claim import Claim
 from memories.consolidation.contradiction.words import ALCOHOL, CHILDREN, DAIRY, FISH, MEAT, PETS, SIBLINGS, SPOUSES
+from memories.consolidation.grammar.text import word_set
 
 _Test = Callable[[Claim], bool]
 # After these a food is still meant as such: "eats meat every day".
@@ -92,3 +93,33 @@ _PAIRS: tuple[tuple[_Test, _Test], ...] = (
         lambda claim: not claim.denied and claim.words[:2] == ("allergic", "to"),
     ),
 )
+
+# The words by which a fact tells either side of each pair.
+GROUPS: tuple[frozenset[str], ...] = tuple(
+    map(
+        word_set,
+        (
+            "vegetarian vegan " + " ".join(MEAT),
+            "pescatarian " + " ".join(MEAT),
+            "vegetarian vegan " + " ".join(FISH),
+            "vegan milk " + " ".join(DAIRY),
+            " ".join(MEAT),
+            " ".join(FISH),
+            "teetotal " + " ".join(ALCOHOL),
+            "single unmarried married " + " ".join(SPOUSES),
+            "single engaged",
+            "divorced widowed married",
+            "only " + " ".join(SIBLINGS),
+            " ".join(SIBLINGS),
+            " ".join(CHILDREN),
+            "childless " + " ".join(CHILDREN),
+            " ".join(PETS),
+            "allerg",
+        ),
+    )
+)
+
+
+def groups_of(claim: Claim) -> tuple[int, ...]:
+    """Which of the pairs it is a side of."""
+    return tuple(number for number, (left, right) in enumerate(_PAIRS) if left(claim) or right(claim))

@@ -97,7 +97,7 @@ def test_an_administrator_decides_for_a_member_and_the_trail_says_who(
 ) -> None:
     alice = staff_of(membership.tenant, "admin")
     staff = staff_principal(membership, staff=alice)
-    done = answer(staff, item, "merge", text="The shed is between three and four metres wide")
+    done = answer(staff, item, "merge", text="The shed measures between three and four metres across")
     event = AuditEvent.objects.get(action="review.decided")
     assert (event.actor_kind, event.actor_id, event.owner_id) == ("staff", alice.id, principal.user_id)
     assert done.decided_by_id == alice.id
@@ -138,7 +138,7 @@ def test_what_a_tenant_shares_is_decided_by_its_administrators(
 def test_what_ends_otherwise_leaves_nothing_to_decide(
     principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:
-    correct(principal, kind=Kind.SEMANTIC, memory_id=pair[1].pk, text="The shed is five metres wide")
+    correct(principal, kind=Kind.SEMANTIC, memory_id=pair[1].pk, text="The shed measures five metres across")
     item.refresh_from_db()
     assert item.decision == ReviewDecision.WITHDRAWN
     assert told("review.withdrawn")
@@ -175,12 +175,12 @@ def test_nobody_is_asked_about_a_member_who_may_not_act(
 def test_an_undo_fails_as_a_whole_once_what_stood_there_changed(
     principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:
-    answer(principal, item, "merge", text="The shed is three and a half metres wide")
+    answer(principal, item, "merge", text="The shed measures three and a half metres across")
     merged = Fact.objects.current().get()
-    correct(principal, kind=Kind.SEMANTIC, memory_id=merged.pk, text="The shed is two metres wide")
+    correct(principal, kind=Kind.SEMANTIC, memory_id=merged.pk, text="The shed measures two metres across")
     with pytest.raises(Conflict, match="replaced or removed since"):
         take_back(principal, item)
-    assert current(principal) == ["The shed is two metres wide"]
+    assert current(principal) == ["The shed measures two metres across"]
     item.refresh_from_db()
     assert item.decision == ReviewDecision.MERGE
 
@@ -206,7 +206,7 @@ def test_forgetting_leaves_no_trace_of_a_decision(
 
 
 def test_the_trail_of_a_review_has_ids_alone(principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem) -> None:
-    answer(principal, item, "merge", text="The shed is three and a half metres wide")
+    answer(principal, item, "merge", text="The shed measures three and a half metres across")
     take_back(principal, item)
     events = AuditEvent.objects.filter(target_kind="review").select_related("payload")
     assert {event.target_id for event in events} == {item.pk}
@@ -216,7 +216,7 @@ def test_the_trail_of_a_review_has_ids_alone(principal: Principal, pair: tuple[F
 def test_a_decision_of_one_withdraws_what_else_was_asked_of_the_other(
     principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:
-    third = asked(principal, pair[1], say(principal, "The shed is nine metres wide"))
+    third = asked(principal, pair[1], say(principal, "The shed measures nine metres across"))
     proposed(principal, pair[1])
     answer(principal, item, "keep_one", keep=pair[0].pk)
     third.refresh_from_db()
