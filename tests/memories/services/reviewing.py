@@ -11,7 +11,7 @@ from memories.types import Scope, Source
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
-THREE, FOUR = "The shed measures three metres across", "The shed measures four metres across"
+THREE, FOUR = "The shed measures three metres", "The shed measures four metres"
 
 
 def say(principal: Principal, text: str, **fields: object) -> Fact:

@@ -130,7 +130,7 @@ def test_a_wording_that_is_there_already_is_not_closed_by_the_undo(principal: Pr
 def test_editing_one_leaves_two_that_are_not_asked_about_again(
     principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:
-    answer(principal, item, "edit", first_text="The old shed measures three metres across", second_text=FOUR)
+    answer(principal, item, "edit", first_text="The old shed measures three metres", second_text=FOUR)
     old = Fact.objects.get(text__startswith="The old shed")
     assert current(principal) == sorted([FOUR, old.text])
     pair[1].refresh_from_db()
@@ -141,8 +141,8 @@ def test_editing_one_leaves_two_that_are_not_asked_about_again(
 
 
 def test_editing_both_is_undone_as_a_whole(principal: Principal, item: ReviewItem) -> None:
-    answer(principal, item, "edit", first_text="The old shed measures three wide", second_text="The new shed measures four wide")
-    assert current(principal) == ["The new shed measures four wide", "The old shed measures three wide"]
+    answer(principal, item, "edit", first_text="The old shed is three wide", second_text="The new shed is four wide")
+    assert current(principal) == ["The new shed is four wide", "The old shed is three wide"]
     take_back(principal, item)
     assert current(principal) == [FOUR, THREE]
 

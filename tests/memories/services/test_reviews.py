@@ -35,7 +35,7 @@ def propose(principal: Principal, row: Fact | Playbook, **evidence: object) -> R
 
 
 def test_a_pair_is_asked_once_the_older_first(principal: Principal) -> None:
-    older, newer = fact(principal, "The shed measures three metres across"), fact(principal, "The shed measures four metres across")
+    older, newer = fact(principal, "The shed measures three metres"), fact(principal, "The shed measures four metres")
     item = ask(principal, newer, older)
     assert item is not None
     assert (item.first_id, item.second_id, item.user_id) == (older.pk, newer.pk, principal.user_id)
@@ -48,9 +48,9 @@ def test_a_pair_is_asked_once_the_older_first(principal: Principal) -> None:
 def test_only_what_is_believed_and_of_one_place_is_asked(
     principal: Principal, other_member: Principal, other_tenant_member: Principal
 ) -> None:
-    mine = fact(principal, "The shed measures three metres across")
+    mine = fact(principal, "The shed measures three metres")
     for stranger in (other_member, other_tenant_member):
-        assert ask(principal, mine, fact(stranger, "The shed measures four metres across")) is None
+        assert ask(principal, mine, fact(stranger, "The shed measures four metres")) is None
     assert ask(principal, mine, fact(principal, "The shed measures five wide", task="shed")) is None
     gone, kept = fact(principal, "Likes tea", key="drink"), fact(principal, "Likes coffee", key="drink")
     gone.refresh_from_db()
@@ -81,7 +81,7 @@ def test_a_playbook_is_proposed_too(principal: Principal) -> None:
 
 
 def test_what_ended_is_withdrawn_and_the_trail_has_no_words(principal: Principal) -> None:
-    first, second = fact(principal, "The shed measures three metres across"), fact(principal, "The shed measures four metres across")
+    first, second = fact(principal, "The shed measures three metres"), fact(principal, "The shed measures four metres")
     ask(principal, first, second)
     propose(principal, second, staleness=0.92)
     with owner_lock(principal):
