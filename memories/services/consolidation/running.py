@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from traceback import format_tb
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -39,6 +40,7 @@ from memories.services.consolidation.watermark import (
 )
 from memories.services.erasing.runs import ERASED_OUTPUT
 from memories.services.ownership import owner_lock
+from memories.services.screening import Screen
 from memoryhub import tracing
 from tenants.audit import record_event
 from tenants.principal import Principal, Right
@@ -225,7 +227,7 @@ class _Consolidation:
             }
             # What an erasure meanwhile could not reach, for it was not stored yet, is not stored at all.
             whole = len(there) == len(batch) and _all_known(self.principal, material)
-            run.output = dict(extraction.output) if whole else ERASED_OUTPUT
+            run.output = self._screened(extraction.output) if whole else ERASED_OUTPUT
             run.decisions = applied.lines
             self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
             if self.of is None:
@@ -245,11 +247,16 @@ class _Consolidation:
         with owner_lock(self.principal):
             run.error = fault.message[:300]
             # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
-            run.output = {"unusable": fault.output} if fault.output and self._all_there(run) else {}
+            run.output = self._screened({"unusable": fault.output}) if fault.output and self._all_there(run) else {}
             run.decisions = []  # of a commit that was rolled back nothing came
             self._end(run, RunState.FAILED, fault.input_tokens, fault.output_tokens)
             if fault.kind is FaultKind.PASSING and self.of is None:
                 postpone(self.lease, fault)
+
+    def _screened(self, output: Mapping[str, Any]) -> dict[str, Any]:
+        """What an extractor answered, masked: a model may make up what must not be stored."""
+        masked: dict[str, Any] = Screen(self.principal).arguments(output)
+        return masked
 
     def _all_there(self, run: ConsolidationRun) -> bool:
         ids = run.input["episodes"]
