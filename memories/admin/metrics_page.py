@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from memories.metrics import definitions as named
 from memories.metrics.alerting import LONGEST_GAP, Reading, Standing
-from memories.metrics.charting import Chart, Span, chart, condition, shown, stepped
+from memories.metrics.charting import Chart, Span, chart, condition, placed, shown, stepped
 from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
 from memories.metrics.history import Look, course, last_look, looks
 from tenants.models import Tenant
@@ -130,14 +130,15 @@ def _groups(drawn: Mapping[UUID | None, str], span: Span, now: datetime) -> tupl
     until = span.until(now)
     since = until - span.length
     taken = looks(since - timedelta(seconds=1), until)
-    values = course(drawn, since - timedelta(seconds=1), until)
+    places = placed(taken, span, until)
+    labels = None if len(drawn) == 1 else ("", TOTAL)
+    values = course(drawn, since - timedelta(seconds=1), until, labels)
 
     def charted(metric: Metric) -> Chart:
         alert = _ALERT_OF.get(metric.name)
         chosen = dict(_lines(metric, drawn))
         lines = {
-            name: stepped(values.get(reading, {}), taken, span, until, metric, alert)
-            for name, reading in chosen.items()
+            name: stepped(values.get(reading, {}), places, span, metric, alert) for name, reading in chosen.items()
         }
         latest = {
             name: values.get(reading, {}).get(taken[-1], metric.idle) if taken else None

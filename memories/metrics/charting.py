@@ -7,7 +7,7 @@ shows its worst value, so that no peak is lost, however long the time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -126,22 +126,27 @@ class Chart:
         return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
+def placed(looks: Iterable[datetime], span: Span, until: datetime) -> list[tuple[datetime, int]]:
+    """The looks of the span that ends at `until`, each with the step that it falls into."""
+    since = until - span.length
+    places = ((at, (at - since) // span.step) for at in looks)
+    return [(at, place) for at, place in places if 0 <= place < span.steps]
+
+
 def stepped(
     values: Mapping[datetime, float],
-    looks: Sequence[datetime],
+    looks: Iterable[tuple[datetime, int]],
     span: Span,
-    until: datetime,
     metric: Metric,
     alert: Alert | None,
 ) -> list[Value]:
-    """The worst value of each step of the span that ends at `until`; None where nothing was sampled."""
-    since = until - span.length
+    """The worst value of each step, of `looks` with their steps; None where nothing was sampled."""
     found: list[Value] = [None] * span.steps
-    for at in looks:
-        value = values.get(at, metric.idle)
-        place = (at - since) // span.step
-        if value is not None and 0 <= place < span.steps:
-            found[place] = _worst([found[place], value], alert)
+    under = _is_under(alert)
+    for at, place in looks:
+        value, known = values.get(at, metric.idle), found[place]
+        if value is not None and (known is None or (value < known if under else value > known)):
+            found[place] = value
     return found
 
 
@@ -201,9 +206,12 @@ def _time(seconds: float) -> str:
 
 def _worst(values: Sequence[Value], alert: Alert | None) -> Value:
     known = [value for value in values if value is not None]
-    under = alert is not None and alert.comparison is Comparison.UNDER
-    choose: Callable[[list[float]], float] = min if under else max
+    choose: Callable[[list[float]], float] = min if _is_under(alert) else max
     return choose(known) if known else None
+
+
+def _is_under(alert: Alert | None) -> bool:
+    return alert is not None and alert.comparison is Comparison.UNDER
 
 
 def _heights(highest: float, unit: Unit) -> list[float]:

@@ -52,9 +52,13 @@ def looks(since: datetime, until: datetime) -> list[datetime]:
     return list(marks().filter(at__gt=since, at__lte=until).order_by("at").values_list("at", flat=True))
 
 
-def course(tenants: Collection[UUID | None], since: datetime, until: datetime) -> dict[Reading, dict[datetime, float]]:
-    """The samples of these tenants, of each value by time; idle values are not among them."""
+def course(
+    tenants: Collection[UUID | None], since: datetime, until: datetime, labels: Collection[str] | None = None
+) -> dict[Reading, dict[datetime, float]]:
+    """The samples of these tenants, of each value by time, with one of `labels` if given; no idle values."""
     rows = MetricSample.objects.filter(_of(tenants), name__in=BY_NAME, at__gt=since, at__lte=until).order_by()
+    if labels is not None:
+        rows = rows.filter(label__in=labels)
     found: dict[Reading, dict[datetime, float]] = defaultdict(dict)
     for name, tenant_id, label, at, value in rows.values_list("name", "tenant_id", "label", "at", "value").iterator():
         found[Reading(name, tenant_id, label)][at] = value

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 class MetricSample(models.Model):
-    """`tenant` null: of the whole installation. `label` tells values of one metric apart, such as a stage of recall."""
+    """`tenant` null: of what belongs to none, and the marks of looks. `label` tells values of one metric apart."""
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     name = models.CharField(max_length=60)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Value, chart, shown, stepped
+from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Value, chart, placed, shown, stepped
 from memories.metrics.definitions import ALERTS, BY_NAME, Alert, Unit
 
 NOW = datetime(2026, 3, 3, 12, 2, tzinfo=UTC)
@@ -26,7 +26,7 @@ def steps(values: dict[int, float], name: str = "recalls_per_hour", alert: Alert
     """Looks at all the minutes before UNTIL that are named; the value of minute 0 is idle."""
     looks = [UNTIL - timedelta(minutes=minutes) for minutes in sorted(values, reverse=True)]
     seen = {UNTIL - timedelta(minutes=minutes): value for minutes, value in values.items() if value}
-    return stepped(seen, looks, DAY, UNTIL, BY_NAME[name], alert)
+    return stepped(seen, placed(looks, DAY, UNTIL), DAY, BY_NAME[name], alert)
 
 
 def test_a_step_shows_its_worst_value() -> None:
