@@ -23,7 +23,8 @@ class HygieneState(StrEnum):
 class HygieneRun(models.Model):
     """`cursor` is the last owner done, and how far it came with the next; counts and ids, never words of a memory.
 
-    `counts`: `{"owners", "facts", "playbooks", "stale", "fresh", "contradictions", "resolved", "proposed", "junk"}`.
+    `counts` are those of `services/hygiene/run.py`: owners, memories, and what was found and done about them. `cursor`
+    also names the rules by which words were read (`services/hygiene/words.py`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -33,7 +33,8 @@ class Found:
     """What a scan did, in pairs of facts.
 
     `contradictions` could not both hold: of those `resolved` were settled, and about `opened` a person is asked now;
-    the rest changed meanwhile. `asked`: pairs about which a model gave an answer.
+    the rest changed meanwhile. `asked`: pairs about which a model gave an answer. `ended` are the facts that lost,
+    `disputed` those that a person is asked about now.
     """
 
     pairs: int = 0
@@ -41,13 +42,19 @@ class Found:
     contradictions: int = 0
     resolved: int = 0
     opened: int = 0
+    ended: frozenset[UUID] = frozenset()
+    disputed: frozenset[UUID] = frozenset()
 
-    def plus(self, settled: Sequence[Settled]) -> Found:
+    def plus(self, some: Sequence[_AtOdds], settled: Sequence[Settled]) -> Found:
         """With what was done about some pairs."""
+        ended = [each.superseded for each in settled if each.superseded is not None]
+        asked = [pair.pair.ids for pair, each in zip(some, settled, strict=True) if each.review_id is not None]
         return replace(
             self,
-            resolved=self.resolved + sum(each.superseded is not None for each in settled),
-            opened=self.opened + sum(each.review_id is not None for each in settled),
+            resolved=self.resolved + len(ended),
+            opened=self.opened + len(asked),
+            ended=self.ended.union(ended),
+            disputed=self.disputed.union(*asked),
         )
 
 
@@ -87,7 +94,7 @@ def scan_owner(
     found = Found(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
     for start in range(0, len(at_odds), APPLIED_AT_ONCE):
         some = at_odds[start : start + APPLIED_AT_ONCE]
-        found = found.plus([_foreseen(each) for each in some] if dry_run else _apply(principal, some))
+        found = found.plus(some, _foreseen(some, found.ended) if dry_run else _apply(principal, some))
     return found
 
 
@@ -133,7 +140,18 @@ def _is_same(row: Fact, judged: Fact) -> bool:
     return statement_of(row) == statement_of(judged) and row.confidence == judged.confidence
 
 
-def _foreseen(found: _AtOdds) -> Settled:
+def _foreseen(some: Sequence[_AtOdds], ended: frozenset[UUID]) -> list[Settled]:
+    """What would be done about some pairs, after others by which those facts `ended`."""
+    gone = set(ended)
+    settled = []
+    for each in some:
+        done = NOTHING if gone & set(each.pair.ids) else _ending(each)
+        gone |= {done.superseded} if done.superseded is not None else set()
+        settled.append(done)
+    return settled
+
+
+def _ending(found: _AtOdds) -> Settled:
     """What would be done about a pair."""
     match ending_of(found.pair.older, found.pair.newer, found.judgement.verdict):
         case Ending.ASK:

@@ -34,7 +34,10 @@ GONE_ON_WITHIN = timedelta(days=2)
 # A write that had begun before a scan may be committed behind its back.
 SETTLING = timedelta(minutes=10)
 RECENT_RUNS = 20
-COUNTS = ("owners", "facts", "playbooks", "stale", "fresh", "proposed", "junk", "sensitive", "failed")
+COUNTS = (
+    "owners", "facts", "playbooks", "contradictions", "resolved", "opened", "stale", "fresh", "proposed", "junk",
+    "sensitive", "failed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

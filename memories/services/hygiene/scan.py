@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,10 +21,13 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from memories.consolidation.contradiction.judges import contradiction_judge
 from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.policies import Policy
 from memories.selectors.standings import Use, page_of, rows_of, standing_of, surroundings_of, use_by
+from memories.services import contradictions
+from memories.services.contradictions import Found as Contradicting
 from memories.services.hygiene.words import Found, found_in
 from memories.services.keeping import Keeper, change, keeping
 from memories.services.reviews import KEPT_FOR, open_eviction, withdrawn
@@ -34,7 +37,7 @@ from tenants.audit import EventDraft
 from tenants.locks import wait_for_owner
 from tenants.models import Membership
 from tenants.principal import Principal, Role
-from tenants.principals import keeping_principal
+from tenants.principals import keeping_principal, system_principal
 
 # Memories decided in one transaction: other writers of the owner wait for it.
 PAGE = 500
@@ -63,6 +66,14 @@ class Task:
     since: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a dry scan knows that the database does not: facts that would have ended, and those asked about."""
+
+    ended: frozenset[UUID] = frozenset()
+    disputed: frozenset[UUID] = frozenset()
+
+
 @dataclass(slots=True)
 class Decided:
     """What is to be done about a page of memories of one kind."""
@@ -75,36 +86,66 @@ class Decided:
     counts: Counter[str] = field(default_factory=Counter)
 
 
+# No id is smaller.
+AFTER_CONTRADICTIONS = Place(Kind.SEMANTIC, UUID(int=0))
 # Called within the transaction of a page: notes the place, and what was counted.
 Note = Callable[[Place, Counter[str]], None]
 
 
 def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator[None]:
     """Scan an owner's memories from `place` on; yields after each page, which is done by then if `apply`."""
+    foreseen = Foreseen()
+    if place == Place():
+        found = _contradictions(task, apply=apply)
+        foreseen = foreseen if apply else Foreseen(found.ended, found.disputed)
+        if found.contradictions:
+            note(AFTER_CONTRADICTIONS, _counted(found))
     use = use_by(task.owner, task.now)
     for kind in KINDS[KINDS.index(place.kind) :]:
         after = place.after if kind is place.kind else None
         while ids := page_of(task.owner, kind, after=after, size=PAGE, now=task.now):
             after = ids[-1]
-            found = found_in(kind, ids, since=task.since, handling=task.policy.handling)
+            wrong = found_in(kind, ids, since=task.since, handling=task.policy.handling)
             if apply:
                 with _keeping(task.owner) as (keeper, asking):
-                    decided = _decide(task, use, kind, ids, found)
+                    decided = _decide(task, use, kind, ids, wrong, foreseen)
                     _carry_out(keeper, asking, decided)
                     note(Place(kind, after), decided.counts)
             else:
-                note(Place(kind, after), _decide(task, use, kind, ids, found).counts)
+                note(Place(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
             yield
             if len(ids) < PAGE:
                 break
 
 
-def _decide(task: Task, use: Use, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found]) -> Decided:
+def _contradictions(task: Task, *, apply: bool) -> Contradicting:
+    """Settle what contradicts each other among a member's facts, or put it before a person.
+
+    Of members who may act: nobody else's memory is asked about. What is shared is settled when it is written.
+    """
+    membership = Membership.objects.select_related("tenant", "user").filter(
+        tenant=task.owner.tenant_id, user=task.owner.user_id, user__isnull=False
+    )
+    member = membership.first()
+    if member is None or not member.is_usable:
+        return Contradicting()
+    judge = contradiction_judge()
+    return contradictions.scan_owner(system_principal(member), judge=judge, since=task.since, dry_run=not apply)
+
+
+def _counted(found: Contradicting) -> Counter[str]:
+    return Counter(contradictions=found.contradictions, resolved=found.resolved, opened=found.opened)
+
+
+def _decide(
+    task: Task, use: Use, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found], foreseen: Foreseen
+) -> Decided:
     """What is to be done about these memories, as they are at this moment."""
     around = surroundings_of(task.owner, use)
+    around = replace(around, contradicted=around.contradicted | foreseen.disputed)
     decided = Decided(kind)
     very_stale: list[tuple[Fact | Playbook, float]] = []
-    rows = rows_of(kind, ids)
+    rows = [row for row in rows_of(kind, ids) if row.pk not in foreseen.ended]
     for row in rows:
         standing = standing_of(row, around, now=task.now)
         value = staleness(standing, now=task.now)

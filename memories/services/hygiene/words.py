@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from memories.consolidation import contradiction
 from memories.hygiene import junk, sensitivity
 from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
 from memories.hygiene.sensitivity.detecting import scan
@@ -48,10 +49,10 @@ def found_in(
 
 @cache
 def rules() -> str:
-    """A digest of the rules in force: what was read by others is read again."""
-    folder = Path(sensitivity.__file__).parent
+    """A digest of the rules in force, those for contradictions among them: what was read by others is read again."""
+    folders = [Path(folder) for module in (sensitivity, contradiction) for folder in module.__path__]
     digest = hashlib.sha256()
-    for path in (Path(junk.__file__), *sorted(folder.glob("*.py"))):
+    for path in (Path(junk.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

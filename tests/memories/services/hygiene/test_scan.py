@@ -226,3 +226,36 @@ def test_a_question_about_one_member_bears_on_no_other(principal: Principal, oth
     contradict(principal, mine, fact(principal, "Has a quiet house"))
     scan()
     assert (stored(mine)[0], stored(theirs)) == ("stale", ("active", 0.7))
+
+
+@pytest.fixture
+def at_odds(principal: Principal) -> dict[str, UUID]:
+    """Facts stored past the gates of a write: two that deny each other, and one that is much less sure than another."""
+    asked(principal)
+    return {
+        "meat": fact(principal, "Eats meat", 500),
+        "none": fact(principal, "Is a vegetarian", 400),
+        "boat": fact(principal, "Owns a boat", 400),
+        "no boat": fact(principal, "Does not own a boat", 3, confidence=0.5),
+    }
+
+
+def test_contradictions_are_found_and_bear_on_staleness_at_once(principal: Principal, at_odds: dict[str, UUID]) -> None:
+    counts = scan().counts
+    assert [counts[name] for name in ("contradictions", "resolved", "opened", "stale", "facts")] == [2, 1, 1, 2, 3]
+    item = ReviewItem.objects.get(kind=ReviewKind.CONTRADICTION)
+    assert {item.first_id, item.second_id} == {at_odds["meat"], at_odds["none"]}
+    assert {name: stored(pk) for name, pk in at_odds.items()} == {
+        "meat": ("stale", 1.0),
+        "none": ("stale", 1.0),
+        "boat": ("active", 0.7),
+        "no boat": ("superseded", None),
+    }
+    again = scan(days=0.01).counts
+    assert not any(again[name] for name in ("contradictions", "resolved", "opened", "stale", "fresh", "proposed"))
+
+
+def test_a_dry_scan_foresees_what_contradictions_bear_on(principal: Principal, at_odds: dict[str, UUID]) -> None:
+    dry = scan(apply=False)
+    assert not ReviewItem.objects.exists() and stored(at_odds["no boat"]) == ("active", None)
+    assert dry.counts == scan().counts
