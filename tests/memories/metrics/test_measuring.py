@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from memories.errors import Blocked
 from memories.metrics import activity
 from memories.metrics.alerting import Reading
 from memories.metrics.measuring import measure
 from memories.metrics.ranks import HALF, MOST, percentile
-from memories.models import Fact, MemoryPolicy, OutboxEntry, RunState, Session
+from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import remember_fact
@@ -69,6 +70,17 @@ def test_what_the_services_write_is_what_is_counted(principal: Principal, admin_
     assert found["writes_per_minute", ""] == counted / 5 == 6 / 5
 
 
+def test_contradictions_are_what_was_replaced_and_what_a_person_was_asked(membership: Membership) -> None:
+    made.happened(membership, NOW - timedelta(hours=23), "fact.superseded", 2)
+    made.happened(membership, NOW - timedelta(hours=25), "fact.superseded", 4)
+    made.known(membership, None, 2)
+    first, second = Fact.objects.all()
+    about = {"tenant": membership.tenant, "user": membership.user, "first": first, "created_at": NOW, "reason": "x"}
+    ReviewItem.objects.create(kind="contradiction", second=second, **about)
+    ReviewItem.objects.create(kind="eviction", **about)
+    assert of(membership)["contradictions_per_day", ""] == 3
+
+
 def test_blocked_values_are_those_of_kinds_that_are_never_stored(membership: Membership) -> None:
     masked = '{"after":{"kinds":["%s"]},"before":null,"reason":""}'
     made.happened(membership, NOW, "memory.blocked", 2)
@@ -76,6 +88,15 @@ def test_blocked_values_are_those_of_kinds_that_are_never_stored(membership: Mem
     made.happened(membership, NOW, "memory.masked", 4, masked % "phone")
     found = of(membership)
     assert (found["blocked_sensitive_per_day", ""], found["masked_sensitive_per_day", ""]) == (5, 7)
+
+
+def test_a_card_that_is_said_or_written_is_counted_as_kept_out(principal: Principal) -> None:
+    card = " ".join(["4242"] * 4)
+    begin_turn(principal, text=f"My card is {card}, keep it safe")
+    with pytest.raises(Blocked):
+        remember_fact(principal, text=f"Pays with {card}")
+    found = of(Membership.objects.get(pk=principal.membership_id), datetime.now(UTC))
+    assert (found["blocked_sensitive_per_day", ""], found["masked_sensitive_per_day", ""]) == (2, 1)
 
 
 def test_recalls_that_brought_nothing_are_no_hits(principal: Principal) -> None:
