@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from memories.errors import Conflict
-from memories.models import Episode, Fact, OutboxEntry
+from memories.models import Episode, Fact, OutboxEntry, ReviewItem
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
 from memories.services.promote import promote
@@ -159,3 +159,12 @@ def test_turns_of_two_tabs_do_not_collide(principal: Principal) -> None:
     turns = together(lambda number: begin_turn(principal, text=f"Turn {number}", session_id=session))
     assert sorted(turn.turn for turn in turns) == list(range(2, THREADS + 2))
     assert sorted(Episode.objects.values_list("sequence", flat=True)) == list(range(1, THREADS + 2))
+
+
+def test_contradicting_facts_at_once_are_asked_about_once_for_each_pair(principal: Principal) -> None:
+    texts = ("Is allergic to nuts", "Is not allergic to nuts")
+    outcomes = together(lambda number: remember_fact(principal, text=texts[number % 2]))
+    assert [outcome.result for outcome in outcomes].count(WriteResult.QUEUED_FOR_REVIEW) == 1
+    assert Fact.objects.current().count() == 2
+    assert ReviewItem.objects.count() == 1
+    assert all(report.ok for report in verify_all())
