@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
+from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
 from memories.hygiene.sensitivity.findings import Finding, apart
 from memories.hygiene.sensitivity.folding import BLANK, fold
@@ -37,14 +39,17 @@ _TELLING = 6
 _WRAP = re.compile(r"(?<=[A-Za-z0-9+/=_.-])\n(?=[A-Za-z0-9+/=_-])")
 
 
+class DetectorFailed(MemoriesError):
+    """A detector broke on a text, so nobody knows what it holds: nothing may be stored. Tells nothing of the text."""
+
+
 def scan(text: str) -> tuple[Finding, ...]:
-    """What is sensitive in `text`, from left to right, none overlapping."""
+    """What is sensitive in `text`, from left to right, none overlapping. Raises DetectorFailed."""
     found: list[Finding] = []
     folded = fold(text)
-    for read in (_high, _low):
-        while new := read(folded.text):
-            found += [folded.original(each) for each in new]
-            folded = folded.without((each.start, each.end) for each in new)
+    while new := _high(folded.text) or _low(folded.text):
+        found += [folded.original(each) for each in new]
+        folded = folded.without((each.start, each.end) for each in new)
     return apart(found)
 
 
@@ -75,11 +80,26 @@ def _again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _low(text: str) -> tuple[Finding, ...]:
-    return _read(text, _LOW)
+    """What a tenant decides on; to the ends of words, so that masking it leaves no half of a word."""
+    return apart(_whole(text, each) for each in _read(text, _LOW))
+
+
+def _whole(text: str, finding: Finding) -> Finding:
+    start, end = finding.start, finding.end
+    while start > 0 and text[start].isalnum() and text[start - 1].isalnum():
+        start -= 1
+    while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    return replace(finding, start=start, end=end)
 
 
 def _read(text: str, detectors: Iterable[Detector]) -> tuple[Finding, ...]:
-    found = (each for detector in detectors for each in detector(text))
+    found: list[Finding] = []
+    for detector in detectors:
+        try:
+            found += detector(text)
+        except Exception as error:  # noqa: BLE001 - whatever a library raises may quote what it read
+            raise DetectorFailed(f"{detector.__name__} failed with {type(error).__name__}") from None
     return apart(each for each in found if BLANK not in text[each.start : each.end])
 
 

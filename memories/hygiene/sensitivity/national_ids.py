@@ -186,6 +186,8 @@ def _patterns(number: _Number) -> tuple[tuple[re.Pattern[str], bool], ...]:
 
 def _valid(module: str, value: str) -> bool:
     plain = value.upper()
+    if not plain.replace("Ñ", "N").isascii():
+        return False
     return bool(_module(module).is_valid(plain) or _module(module).is_valid(re.sub(r"[\s.]", "", plain)))
 
 

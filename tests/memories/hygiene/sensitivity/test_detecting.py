@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.sensitivity import Measured, false_blocks, measured, recall
-from memories.hygiene.sensitivity.detecting import load, scan
-from memories.hygiene.sensitivity.findings import USUAL_HANDLING, judged, label
+from memories.hygiene.sensitivity import detecting
+from memories.hygiene.sensitivity.detecting import DetectorFailed, load, scan
+from memories.hygiene.sensitivity.findings import USUAL_HANDLING, Finding, judged, label
 from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
 from tests.memories.hygiene.sensitivity import values as v
 from tests.memories.hygiene.sensitivity.labelled import LABELLED
@@ -106,6 +107,21 @@ def test_findings_and_logs_hold_no_value(caplog: pytest.LogCaptureFixture) -> No
     told = repr(found) + caplog.text
     assert len(found) == 3
     assert not any(text[each.start : each.end] in told for each in found)
+
+
+def test_a_detector_that_breaks_tells_nothing_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str) -> tuple[Finding, ...]:
+        raise ValueError(text)
+
+    monkeypatch.setattr(detecting, "passwords", broken)
+    with pytest.raises(DetectorFailed) as failed:
+        scan("my password is hunter2banana!")
+    assert str(failed.value) == "broken failed with ValueError"
+    assert failed.value.__suppress_context__
+
+
+def test_letters_that_only_an_expression_takes_for_others_break_nothing() -> None:
+    assert scan("İı12 3456 7890 ſK3456 7890 1234, ıſK4 5678 9012 3456, DNI 1234567İ") == ()
 
 
 def test_threads_find_the_same() -> None:
