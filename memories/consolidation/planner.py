@@ -25,6 +25,7 @@ from memories.consolidation.proposals import (
 from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
 from memories.hygiene.dedup import is_same
 from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
+from memories.hygiene.sensitivity.masks import has_label
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 
@@ -36,6 +37,7 @@ FEWEST_STEPS = 2
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
 PASTED = "the words that support it were pasted, not said"
+TAKEN_OUT = "what it says was taken out before the words were stored"
 NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes nothing"
 
 
@@ -140,6 +142,8 @@ class Planner:
             raise _Refused("its text is empty or too long")
         if junk := junk_in(fact.text, slot=bool(fact.key)):
             raise _Refused(reason_of(junk))
+        if has_label(fact.text):
+            raise _Refused(TAKEN_OUT)
         confidence = CONFIDENCE_OF_SOURCE[fact.source] if fact.confidence is None else fact.confidence
         if not CONFIDENCE_FLOOR <= confidence <= 1.0:
             raise _Refused("its confidence is below the floor")
@@ -250,6 +254,8 @@ class Planner:
             raise _Refused("it has no title")
         if junk := junk_in_playbook(playbook.title, playbook.trigger, "", playbook.steps):
             raise _Refused(reason_of(junk))
+        if has_label(" ".join((playbook.title, playbook.trigger, *playbook.steps))):
+            raise _Refused(TAKEN_OUT)
         names = {normalised(playbook.title), normalised(playbook.trigger)} - {""}
         at_hand: list[KnownPlaybook | ProposedPlaybook] = [*self.material.playbooks]
         at_hand += [

@@ -21,35 +21,27 @@ WORDS = f"Pays with {CARD}"
 SPOT = {"field": "text", "kind": "payment_card", "start": 10, "end": 29}
 PHONE = "+44 20 7946 " + "0958"
 
-WRITES = [
-    pytest.param("memories/", {"text": WORDS}, "text", id="a fact"),
-    pytest.param("memories/", {"text": "x", "key": CARD}, "key", id="a key"),
-    pytest.param("memories/", {"text": "x", "category": CARD}, "category", id="a category"),
-    pytest.param("memories/", {"text": "x", "reason": WORDS}, "reason", id="a reason"),
-    pytest.param("memories/", {"kind": "procedural", "title": WORDS, "steps": ["Go"]}, "title", id="a title"),
-    pytest.param("memories/", {"kind": "procedural", "title": "x", "steps": ["Go", WORDS]}, "steps.1", id="a step"),
-    pytest.param(
-        "memories/", {"kind": "procedural", "title": "x", "trigger": WORDS, "text": "x"}, "trigger", id="a trigger"
-    ),
-    pytest.param("memories/{fact}/correct/", {"text": WORDS}, "text", id="a correction"),
-    pytest.param("memories/{old_fact}/correct/", {"text": WORDS}, "text", id="a correction of the past"),
-    pytest.param("memories/{fact}/supersede/", {"text": WORDS}, "text", id="a successor"),
-    pytest.param("memories/{fact}/supersede/", {"text": "x", "key": CARD}, "key", id="a successor's key"),
-    pytest.param("memories/{fact}/retire/", {"reason": WORDS}, "reason", id="an end"),
-    pytest.param("memories/{old_fact}/undo/", {"reason": WORDS}, "reason", id="an undo"),
-    pytest.param("memories/{task_fact}/promote/", {"to": "user", "reason": WORDS}, "reason", id="a promotion"),
-    pytest.param("memories/{fact}/confirm/", {"reason": WORDS}, "reason", id="a confirmation"),
-    pytest.param("memories/{playbook}/outcome/", {"success": False, "reason": WORDS}, "reason", id="an outcome"),
-    pytest.param(
-        "memories/{playbook}/outcome/",
-        {"success": False, "refined_steps": ["Go", WORDS]},
-        "refined_steps.1",
-        id="better steps",
-    ),
+WRITES: list[tuple[str, str, dict[str, Any], str]] = [
+    ("a fact", "memories/", {"text": WORDS}, "text"),
+    ("a key", "memories/", {"text": "x", "key": CARD}, "key"),
+    ("a category", "memories/", {"text": "x", "category": CARD}, "category"),
+    ("a reason", "memories/", {"text": "x", "reason": WORDS}, "reason"),
+    ("a title", "memories/", {"kind": "procedural", "title": WORDS, "steps": ["Go"]}, "title"),
+    ("a step", "memories/", {"kind": "procedural", "title": "x", "steps": ["Go", WORDS]}, "steps.1"),
+    ("a trigger", "memories/", {"kind": "procedural", "title": "x", "trigger": WORDS, "text": "x"}, "trigger"),
+    ("a correction", "memories/{fact}/correct/", {"text": WORDS}, "text"),
+    ("a correction of the past", "memories/{old_fact}/correct/", {"text": WORDS}, "text"),
+    ("a successor", "memories/{fact}/supersede/", {"text": WORDS}, "text"),
+    ("a successor's key", "memories/{fact}/supersede/", {"text": "x", "key": CARD}, "key"),
+    ("an end", "memories/{fact}/retire/", {"reason": WORDS}, "reason"),
+    ("an undo", "memories/{old_fact}/undo/", {"reason": WORDS}, "reason"),
+    ("a promotion", "memories/{task_fact}/promote/", {"to": "user", "reason": WORDS}, "reason"),
+    ("a confirmation", "memories/{fact}/confirm/", {"reason": WORDS}, "reason"),
+    ("an outcome", "memories/{playbook}/outcome/", {"success": False, "reason": WORDS}, "reason"),
 ]
 
 
-@pytest.mark.parametrize(("path", "body", "field"), WRITES)
+@pytest.mark.parametrize(("path", "body", "field"), [pytest.param(*rest, id=name) for name, *rest in WRITES])
 def test_a_write_is_refused_and_nothing_is_stored(
     ada: Caller, life: Life, path: str, body: dict[str, Any], field: str
 ) -> None:
@@ -133,7 +125,7 @@ def test_one_tenant_s_decision_isolates_other_tenants(ada: Caller, eve: Caller) 
 
 
 @pytest.mark.parametrize(
-    ("path", "body"), [(each.values[0], each.values[1]) for each in WRITES if "{" in each.values[0]]
+    ("path", "body"), [pytest.param(path, body, id=name) for name, path, body, _ in WRITES if "{" in path]
 )
 def test_a_refusal_isolates_other_members_and_tenants(
     ada: Caller, bob: Caller, eve: Caller, life: Life, path: str, body: dict[str, Any]

@@ -20,7 +20,8 @@ from memories.consolidation.proposals import (
     ProposedPlaybook,
 )
 from memories.hygiene.junk import RECORDS_NOTE
-from memories.types import Contradiction, Source, Status
+from memories.hygiene.sensitivity.findings import label
+from memories.types import Contradiction, SensitiveKind, Source, Status
 
 SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 EARLIER = SAID_AT - timedelta(days=30)
@@ -185,6 +186,12 @@ def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote:
 def test_junk_and_what_was_pasted_are_refused(words: str, text: str, reason: str) -> None:
     episode = said(words)
     assert reason_of(fact(text, episode), episode) == reason
+
+
+def test_words_that_lost_their_value_become_no_memory() -> None:
+    words = f"My card is {label(SensitiveKind.PAYMENT_CARD)}"
+    episode = said(words)
+    assert reason_of(fact(words, episode), episode) == planner.TAKEN_OUT
 
 
 def test_what_was_learned_when_it_was_said_is_known() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -86,26 +87,34 @@ class Owner:
         flush()
 
     def _by_api(self, value: str, words: str) -> None:
-        send, title = self.caller.send, words.replace("\n", " ")[:190]
+        send, title = self.caller.send, within(200, words)
         session = send("POST", "sessions/", {"title": title}).json["id"]
         fact = send("POST", "memories/", {"text": f"Likes tea of {session}"}).json["memory_id"]
         howto = send("POST", "memories/", {"kind": "procedural", "title": f"T {session}", "steps": ["Go"]}).json
         calls: Iterable[tuple[str, str, dict[str, Any]]] = [
             ("POST", "memories/", {"text": words}),
-            ("POST", "memories/", {"text": "x", "key": title[:100], "reason": title}),
-            ("POST", "memories/", {"text": "x", "category": title[:100], "scope": "task", "task": title[:64]}),
+            ("POST", "memories/", {"text": "x", "key": within(100, words), "reason": title}),
+            (
+                "POST",
+                "memories/",
+                {"text": "x", "category": within(100, words), "scope": "task", "task": within(64, words)},
+            ),
             ("POST", "memories/", {"kind": "procedural", "title": title, "trigger": words, "steps": [words]}),
             ("POST", "memories/", {"kind": "catalog", "title": title, "text": words}),
             ("POST", "memories/", {"kind": "episodic", "session_id": session, "text": words, "context": words}),
-            ("POST", "memories/", {"kind": "episodic", "session_id": session, "text": "x", "speaker": title[:100]}),
+            (
+                "POST",
+                "memories/",
+                {"kind": "episodic", "session_id": session, "text": "x", "speaker": within(100, words)},
+            ),
             ("PATCH", f"sessions/{session}/", {"title": title}),
             ("POST", f"sessions/{session}/turns/", {"message": words}),
-            ("POST", "recall/", {"query": words, "task": title[:64], "session_id": session}),
+            ("POST", "recall/", {"query": words, "task": within(64, words), "session_id": session}),
             ("PATCH", f"sessions/{session}/working-memory/", {"goal": words, "scratchpad": [words]}),
             ("POST", f"sessions/{session}/end/", {"outcome": words, "learned": [words]}),
-            ("GET", f"memories/?q={title[:50]}&key={title[:50]}".replace(" ", "+"), {}),
+            ("GET", f"memories/?{urlencode({'q': words, 'key': words})}", {}),
             ("POST", f"memories/{fact}/correct/", {"text": words, "reason": title}),
-            ("POST", f"memories/{fact}/supersede/", {"text": words, "key": title[:100]}),
+            ("POST", f"memories/{fact}/supersede/", {"text": words, "key": within(100, words)}),
             ("POST", f"memories/{fact}/confirm/", {"reason": title}),
             ("POST", f"memories/{howto['memory_id']}/outcome/", {"success": False, "refined_steps": [words]}),
             ("POST", f"memories/{fact}/retire/", {"reason": title}),
@@ -120,11 +129,11 @@ class Owner:
             assert value not in page.content.decode()
         session = Session.objects.latest("created_at")
         self.browser.post(reverse("chat:send", args=[session.pk]), {"message": f"Again: {words}"})
-        self.browser.post(reverse("chat:rename", args=[session.pk]), {"title": words[:200]})
+        self.browser.post(reverse("chat:rename", args=[session.pk]), {"title": within(200, words)})
         fact = Fact.objects.current().latest("created_at")
         for what, field in (("correct", "text"), ("retire", "reason")):
             address = reverse(f"remember:{what}", kwargs={"kind": Kind.SEMANTIC, "memory_id": fact.pk})
-            page = self.browser.post(address, {field: words[:200]}, follow=True)
+            page = self.browser.post(address, {field: within(200, words)}, follow=True)
             assert value not in page.content.decode()
 
     def _by_imports(self, value: str, words: str) -> None:
@@ -136,19 +145,24 @@ class Owner:
         import_sessions(self.caller.principal, [ConversationSession(words, turns, words)], source="jsonl")
         lines: list[dict[str, Any]] = [
             {"kind": "semantic", "text": words, "id": "1"},
-            {"kind": "semantic", "text": "Fine", "id": "2", "supersedes": ["1"], "category": words[:100]},
+            {"kind": "semantic", "text": "Fine", "id": "2", "supersedes": ["1"], "category": within(100, words)},
             {"kind": "procedural", "title": "x", "steps": [words], "id": "3"},
-            {"kind": "episodic", "text": words, "id": f"4 {words}", "session": words, "speaker": words[:100]},
+            {"kind": "episodic", "text": words, "id": f"4 {words}", "session": words, "speaker": within(100, words)},
         ]
         records = [parse_memory(line, place=f"line {place}") for place, line in enumerate(lines)]
         assert value not in repr(import_memories(self.caller.principal, records).left_out)
+
+
+def within(limit: int, words: str) -> str:
+    """The words where they fit; a part of a value is not that value."""
+    return words if len(words) <= limit else "too long"
 
 
 def replies(words: str) -> list[Call | Say]:
     """A model that calls every tool with the words, then says them."""
     tools: list[tuple[str, dict[str, Any]]] = [
         ("write_memory", {"text": words}),
-        ("write_memory", {"kind": "procedural", "title": words[:200], "steps": [words]}),
+        ("write_memory", {"kind": "procedural", "title": within(200, words), "steps": [words]}),
         ("recall_memory", {"query": words}),
         ("set_task", {"goal": words, "constraints": [words]}),
         ("update_plan", {"steps": [words]}),
@@ -156,7 +170,7 @@ def replies(words: str) -> list[Call | Say]:
         ("note", {"text": words}),
         ("search_session", {"query": words}),
         ("finish_task", {"outcome": words, "learned": [words]}),
-        (words[:60], {words: words}),
+        (within(60, words), {words: words}),
     ]
     made = [(name, json.dumps(arguments)) for name, arguments in tools]
     return [Call(made[:4], text=words), Call(made[4:8]), Call(made[8:]), Say([words[:7], words[7:]])] * 20
