@@ -195,3 +195,9 @@ def test_no_sample_has_a_page_of_its_own(platform: Client) -> None:
     form = {"action": "delete_selected", "_selected_action": sample.pk, "post": "yes"}
     assert platform.post(PAGE, form).status_code == 405
     assert MetricSample.objects.count() == 1
+
+
+def test_a_platform_without_tenants_has_empty_charts(platform: Client) -> None:
+    sample_metrics()
+    answer = platform.get(PAGE)
+    assert words(answer).count("Nothing in this time") == len(METRICS)
