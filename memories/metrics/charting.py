@@ -26,6 +26,8 @@ _SMALL = 10.0
 
 _BESIDE, _WORDS = 4.0, 12.0
 _BRIEF = 10
+# A time is so wide, left and right of its mark; at the very edge it would be cut off.
+_HALF_A_TIME = 18.0
 
 # The places of the axes, for a template.
 FRAME = {
@@ -256,9 +258,9 @@ def _marks(span: Span, until: datetime) -> list[Tick]:
         at = until.replace(hour=0, minute=0, second=0, microsecond=0) - span.mark * (span.length // span.mark)
     found = []
     while at < until:
-        share = (at - since) / span.length
-        if share > 0:
-            found.append(Tick(round(LEFT + share * (WIDTH - LEFT - RIGHT), 1), at.strftime(span.mark_format)))
+        place = round(LEFT + (at - since) / span.length * (WIDTH - LEFT - RIGHT), 1)
+        if LEFT < place < WIDTH - _HALF_A_TIME:
+            found.append(Tick(place, at.strftime(span.mark_format)))
         at += span.mark
     return found
 
