@@ -54,6 +54,19 @@ def test_a_conversation_becomes_sessions_and_episodes(run: Run, named: Any, writ
     assert [row.text for row in Episode.objects.of(principal)] == ["line 0", "line 2"]
 
 
+def test_what_must_not_be_stored_is_taken_out_and_counted(
+    run: Run, named: Any, write: Write, principal: Principal
+) -> None:
+    card = "4111 1111 1111 " + "1111"
+    file = write(
+        json.dumps({"session": "s", "role": "user", "content": f"My card: {card}", "timestamp": 1_750_000_000})
+    )
+    report = run("import_conversation", file, *named, "--format=jsonl")
+    assert "1 were stored without a value that must not be stored" in report and card not in report
+    assert [row.text for row in Episode.objects.of(principal)] == ["My card: [payment card removed]"]
+    assert json.loads(run("import_conversation", file, *named, "--format=jsonl", "--json"))["masked"] == 0
+
+
 def test_afterwards_the_search_index_is_warm(run: Run, named: Any, write: Write, principal: Principal) -> None:
     run("import_conversation", write(lines(4)), *named, "--format=jsonl")
     assert not pending(Owner(principal.tenant_id, principal.user_id)).exists()

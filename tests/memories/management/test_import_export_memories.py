@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db
 
 Write = Callable[[str | bytes], Path]
 
+CARD = "4111 1111 1111 " + "1111"
 RECORDS: list[dict[str, Any]] = [
     {"id": "e1", "kind": "episodic", "text": "We left Bristol.", "session": "s", "happened_at": "2025-05-01T09:00:00Z"},
     {"id": "f1", "kind": "semantic", "text": "Lives in Bristol", "key": "home_city", "valid_from": "2024-01-01"},
@@ -63,6 +64,23 @@ def test_the_same_file_again_adds_nothing(run: Run, named: Any, write: Write) ->
     first, second = (json.loads(run("import_memories", write(lines(RECORDS)), *named, "--json")) for _ in range(2))
     assert (first["facts"], first["catalog_entries"], first["known"]) == (2, 1, 0)
     assert (second["facts"], second["catalog_entries"], second["known"]) == (0, 0, 5)
+
+
+def test_what_must_not_be_stored_is_left_out_and_listed_by_line(run: Run, named: Any, write: Write) -> None:
+    held = {"kind": "semantic", "text": f"Pays with {CARD}"}
+    said = {"kind": "episodic", "text": f"I pay with {CARD}", "happened_at": "2025-05-01T09:00:00Z"}
+    file = write(lines([{"kind": "semantic", "text": "Likes tea"}, held, said, held | {"task": "shop"}]))
+    report = run("import_memories", file, *named)
+    assert report == (
+        "Imported 1 episodes, 1 facts, 0 playbooks, 0 catalog entries."
+        " 1 were stored without a value that must not be stored; a label stands in its place.\n"
+        "2 were left out: they hold what is not stored. Take it out and import them again.\n"
+        "  line 2: payment card number\n"
+        "  line 4: payment card number\n"
+    )
+    numbers = json.loads(run("import_memories", file, *named, "--json"))
+    assert numbers["blocked"] == [{"place": f"line {line}", "kinds": ["payment_card"]} for line in (2, 4)]
+    assert (numbers["known"], numbers["masked"], numbers["facts"]) == (2, 0, 0)
 
 
 def test_an_export_imports_into_a_fresh_member_and_exports_the_same(
