@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from traceback import format_tb
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbook
@@ -173,7 +173,7 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
     shared = {
         tenant
         for model in (Fact, Playbook)
-        for tenant in model.objects.current().filter(scope=Scope.TENANT).order_by().values_list("tenant", flat=True)
+        for tenant in _shared(model).order_by().values_list("tenant", flat=True).distinct()
         if tenant_id in (None, tenant)
     }
     yield from (Way(f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
@@ -185,6 +185,10 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
         members = members.filter(tenant=tenant_id)
     ids = members.order_by("id").values_list("id", "tenant_id", "user_id")
     yield from (Way(f"2 {membership}", Owner(tenant, user)) for membership, tenant, user in list(ids))
+
+
+def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]:
+    return model.objects.current().filter(scope=Scope.TENANT)
 
 
 def _place_in(cursor: Mapping[str, str]) -> Place:
