@@ -188,6 +188,8 @@ def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) ->
             return ""
         alone = re.fullmatch(r"\d{3,8}", value.text) and not re.match(r"[-/.:]\d", text[value.end : value.end + 2])
         return "PIN" if alone else ""
+    if name[0].lower() in _LOGINS and _ADDRESS.fullmatch(value.text):
+        return ""
     if _CODE.search(value.text) or value.text.lower().strip("!") in DESCRIPTIONS:
         return ""
     if name["key"]:

@@ -205,6 +205,7 @@ HARMLESS: tuple[str, ...] = (
     "secret garden tickets cost 45",
     "login at 9:00, logout at 17:30",
     "Login: use your company account",
+    "The login of the shop is anna.keller and the newsletter comes monthly.",
     "passport is valid until 2031",
     "pass the salt and 2 plates",
     "She passed 3 exams with 92 points",

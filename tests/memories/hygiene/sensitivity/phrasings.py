@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.memories.hygiene.sensitivity import values as v
 
 SENSITIVE: tuple[tuple[str | v.Value, ...], ...] = (
+    ("The shop's login is ", v.email("anna.keller@mail.example"), ", the one with the dot."),
     ("oh and the netflix login is maria@example.org with password ", v.secret("Popcorn4Two")),
     ("Wifi at mom's: ", v.secret("grannysmith1950")),
     ("The code for my luggage lock is ", v.secret("483")),
