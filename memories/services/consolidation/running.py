@@ -17,14 +17,16 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 
+from memories.consolidation.contradiction.judges import contradiction_judge
 from memories.consolidation.extractors import consolidation_extractor
 from memories.consolidation.material import Material
 from memories.consolidation.planner import Planner
 from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
 from memories.constants import CONSOLIDATION_BATCH
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
 from memories.services.consolidation.alikeness import Alikeness
 from memories.services.consolidation.applying import Applied, apply
@@ -38,17 +40,21 @@ from memories.services.consolidation.watermark import (
     pass_erased,
     postpone,
 )
+from memories.services.contradictions import scan_owner
 from memories.services.erasing.runs import ERASED_OUTPUT
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
 from memoryhub import tracing
 from tenants.audit import record_event
+from tenants.errors import TenantsError
 from tenants.principal import Principal, Right
 
 log = logging.getLogger(__name__)
 
 # One episode that gives no usable answer is asked about so often before it is given up.
 TRIES_ALONE = 2
+# A model is asked about so many pairs of new facts and known ones after a batch: one question.
+NEW_PAIRS = 10
 UNEXPECTED = "Something went wrong here; the log of the server says what."
 MILLION = Decimal(1_000_000)
 
@@ -196,7 +202,22 @@ class _Consolidation:
             return unexpected
         self.report.count(applied)
         self.report.episodes += len(episodes)
+        self._judge_new(run)
         return None
+
+    def _judge_new(self, run: ConsolidationRun) -> None:
+        """Ask the model, where there is one, what the new facts contradict that rules could not tell.
+
+        What it does not answer, and what fails here, is left to the daily scan: the run is done.
+        """
+        judge = contradiction_judge()
+        if judge is None or run.state != RunState.DONE:
+            return
+        try:
+            with self.lease.kept():
+                scan_owner(self.principal, judge=judge, limit=NEW_PAIRS, since=run.started_at)
+        except (MemoriesError, TenantsError, DatabaseError) as error:
+            log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
         return ConsolidationRun.objects.create(

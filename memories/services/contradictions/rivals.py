@@ -32,9 +32,12 @@ def rivals_of(fact: Fact, mine: Read, *, at_a_glance: bool = True) -> list[Fact]
     named = reduce(operator.or_, (Q(text__icontains=part) for part in parts))
     if fact.key and mine.slot in FAMILIES:
         named |= Q(key__in=keys_of(mine.slot))
-    rows = beside(fact).filter(named).defer("embedding", "token_ids").order_by("-learned_at", "pk")
     look = Look(mine)
-    return [row for row in rows[:LOOKED_AT] if not at_a_glance or look.worth(row.text, row.key)]
+    words = beside(fact).filter(named).order_by("-learned_at", "pk").values_list("pk", "text", "key")[:LOOKED_AT]
+    ids = [pk for pk, text, key in words if not at_a_glance or look.worth(text, key)]
+    if not ids:
+        return []
+    return list(Fact.objects.filter(pk__in=ids).defer("embedding", "token_ids").order_by("-learned_at", "pk"))
 
 
 def beside(fact: Fact) -> OwnedQuerySet[Fact]:

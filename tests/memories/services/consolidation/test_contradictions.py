@@ -1,0 +1,60 @@
+"""Contradictions in a consolidation: what the talks leave has none, and a model judges what rules cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from memories.consolidation.contradiction.judges import Pair
+from memories.consolidation.contradiction.judging import Judgement, Verdict
+from memories.errors import Conflict
+from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
+from memories.services.consolidation import consolidate, running
+from memories.services.facts import remember_fact
+from tenants.principal import Principal
+from tests.faulty_model import tell
+
+pytestmark = pytest.mark.django_db
+
+OLD = "The allotment in Leith was given up for good"
+
+
+class Judge:
+    name = "judge"
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+        self.seen += [pair.older.text for pair in pairs]
+        return [Judgement(Verdict.CONTRADICTION, "both cannot hold")] * len(pairs)
+
+
+class Broken(Judge):
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+        raise Conflict(f"{len(pairs)} are too many now.")
+
+
+def test_a_model_judges_what_a_batch_taught_beside_what_is_known(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_fact(principal, text=OLD)
+    tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")
+    judge = Judge()
+    monkeypatch.setattr(running, "contradiction_judge", lambda: judge)
+
+    assert consolidate(principal).error == ""
+
+    assert len(judge.seen) == 1
+    assert ReviewItem.objects.get().evidence["judge"] == "judge"
+
+
+def test_a_run_is_done_whatever_becomes_of_the_judging(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember_fact(principal, text=OLD)
+    tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")
+    monkeypatch.setattr(running, "contradiction_judge", Broken)
+
+    assert consolidate(principal).error == ""
+
+    assert ConsolidationRun.objects.get().state == RunState.DONE
+    assert Fact.objects.current().count() == 2
