@@ -17,12 +17,13 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memories.admin.review_access import decider, may_decide, reader
 from memories.admin.review_filters import AgeFilter, StateFilter
-from memories.admin.review_page import evidence, sides_of, told
+from memories.admin.review_page import evidence, parts_of, sides_of, told
 from memories.errors import Blocked, InvalidInput, MemoriesError
 from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
@@ -204,6 +205,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             "item": item,
             "sides": sides_of(principal, item),
             "evidence": evidence(item),
+            "parts": parts_of(item, now=timezone.now()),
             "told": told(item),
             "open": is_decidable(item),
             "may_decide": may_decide(signed_in(request), item),

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from memories.hygiene.differences import Piece, differences
+from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
 from memories.models import Episode, Fact, Playbook, ReviewItem
 from memories.selectors.memories import ChainLink, chain_of, history_of
 from memories.selectors.reviews import told_of_review
 from memories.selectors.sources import supporting_episodes
+from memories.selectors.standings import rows_of, standing_of, surroundings_of, use_by
+from memories.types import Owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
@@ -29,6 +33,15 @@ class Happening:
     def did(self) -> str:
         """Such as `fact superseded`."""
         return self.event.action.replace(".", " ").replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of how stale a memory is, 0 to 1, and how much it weighs."""
+
+    name: str
+    value: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,23 @@ def told(item: ReviewItem) -> list[Happening]:
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:
     """Why it is asked, as terms and values."""
     return [(name.replace("_", " ").capitalize(), _value(value)) for name, value in item.evidence.items()]
+
+
+def parts_of(item: ReviewItem, *, now: datetime) -> list[Part]:
+    """How stale what is to go is by now, part by part and together; none for what is to go for another reason."""
+    row = item.first or item.playbook
+    found = rows_of(row.kind, [row.pk]) if row is not None and "staleness" in item.evidence else []
+    if not found:
+        return []
+    owner = Owner(item.tenant_id, item.user_id)
+    standing = standing_of(found[0], surroundings_of(owner, use_by(owner, now)), now=now)
+    unused = disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0
+    return [
+        Part("Age", age(standing.confirmed_at, standing.due_at, now=now), AGE_WEIGHT),
+        Part("Disuse", unused, DISUSE_WEIGHT),
+        Part("Open contradiction", float(standing.contradicted), CONTRADICTION_WEIGHT),
+        Part("Staleness now", staleness(standing, now=now), 1.0),
+    ]
 
 
 def _side(principal: Principal | None, row: Fact | Playbook, name: str, pieces: tuple[Piece, ...]) -> Side:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -11,6 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.chains import verify_chains
@@ -169,6 +171,20 @@ def test_what_cannot_be_taken_is_said_and_the_words_stay_in_the_form(
     assert said in answer.content.decode() and form.get("text", "") in answer.content.decode()
     assert current(principal) == [FOUR, THREE]
     assert ReviewItem.objects.get().decision == ReviewDecision.OPEN
+
+
+def test_a_proposal_shows_what_makes_it_stale(browser: Client, principal: Principal) -> None:
+    row = say(principal, THREE, learned_at=timezone.now() - timedelta(days=400))
+    Fact.objects.filter(pk=row.pk).update(review_after=timezone.now() - timedelta(days=1))
+    shown = browser.get(page(proposed(principal, row)))
+    parts = {part.name: (part.value, part.weight) for part in shown.context["parts"]}
+    assert parts == {
+        "Age": (1.0, 0.4),
+        "Disuse": (0.0, 0.3),
+        "Open contradiction": (0.0, 0.3),
+        "Staleness now": (0.4, 1.0),
+    }
+    assert "What makes it stale" in shown.content.decode()
 
 
 def test_several_evictions_are_decided_and_undone_at_once(
