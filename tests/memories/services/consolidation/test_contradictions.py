@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from memories.consolidation.contradiction.judges import Pair
 from memories.consolidation.contradiction.judging import Judgement, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running
+from memories.services.contradictions import scan_owner
 from memories.services.facts import remember_fact
 from tenants.principal import Principal
+from tests.factories import MakeMember, own_principal
 from tests.faulty_model import tell
+from tests.memories.consolidation.script import load
+from tests.memories.consolidation.script.measure import measure
+from tests.memories.consolidation.script.stored import learned
+from tests.memories.consolidation.script.stored import tell as tell_talk
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +65,16 @@ def test_a_run_is_done_whatever_becomes_of_the_judging(principal: Principal, mon
 
     assert ConsolidationRun.objects.get().state == RunState.DONE
     assert Fact.objects.current().count() == 2
+
+
+@pytest.mark.parametrize("talk", ["statements", "jonas", "priya"])
+def test_a_talk_that_says_what_changed_leaves_nothing_to_ask(make_member: MakeMember, talk: str) -> None:
+    script = load(talk)
+    principal = own_principal(make_member(name=script.person))
+    tell_talk(principal, script)
+
+    consolidate(principal)
+
+    score = measure(script, learned(principal, script))
+    assert (score.wrong_ends, list(ReviewItem.objects.all())) == ([], [])
+    assert scan_owner(principal).contradictions == 0
