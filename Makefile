@@ -6,6 +6,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 export OMP_NUM_THREADS ?= 2
 
+# Half as many workers again as cores, for many tests wait for a server. The order is that of tests/conftest.py.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 PORT ?= 8000
 KILLS ?= 100
 THREADS ?= 100
@@ -33,10 +37,10 @@ demo: $(READY)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
 test: $(READY)
-	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+	@$(BIN)/pytest $(SPREAD) $(ARGS)
 
 test-real: $(READY)
-	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest -n auto --dist loadfile $(ARGS)
+	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest $(SPREAD) $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -51,7 +55,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/memories/llm -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

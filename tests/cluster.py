@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from tests.elasticsearch_node.node import Address, Node
 
 PAGE = 5_000
 RUN = "MEMORYHUB_TEST_RUN"  # the process of the run, which its workers inherit
+MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of the run's own in it
+MEMORY_BYTES = 2 * 2**30
 GIVEN = ("ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP")
 
 
@@ -33,8 +36,10 @@ def given_address() -> Address | None:
 
 
 def node_of_run() -> Node:
-    """The node of this test run."""
-    return Node(Path(tempfile.gettempdir()) / f"memoryhub-elasticsearch-{os.environ[RUN]}")
+    """The node of this test run, in memory where that is roomy: what it holds does not outlive the run anyway."""
+    roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).total >= MEMORY_BYTES
+    folder = MEMORY if roomy else Path(tempfile.gettempdir())
+    return Node(folder / f"memoryhub-elasticsearch-{os.environ[RUN]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Invariant: each test has its own rows and an empty index; nothing outlives a tes
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,9 @@ from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 
 FLUSHES = 5
+# What a test with one of these parts takes about, and what a few files take by themselves.
+SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}
+LONG = {"test_proof.py": 40.0, "test_runner.py": 30.0, "test_backup.py": 30.0, "test_faults.py": 20.0}
 
 
 @pytest.fixture
@@ -123,6 +127,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[clusters.RUN] = str(os.getpid())
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that wait longest, so that at the end no worker is alone with one; else any order."""
+    weights: dict[Path, float] = defaultdict(float)
+    for item in items:
+        asked = set(getattr(item, "fixturenames", ()))
+        weights[item.path] += max((SECONDS[part] for part in SECONDS.keys() & asked), default=0.0)
+    order = {path: (-weight - LONG.get(path.name, 0.0), place) for place, (path, weight) in enumerate(weights.items())}
+    items.sort(key=lambda item: order[item.path])
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the node of this run, if any test asked for it."""
     if not hasattr(config, "workerinput"):
@@ -135,7 +150,7 @@ def cluster_address() -> Address:
     if (given := clusters.given_address()) is not None:
         return given
     try:
-        return clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]))
+        return clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]), short_lived=True)
     except (CannotBuild, DidNotStart) as error:
         missing_part(str(error))
 

@@ -104,10 +104,11 @@ class Node:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = (folder or cache() / "elasticsearch-node").absolute()
 
-    def start(self, *, port: int = 0, heap: str = HEAP, live_as_long_as: int = 0) -> Address:
+    def start(self, *, port: int = 0, heap: str = HEAP, live_as_long_as: int = 0, short_lived: bool = False) -> Address:
         """Start the node unless it runs, and wait until it answers. Raises CannotBuild, DidNotStart.
 
-        `port` 0 takes a free one. With `live_as_long_as` the node ends when that process has ended.
+        `port` 0 takes a free one. With `live_as_long_as` the node ends when that process has ended. One that is
+        `short_lived` does a run of small tests in half the processor time, and lasting work slowly.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / "lock"):
@@ -118,6 +119,9 @@ class Node:
             options = [f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={self.folder / 'tmp'}"]
             options += [f"-Des.path.home={programs.folder}", "--enable-native-access=ALL-UNNAMED"]
             options += ["--add-modules=jdk.incubator.vector"]
+            if short_lived:
+                # The optimising compiler takes longer than what it would speed up.
+                options.append("-XX:TieredStopAtLevel=1")
             command = [*programs.command(*options), str(self.folder / "config"), str(live_as_long_as)]
             with self._log.open("wb") as log:
                 process = subprocess.Popen(  # noqa: S603 - the JDK, with our own words

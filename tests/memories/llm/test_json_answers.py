@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memories.llm.base import Cause, Usage
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
+from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
     KEY,
     Call,
@@ -278,14 +279,15 @@ def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times(
     assert len(server.requests) == 7
 
 
+@every_few_bytes_or_all
 @pytest.mark.parametrize("politely", [False, True], ids=["disconnected", "ended"])
-def test_an_answer_cut_at_any_byte_is_whole_or_none(politely: bool) -> None:
+def test_an_answer_cut_at_any_byte_is_whole_or_none(politely: bool, step: int) -> None:
     """Whole from the byte on at which the model has said why it stops, and not before."""
     stream = Say([json.dumps(POT)])
     whole_from = until(stream, b'"stop"')
     with openai_server(stream) as server:
         model = JsonAnswers(name="m", base_url=server.base_url, api_key=KEY, stall_seconds=1, retry_seconds=0)
-        for size in range(until(stream, b"[DONE]")):
+        for size in range(int(politely), until(stream, b"[DONE]"), step):
             server.script[:] = [Cut(stream, size, politely)]
             if size > whole_from + len(b'"stop"}], "usage": null}\n\n'):
                 assert model.ask(MESSAGES, Tea, name="pot").plain == POT

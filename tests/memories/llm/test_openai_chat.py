@@ -11,6 +11,7 @@ import pytest
 
 from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text, ToolCall, Usage
 from memories.llm.openai_chat import OpenAIChat
+from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
     KEY,
     Call,
@@ -198,6 +199,7 @@ def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixt
     assert KEY not in caplog.text
 
 
+@every_few_bytes_or_all
 @pytest.mark.parametrize("politely", [False, True], ids=["disconnected", "ended"])
 @pytest.mark.parametrize(
     ("stream", "expected"),
@@ -208,11 +210,11 @@ def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixt
     ],
 )
 def test_an_answer_cut_at_any_byte_is_whole_or_a_fault(
-    stream: Say | Call | Whole, expected: list[Output], politely: bool
+    stream: Say | Call | Whole, expected: list[Output], politely: bool, step: int
 ) -> None:
     with openai_server(stream) as server:
         model = OpenAIChat(name="m", base_url=server.base_url, api_key=KEY, stall_seconds=5, retry_seconds=0)
-        for size in range(len(b"".join(stream.chunks()))):
+        for size in range(int(politely), len(b"".join(stream.chunks())), step):
             server.script[:] = [Cut(stream, size, politely)]
             outputs: list[Output] = []
             try:
