@@ -57,7 +57,10 @@ _TOKEN = re.compile(
 )
 # Amazon's key ids have sixteen to twenty letters and digits 2 to 7 in capitals and no separator.
 _AMAZON = re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
-_WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}\.[A-Za-z0-9_-]{10,2000}")
+# The signature may be cut off: what is left says whose session it is.
+_WEB_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}(?:\.[A-Za-z0-9_-]{0,2000})?"
+)
 _URL_PASSWORD = re.compile(
     r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,64}:(?P<value>[^\s/@\"'<>{}$]{3,128})@(?=[\w\[])",
     re.IGNORECASE,

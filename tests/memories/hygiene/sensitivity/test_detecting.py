@@ -125,7 +125,7 @@ def test_letters_that_only_an_expression_takes_for_others_break_nothing() -> Non
 
 
 def test_threads_find_the_same() -> None:
-    texts = [each.text for each in LABELLED] * 2
+    texts = [each.text for each in LABELLED[::3]] * 2
     alone = [scan(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(scan, texts)) == alone
