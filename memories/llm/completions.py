@@ -6,7 +6,9 @@ neither the key nor the address. An answer that was cut, or whose tool calls wer
 
 from __future__ import annotations
 
+import functools
 import logging
+import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
@@ -74,7 +76,7 @@ class Completions:
             api_key=api_key or "none",  # endpoints on one's own machine want no key, the client wants one
             timeout=httpx.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
             max_retries=0,  # the client would wait up to two minutes on a server's word; `_open` retries instead
-            http_client=openai.DefaultHttpxClient(event_hooks={"response": [self._set_deadline]}),
+            http_client=openai.DefaultHttpxClient(verify=_trusted(), event_hooks={"response": [self._set_deadline]}),
         )
 
     def close(self) -> None:
@@ -146,6 +148,12 @@ class Completions:
         """Log the kind of fault alone: messages of the client may quote keys, and bodies may quote the conversation."""
         status = getattr(error, "status_code", None)
         logger.warning("model %s: %s%s", self.name, type(error).__name__, f" {status}" if status else "")
+
+
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """Whom all clients trust; to read the certificates takes as long as a short answer."""
+    return httpx.create_ssl_context()
 
 
 class _Deadline(httpx.SyncByteStream):
