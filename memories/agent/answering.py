@@ -65,7 +65,7 @@ NO_SESSION = "This conversation was deleted while it was answered."
 _LONGEST_TOOL_NAME = 64
 # Its place among the calls of a step, behind all that a model may make.
 _BESIDE = 90
-_MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED)
+_MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW)
 
 
 class Answering:

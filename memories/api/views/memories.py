@@ -35,7 +35,7 @@ from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 # What a write answers with: something new is there, or all was there already.
-_STATUS = {WriteResult.CREATED: 201, WriteResult.SUPERSEDED: 201}
+_STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW), 201)
 
 
 class MemoriesView(ApiView):

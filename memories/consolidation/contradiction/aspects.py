@@ -23,12 +23,12 @@ _PARTNERS: Mapping[str, frozenset[str]] = {
 }
 # By which words a fact of an attribute may tell it.
 _TOLD_BY: Mapping[str, frozenset[str]] = {
-    "home": word_set("live living reside based settled moved relocated home"),
-    "address": word_set("live living reside address"),
+    "home": word_set("liv based moved home"),
+    "address": word_set("liv address"),
     "birthplace": word_set("born"),
-    "birthday": word_set("born birthday birth"),
+    "birthday": word_set("born birth"),
     "origin": word_set("from"),
-    "employer": word_set("work employ company workplace started began"),
+    "employer": word_set("work employ company"),
     "occupation": word_set("work employ job occupation profession"),
     "name": word_set("name"),
     "called": word_set("called goes"),
@@ -93,7 +93,8 @@ def cues(read: Read) -> tuple[str, ...]:
     if read.attribute is not None:
         name, _, kind = read.attribute.name.partition(": ")
         wanted |= set(name.split()[-1:]) if kind else _TOLD_BY.get(name, frozenset())
-    return tuple(sorted({part for word in wanted for part in _parts(word)}))
+    parts = {part for word in wanted for part in _parts(word)}
+    return tuple(sorted(part for part in parts if not any(other in part for other in parts - {part})))
 
 
 class Look:

@@ -54,6 +54,13 @@ def test_a_fact_with_the_same_key_replaces(ada: Caller) -> None:
     assert (old["status"], old["superseded_by"]) == ("superseded", second.json["memory_id"])
 
 
+def test_a_fact_that_contradicts_another_is_stored_and_put_before_a_person(ada: Caller) -> None:
+    ada.post("memories/", {"text": "Is allergic to nuts"})
+    second = ada.post("memories/", {"text": "Is not allergic to nuts"})
+    assert (second.status, second.json["result"], second.json["superseded_ids"]) == (201, "queued_for_review", [])
+    assert ada.get(f"memories/{second.json['memory_id']}/").status == 200
+
+
 def test_an_episode_is_the_owners_words_unless_told_otherwise(ada: Caller) -> None:
     session = str(start_session(ada.principal).pk)
     body = {"kind": "episodic", "session_id": session, "text": "It rained.", "happened_at": "2026-03-01T09:30:00Z"}
