@@ -16,7 +16,7 @@ from tests.memories.hygiene.sensitivity.labelled import LABELLED
 pytestmark = pytest.mark.django_db
 
 # A request for each text takes its time: all of them are a proof, see tests/proofs/test_masking.py.
-SOME, FEW = LABELLED[::4], LABELLED[::24]
+SOME, FEW = LABELLED[::8], LABELLED[::32]
 
 
 def check(rates: edges.Rates) -> None:
