@@ -27,6 +27,6 @@ def test_all_memories_are_scanned_and_the_second_scan_writes_nothing(
     first, second = (scanned(name, lambda: hygiene_scan(apply=True, now=now).counts) for name in ("first", "second"))
     assert (first.memories, second.memories) == (COUNT, COUNT)
     assert not Fact.objects.filter(staleness=None).exists()
-    # Some twenty for each of three owners, one for each value of staleness, and none for each memory.
-    assert first.statements <= 400 and second.statements <= 120
+    # Some thirty for each of three owners, and ten for each proposal; none for each memory.
+    assert first.statements <= 200 and second.statements <= 150
     assert floor(tmp_path, 10) > 0
