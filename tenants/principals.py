@@ -68,7 +68,7 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
     """
     if not (staff.is_active and (staff.is_superuser or administers(staff, membership.tenant_id))):
         raise Forbidden("Only an administrator may do this.")
-    return principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
+    return _as_staff(membership, staff, request_id, Right.READ, Right.WRITE)
 
 
 def reading_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
@@ -79,8 +79,17 @@ def reading_principal(membership: Membership, *, staff: User, request_id: str = 
     """
     if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, STAFF_ROLES))):
         raise Forbidden("Only staff of the tenant may look at this.")
-    rights = frozenset((Right.READ,))
-    return principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, rights=rights, request_id=request_id)
+    return _as_staff(membership, staff, request_id, Right.READ)
+
+
+def _as_staff(membership: Membership, staff: User, request_id: str, *rights: Right) -> Principal:
+    return principal_of(
+        membership,
+        actor_kind=ActorKind.STAFF,
+        actor_id=staff.id,
+        rights=frozenset(rights),
+        request_id=request_id,
+    )
 
 
 def keeping_principal(membership: Membership) -> Principal:

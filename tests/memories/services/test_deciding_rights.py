@@ -21,7 +21,7 @@ from memories.types import Kind, Scope, Source
 from tenants.audit_verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
-from tenants.principal import Principal
+from tenants.principal import Principal, Right
 from tenants.principals import staff_principal, system_principal
 from tests.factories import make_membership, own_principal
 from tests.memories.services.reviewing import (
@@ -111,6 +111,7 @@ def test_an_administrator_decides_for_a_member_and_the_trail_says_who(
 def test_platform_staff_may_act_and_others_may_not(membership: Membership) -> None:
     root = User.objects.create_superuser("root")
     assert staff_principal(membership, staff=root).actor_id == root.id
+    assert Right.CHAT not in staff_principal(membership, staff=root).rights
     elsewhere = make_membership(role="admin").user
     for role in ("member", "support", "auditor"):
         with pytest.raises(Forbidden):
