@@ -88,11 +88,14 @@ def cues(read: Read) -> tuple[str, ...]:
     claim = read.claim
     if claim is None or claim.unsure:
         return ()
-    wanted = set(_longest(claim) or claim.words[:1])
-    wanted |= _at_odds_with(claim)
+    wanted = _at_odds_with(claim)
     if read.attribute is not None:
         name, _, kind = read.attribute.name.partition(": ")
         wanted |= set(name.split()[-1:]) if kind else _TOLD_BY.get(name, frozenset())
+    if claim.words[0] in HELD_BY:
+        wanted.add(claim.words[-1])
+    # Each word costs the database a pass, so one that tells is enough: a denial holds it as well.
+    wanted |= set() if wanted else set(_longest(claim)[:1] or claim.words[:1])
     parts = {part for word in wanted for part in _parts(word)}
     return tuple(sorted(part for part in parts if not any(other in part for other in parts - {part})))
 
@@ -169,7 +172,7 @@ def _longest(claim: Claim) -> list[str]:
 
 
 def _telling(words: Iterable[str]) -> set[str]:
-    return {word for word in words if word not in _WEAK and not kind_of(word)}
+    return {word for word in words if word not in _WEAK | DAY_PARTS and ":" not in word and not kind_of(word)}
 
 
 def _parts(word: str) -> set[str]:
