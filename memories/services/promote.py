@@ -20,7 +20,7 @@ from memories.services.facts import resolved, write_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.playbooks import write_playbook
-from memories.services.screening import Screen, screened_reason
+from memories.services.screening import Screen, noted_after, screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
 from tenants.actor import Actor
@@ -42,7 +42,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
     reason = screened_reason(principal, reason)
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
         raise Conflict("Only facts and playbooks can be promoted; what was said stays with whom it was said to.")
-    with owner_lock(principal, to):
+    with noted_after(principal), owner_lock(principal, to):
         row = _original(principal, kind, memory_id, to)
         known = _known_copy(row, to)
         if known is not None:

@@ -6,7 +6,8 @@ masked. Invariant: a value that is blocked is in nothing that a `Screen` returns
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -106,6 +107,16 @@ def note_blocked(principal: Principal, blocked: Blocked) -> None:
     told = [{"field": spot.field, "kind": spot.kind.value} for spot in blocked.spots]
     with owner_lock(principal):
         record_event(principal, action="memory.blocked", after={"spots": told})
+
+
+@contextmanager
+def noted_after(principal: Principal) -> Iterator[None]:
+    """Around a transaction that alone knows the words: a refusal in it is noted although all of it is rolled back."""
+    try:
+        yield
+    except Blocked as blocked:
+        note_blocked(principal, blocked)
+        raise
 
 
 def note_masked(principal: Principal, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from memories.errors import Conflict, InvalidInput, NotFound
-from memories.models import Fact, OutboxEntry, Playbook
+from memories.errors import Blocked, Conflict, InvalidInput, NotFound
+from memories.models import Fact, MemoryPolicy, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
@@ -357,3 +357,12 @@ def test_what_a_tenant_shares_is_not_changed_by_others(
         with pytest.raises(NotFound, match="No such fact"):
             attempt()
     assert Fact.objects.get(pk=copy).status == "active"
+
+
+def test_what_the_tenant_refuses_by_now_is_not_spread_and_that_is_noted(principal: Principal) -> None:
+    memory_id = in_task(principal, text="The plumber answers at +44 20 7946 " + "0958")
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"phone": "block"})
+    with pytest.raises(Blocked):
+        raised(principal, memory_id, Scope.USER)
+    assert not Fact.objects.filter(scope=Scope.USER).exists()
+    assert AuditEvent.objects.filter(owner_id=principal.user_id, action="memory.blocked").count() == 1
