@@ -24,6 +24,7 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.hygiene.scan import Place, Task, scan_owner
 from memories.services.hygiene.words import rules
 from memories.types import CURRENT, Kind, Owner, Scope
+from memoryhub import tracing
 from memoryhub.exclusive import alone
 from tenants.models import Membership
 
@@ -76,7 +77,10 @@ def hygiene_scan(
     with alone("hygiene") if apply else nullcontext():
         run = _begun(tenant_id, trigger, now) if apply else None
         scan = _Scan(tenant_id, run, run.started_at if run else now or timezone.now(), advance)
-        return scan.over(stop)
+        with tracing.span("hygiene", applied=apply) as span:
+            scanned = scan.over(stop)
+            span.note(run=scanned.run_id, state=scanned.state.value, **scanned.counts)
+        return scanned
 
 
 def count_memories(tenant_id: UUID | None) -> int:
