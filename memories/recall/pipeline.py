@@ -75,7 +75,7 @@ def recall(
         screened(principal, query),
         types=types,
         limit=limit,
-        task=task,
+        task=screened(principal, task),
         include_superseded=include_superseded,
         as_of=as_of,
         session_id=session_id,
