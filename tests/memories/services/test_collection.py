@@ -18,7 +18,7 @@ from memories.search.outbox import drain
 from memories.selectors.chains import verify_chains
 from memories.selectors.due import plan
 from memories.selectors.memories import chain_of
-from memories.services import collection
+from memories.services import collection, keeping
 from memories.services.collection import CollectionReport, collect
 from memories.services.facts import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -222,7 +222,7 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
     lives = live(principal)
     monkeypatch.setattr(collection, "BATCH", 1)
     planned = set(fates(collect(apply=False, now=NOW)))
-    whole, left = collection.keeping, [survives]
+    whole, left = keeping.keeping, [survives]
 
     @contextmanager
     def mortal(owner: Any) -> Iterator[Any]:

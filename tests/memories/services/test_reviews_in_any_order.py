@@ -30,59 +30,67 @@ STEPS = 110
 FACT = Kind.SEMANTIC
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_reviews_stay_whole(admin_principal: Principal, seed: int) -> None:
-    who, chance = admin_principal, random.Random(seed)
+class Play:
+    """One administrator who does what comes to mind, with facts of their own and of their tenant."""
 
-    def words() -> str:
-        return f"Says {chance.choice('abcdefgh')} {chance.randrange(12)}"
+    def __init__(self, who: Principal, seed: int) -> None:
+        self.who, self.chance = who, random.Random(seed)
+        self.steps: list[Callable[[], object]] = [
+            *[self.say, self.say, self.say, self.ask, self.ask, self.ask, self.ask],
+            *[self.answer, self.answer, self.answer, self.take_back, self.take_back],
+            lambda: correct(who, kind=FACT, memory_id=self._some().pk, text=self._words()),
+            lambda: retire(who, kind=FACT, memory_id=self._some().pk),
+            lambda: undo(who, kind=FACT, memory_id=self._some().pk),
+            lambda: forget(who, kind=FACT, memory_id=self._some().pk),
+        ]
 
-    def some() -> Fact:
-        believed = Fact.objects.current() if chance.random() < 0.8 else Fact.objects.all()
-        return chance.choice(list(believed.order_by("created_at", "pk")) or list(Fact.objects.all()))
+    def say(self) -> object:
+        key, scope = self.chance.choice(("", "", "home")), self.chance.choice((Scope.USER, Scope.TENANT))
+        return remember_fact(self.who, text=self._words(), key=key, scope=scope)
 
-    def item() -> ReviewItem:
+    def ask(self) -> object:
+        first, second = self._some(), self._some()
+        with owner_lock(self.who, Scope.TENANT):
+            if self.chance.random() < 0.3:
+                return open_eviction(self.who, first, reason="Old.", evidence={"staleness": 0.95})
+            return open_contradiction(self.who, first, second, reason="Two.", evidence={})
+
+    def answer(self) -> object:
+        chosen = self._item()
+        keep: list[UUID | None] = [chosen.first_id, chosen.second_id]
+        decision = Answer(
+            self.chance.choice(DECISIONS[ReviewKind(chosen.kind)]),
+            keep=self.chance.choice(keep),
+            never_true=self.chance.random() < 0.5,
+            text=self._words(),
+            first_text=self.chance.choice(("", self._words())),
+            second_text=self.chance.choice(("", self._words())),
+        )
+        return decide(self.who, item_id=chosen.pk, answer=decision)
+
+    def take_back(self) -> object:
+        return undo_decision(self.who, item_id=self._item().pk)
+
+    def _words(self) -> str:
+        return f"Says {self.chance.choice('abcdefgh')} {self.chance.randrange(12)}"
+
+    def _some(self) -> Fact:
+        believed = Fact.objects.current() if self.chance.random() < 0.8 else Fact.objects.all()
+        return self.chance.choice(list(believed.order_by("created_at", "pk")) or list(Fact.objects.all()))
+
+    def _item(self) -> ReviewItem:
         known = list(ReviewItem.objects.order_by("created_at", "pk"))
         if not known:
             raise NotFound("review")
-        return chance.choice(known[-6:])
+        return self.chance.choice(known[-6:])
 
-    def say() -> object:
-        return remember_fact(
-            who, text=words(), key=chance.choice(("", "", "home")), scope=chance.choice((Scope.USER, Scope.TENANT))
-        )
 
-    def ask() -> object:
-        first, second = some(), some()
-        with owner_lock(who, Scope.TENANT):
-            if chance.random() < 0.3:
-                return open_eviction(who, first, reason="Old.", evidence={"staleness": 0.95})
-            return open_contradiction(who, first, second, reason="Two.", evidence={})
-
-    def answer() -> object:
-        chosen = item()
-        keep: list[UUID | None] = [chosen.first_id, chosen.second_id]
-        decision = Answer(
-            chance.choice(DECISIONS[ReviewKind(chosen.kind)]),
-            keep=chance.choice(keep),
-            never_true=chance.random() < 0.5,
-            text=words(),
-            first_text=chance.choice(("", words())),
-            second_text=chance.choice(("", words())),
-        )
-        return decide(who, item_id=chosen.pk, answer=decision)
-
-    steps: list[Callable[[], object]] = [
-        *[say, say, say, ask, ask, ask, ask, answer, answer, answer],
-        *[lambda: undo_decision(who, item_id=item().pk)] * 2,
-        lambda: correct(who, kind=FACT, memory_id=some().pk, text=words()),
-        lambda: retire(who, kind=FACT, memory_id=some().pk),
-        lambda: undo(who, kind=FACT, memory_id=some().pk),
-        lambda: forget(who, kind=FACT, memory_id=some().pk),
-    ]
-    say()
+@pytest.mark.parametrize("seed", [1])
+def test_reviews_stay_whole(admin_principal: Principal, seed: int) -> None:
+    play = Play(admin_principal, seed)
+    play.say()
     for _ in range(STEPS):
-        step = chance.choice(steps) if Fact.objects.exists() else say
+        step = play.chance.choice(play.steps) if Fact.objects.exists() else play.say
         try:
             step()
         except (Conflict, InvalidInput, NotFound):
