@@ -15,6 +15,8 @@ KILLS ?= 100
 THREADS ?= 100
 FUZZ ?= 2000
 FAULTS ?= 1000
+VALUES ?= 60
+TEXTS ?= 0
 OUTAGE ?= 60
 ARGS ?=
 
@@ -55,7 +57,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/memories/llm -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/memories/llm -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

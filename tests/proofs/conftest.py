@@ -15,6 +15,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
     parser.addoption("--fuzz", type=int, default=2000, help="how many random operations try to see another's memory")
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
+    parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
+    parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
     parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
 
 
@@ -54,3 +56,9 @@ def outage(pytestconfig: pytest.Config) -> int:
 def faults(pytestconfig: pytest.Config) -> int:
     """How many sequences of faults of a model are played."""
     return int(pytestconfig.getoption("--faults"))
+
+
+@pytest.fixture
+def values(pytestconfig: pytest.Config) -> int:
+    """How many values that must not be stored are pushed in everywhere."""
+    return int(pytestconfig.getoption("--values"))

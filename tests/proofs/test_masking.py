@@ -1,14 +1,16 @@
-"""All labelled texts through the API and the chat, and many drawn values pushed through every edge."""
+"""The labelled texts (all, or as many as --texts says) through the API and the chat, and many drawn values pushed through every edge."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.db import connection
 from django.test import Client
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from pytest_django import Settings
 
 from memories.models import Message
@@ -17,40 +19,51 @@ from tests.memories.agent.conftest import ScriptedModel, say
 from tests.memories.api.caller import caller_of
 from tests.memories.hygiene.sensitivity import pushing
 from tests.memories.hygiene.sensitivity import through_edges as edges
-from tests.memories.hygiene.sensitivity.labelled import LABELLED
+from tests.memories.hygiene.sensitivity.labelled import LABELLED, Labelled
 from tests.memories.hygiene.sensitivity.values import Value
 
-EXAMPLES = 60
+
+@pytest.fixture
+def labelled(pytestconfig: pytest.Config) -> list[Labelled]:
+    """As many of the labelled texts as are asked for, from all over."""
+    wanted = int(pytestconfig.getoption("--texts")) or len(LABELLED)
+    return list(LABELLED[:: max(1, len(LABELLED) // wanted)])
 
 
-def check(edge: str, rates: edges.Rates) -> None:
-    print(f"  {edge}: {len(LABELLED)} texts, found {rates.found:.4f}, false {rates.false:.4f}")  # noqa: T201 - the finding
+def check(edge: str, texts: Sequence[Labelled], rates: edges.Rates) -> None:
+    print(f"  {edge}: {len(texts)} texts, found {rates.found:.4f}, false {rates.false:.4f}")  # noqa: T201 - the finding
     assert rates.found >= edges.LEAST_FOUND and rates.false <= edges.MOST_FALSE
 
 
 @pytest.mark.django_db
-def test_the_api_refuses_every_labelled_text(membership: Membership) -> None:
-    check("API", edges.rates(LABELLED, edges.through_the_api(caller_of(membership), LABELLED)))
+def test_the_api_refuses_every_labelled_text(membership: Membership, labelled: list[Labelled]) -> None:
+    check("API", labelled, edges.rates(labelled, edges.through_the_api(caller_of(membership), labelled)))
 
 
 @pytest.mark.django_db
 def test_the_chat_masks_every_labelled_text(
-    membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch
+    membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch, labelled: list[Labelled]
 ) -> None:
     monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
     client.force_login(membership.user)
-    check("chat", edges.rates(LABELLED, edges.through_the_chat(client, LABELLED)))
+    check("chat", labelled, edges.rates(labelled, edges.through_the_chat(client, labelled)))
     said = Message.objects.filter(role="user").order_by("created_at")
-    assert not edges.spilled(LABELLED, said.values_list("text", flat=True))
+    assert not edges.spilled(labelled, said.values_list("text", flat=True))
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the files of a server are its own affair")
-@settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(value=pushing.secrets(), around=pushing.wrapped())
 def test_no_byte_of_any_value_is_kept(
-    index_dir: Path, caplog: pytest.LogCaptureFixture, settings: Settings, value: Value, around: tuple[str, str]
+    index_dir: Path, caplog: pytest.LogCaptureFixture, settings: Settings, values: int
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    pushing.push_and_look(value, around, index_dir, caplog, settings)
-    caplog.clear()
+
+    @hypothesis.settings(
+        max_examples=values, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    )
+    @given(value=pushing.secrets(), around=pushing.wrapped())
+    def push(value: Value, around: tuple[str, str]) -> None:
+        pushing.push_and_look(value, around, index_dir, caplog, settings)
+        caplog.clear()
+
+    push()
