@@ -1,4 +1,4 @@
-"""The labelled texts (all, or as many as --texts says) through the API and the chat, and many drawn values pushed through every edge."""
+"""Labelled texts (all, or as many as --texts says) through API and chat; many drawn values through every edge."""
 
 from __future__ import annotations
 
