@@ -154,7 +154,7 @@ def _masked(words: tuple[str, ...]) -> Iterator[str]:
     for place, word in enumerate(words):
         kind = kind_of(word)
         if kind or word in _OPPOSED:
-            shape = "time" if kind in ("time", "hour") else kind
+            shape = "time" if kind in ("date", "day", "hour") else kind
             yield f"open {' '.join((*words[:place], f'<{shape}>', *words[place + 1 :]))}"
     if words[-1] in DAY_PARTS:
         yield f"open {' '.join(words[:-2])}"

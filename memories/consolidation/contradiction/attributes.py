@@ -12,7 +12,16 @@ import unicodedata
 from dataclasses import dataclass
 
 from memories.consolidation.contradiction.claim import singular
-from memories.consolidation.contradiction.words import BESIDE, COLOURS, LIMITED, REGIONS, SEVERAL
+from memories.consolidation.contradiction.words import (
+    BESIDE,
+    COLOURS,
+    DESCRIBING,
+    LIMITED,
+    MAKERS,
+    REGIONS,
+    SEVERAL,
+    SIDE_WORK,
+)
 from memories.consolidation.grammar.text import word_set
 from memories.consolidation.grammar.vocabulary import PROFESSIONS
 from memories.hygiene.wording import wording
@@ -48,7 +57,8 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("employer", _NAME, rf"{_WHO}(?:started|began) (?:working|work|a job|a new job) (?:at|for|with) (?P<value>.+)$"),
         ("employer", _ANY, rf"{_MY}(?:employer|company|workplace){_IS}(?P<value>.+)$"),
         ("occupation", _ANY, rf"{_WHO}(?:works?|working|employed) as (?:an?|the) (?P<value>.+)$"),
-        ("occupation", _ANY, rf"{_MY}(?:job title|job|occupation|profession){_IS}(?:an? )?(?P<value>.+)$"),
+        ("occupation", _ANY, rf"{_MY}(?:job title|occupation|profession){_IS}(?:an? )?(?P<value>.+)$"),
+        ("occupation", "profession", rf"{_MY}job{_IS}(?:an? )?(?P<value>.+)$"),
         ("occupation", "profession", rf"{_WHO}an? (?P<value>[\w' -]+)$"),
         ("name", _NAME, rf"{_MY}(?:full )?name is (?P<value>.+)$"),
         ("called", _NAME, rf"{_WHO}(?:prefers? to be|likes? to be|goes by|wants? to be) (?:called )?(?P<value>[A-Z].*)$"),
@@ -72,7 +82,7 @@ _THING_CALLED = re.compile(rf"{_MY}(?P<thing>[\w' -]+?){_CALLED}(?P<value>.+)$",
 _THING_IS = re.compile(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?P<value>.+)$", re.IGNORECASE)
 # "My X is Y" tells of these whatever Y looks like.
 _PLAIN = word_set(
-    "email timezone surname nickname username diet religion nationality pronoun hometown employer blood shoe ring"
+    "email timezone language surname nickname username diet religion nationality pronoun hometown employer blood shoe ring"
 )
 _ONLY_ONE = word_set("favourite native first mother's")
 _PRONOUNS = word_set("he she it they this that there what who i we you everybody everyone nobody one")
@@ -108,8 +118,15 @@ def exclude(one: Attribute, other: Attribute) -> bool:
         return _dates_differ(one.value, other.value)
     if one.name in _AMOUNTS and _unit(one) != _unit(other):
         return False
-    # A town may lie in a country: that is no other value.
-    return (_head(one.told) in REGIONS) == (_head(other.told) in REGIONS)
+    if one.name == "timezone: plain" and not ("/" in one.told and "/" in other.told):
+        return False  # UTC+1, CET and Europe/Berlin name the same
+    if one.name == "occupation" and any(_last(each.told) in SIDE_WORK for each in (one, other)):
+        return False
+    # A town may lie in a country, a model is some maker's, what is in French may be in Paris: that is no other value.
+    return all(
+        (head(one.told) in names) == (head(other.told) in names)
+        for head, names in ((_head, REGIONS), (_first, MAKERS), (_head, DESCRIBING))
+    )
 
 
 def _value(name: str, kind: str, told: str) -> Attribute | None:
@@ -124,7 +141,7 @@ def _value(name: str, kind: str, told: str) -> Attribute | None:
             return None
         if head.split()[0].casefold() in _NO_NAMES:
             return None
-    if kind == "profession" and told.split()[-1].casefold() not in PROFESSIONS:
+    if kind == "profession" and _last(told) not in PROFESSIONS:
         return None
     return Attribute(name, told, value_words(told))
 
@@ -175,9 +192,20 @@ def _kind_of(words: list[str], value: str) -> str:
     if bare.casefold() in COLOURS:
         return "colour"
     if all(_UPPER.search(word) for word in bare.split()):
-        where = first if first in ("in", "on", "at") else ""
+        if bare.casefold() in DESCRIBING and first != "in":
+            return ""
+        # "Dog is a Labrador" tells no name.
+        where = first if first in ("in", "on", "at") else "a" * (first in ("a", "an"))
         return f"{where} proper".strip()
     return ""
+
+
+def _first(told: str) -> str:
+    return _ARTICLE.sub("", told.casefold()).split(maxsplit=1)[0]
+
+
+def _last(told: str) -> str:
+    return told.rsplit(maxsplit=1)[-1].casefold()
 
 
 def _head(told: str) -> str:

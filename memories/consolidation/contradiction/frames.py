@@ -72,7 +72,7 @@ def values_differ(one: Claim, other: Claim) -> bool:
             return _is_amount(one, place)
         case "ordinal":
             return one.words[place + 1 :] == ("floor",)
-        case "time" | "hour":
+        case "date" | "day" | "hour":
             return _tells_time(one)
     return False
 
@@ -105,15 +105,17 @@ def _swapped_preference(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def kind_of(word: str) -> str:
-    """What sort of value a word is: a number, an ordinal, an hour or another time; empty for other words."""
+    """What sort of value a word is: a number, an ordinal, an hour, a date or a weekday; empty for other words."""
     if word.startswith("number:"):
         return "number"
     if word.startswith("ordinal:"):
         return "ordinal"
     if _CLOCK.fullmatch(word):
         return "hour"
-    if word.startswith("date:") or word.removeprefix("every:") in WEEKDAYS:
-        return "time"
+    if word.startswith("date:"):
+        return "date"
+    if word.removeprefix("every:") in WEEKDAYS:
+        return "day"
     return ""
 
 

@@ -154,6 +154,35 @@ CHANGED = re.compile(
     re.IGNORECASE,
 )
 
+# What somebody or something is beside having a name: "wife is Anna" and "wife is Portuguese" are both true.
+DESCRIBING = word_set(
+    """
+    african american arab argentinian asian australian austrian bavarian belgian brazilian british bulgarian canadian
+    catalan chilean chinese colombian croatian cuban czech danish dutch egyptian english estonian european filipino
+    finnish french german greek hungarian icelandic indian indonesian iranian iraqi irish israeli italian jamaican
+    japanese kenyan korean latvian lebanese lithuanian malaysian maltese mexican moroccan nepalese nigerian norwegian
+    pakistani persian peruvian polish portuguese romanian russian scottish serbian slovak slovenian spanish swedish
+    swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh
+    anglican buddhist catholic christian hindu jewish lutheran mormon muslim orthodox protestant quaker sikh
+    """
+)
+# "Car is a Ford" and "car is a Fiesta", "phone is a Samsung" and "phone is a Galaxy": a maker is no other model.
+MAKERS = word_set(
+    """
+    alfa audi bmw chevrolet chrysler citroen citroën cupra dacia fiat ford honda hyundai jaguar jeep kia lexus mazda
+    mercedes mini mitsubishi nissan opel peugeot porsche renault rover saab seat skoda škoda smart subaru suzuki tesla
+    toyota vauxhall volkswagen volvo vw android apple asus dell fairphone google hp huawei lenovo motorola oneplus
+    samsung sony xiaomi
+    """
+)
+# People have such a work beside another: "works as a teacher" and "is a writer" are both true.
+SIDE_WORK = word_set(
+    """
+    actor actress artist author coach composer contractor dancer entrepreneur filmmaker freelancer illustrator musician
+    painter photographer podcaster poet singer student trainer translator writer
+    """
+)
+
 # What holds many towns: "lives in Lisbon" and "lives in Portugal" are both true.
 REGIONS = frozenset(
     name.strip()
