@@ -88,11 +88,16 @@ def _wanted(kind: SensitiveKind, handling: Mapping[SensitiveKind, Handling]) -> 
 
 
 def _repeated(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Iterator[Finding]:
-    """Other places of a value that may not stay: the words that gave it away stand beside it once, perhaps."""
-    for finding in findings:
+    """Other places of a value that may not stay: the words that gave it away stand beside it once, perhaps.
+
+    Each value is looked for once, however often it was found: a pasted log may hold one a thousand times.
+    """
+    first: dict[str, Finding] = {}
+    for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
         value = text[finding.start : finding.end]
-        if len(value) < LEAST_REPEATED or _wanted(finding.kind, handling) is Handling.ALLOW:
-            continue
+        if len(value) >= LEAST_REPEATED and _wanted(finding.kind, handling) is not Handling.ALLOW:
+            first.setdefault(value, finding)
+    for value, finding in first.items():
         at = text.find(value)
         while at >= 0:
             if at != finding.start:
