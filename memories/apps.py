@@ -17,7 +17,7 @@ class MemoriesConfig(AppConfig):
     verbose_name = "memories"
 
     def ready(self) -> None:
-        """Register the outbox thread, the loading of the encoders, and the probe of the search plane."""
+        """Register the threads, the probe of the search plane, and what the id of a request must not hold."""
         background.register("outbox", start_drainer)
         background.register("encoders", load_encoders)
         background.register("search warming", warm_searches)
@@ -30,6 +30,19 @@ class MemoriesConfig(AppConfig):
         background.register("metric sampling", start_metric_sampling)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
+        _guard_request_ids()
+
+
+def _guard_request_ids() -> None:
+    from tenants.middleware import refuse_request_ids
+
+    refuse_request_ids(_holds_secrets)
+
+
+def _holds_secrets(words: str) -> bool:
+    from memories.hygiene.sensitivity.detecting import holds_secrets
+
+    return holds_secrets(words)
 
 
 def start_drainer() -> Callable[[], None]:

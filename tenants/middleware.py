@@ -25,6 +25,7 @@ from tenants.selectors import memberships_of
 TENANT_SESSION_KEY = "tenant_id"
 REQUEST_ID_HEADER = "X-Request-ID"
 _ACCEPTABLE_REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}", re.ASCII)
+_refusing: list[Callable[[str], bool]] = []
 _READ_ONLY_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -42,6 +43,12 @@ def request_id_of(request: HttpRequest) -> str:
     return cast("TenantRequest", request).request_id
 
 
+def refuse_request_ids(holding: Callable[[str], bool]) -> None:
+    """A caller's id of which this is true is not kept, from now on: ids go into every log line and event."""
+    if holding not in _refusing:
+        _refusing.append(holding)
+
+
 class RequestIdMiddleware:
     """`request.request_id`: the caller's `X-Request-ID` if it is sensible, else a new one; sent back either way."""
 
@@ -51,12 +58,16 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Name the request before anything else sees it."""
         given = request.headers.get(REQUEST_ID_HEADER, "")
-        request_id = given if _ACCEPTABLE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if _is_sensible(given) else uuid.uuid4().hex
         cast("TenantRequest", request).request_id = request_id
         at_work.note(request_id=request_id)
         response = self.get_response(request)
         response[REQUEST_ID_HEADER] = request_id
         return response
+
+
+def _is_sensible(given: str) -> bool:
+    return bool(_ACCEPTABLE_REQUEST_ID.fullmatch(given)) and not any(refused(given) for refused in _refusing)
 
 
 class TenantMiddleware:

@@ -17,11 +17,16 @@ from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
+from memories.hygiene.sensitivity.detecting import scan
+from memories.hygiene.sensitivity.findings import USUAL_HANDLING, judged
 
 Messages = dict[str, Any]
 
 _COMMON: Messages = {"required": "is missing.", "null": "must not be null."}
 _LONGEST_NAME_SHOWN = 40
+_MOST_NAMES_SHOWN = 20
+# Characters: beyond what is shown, so that a value is seen as a whole.
+_LOOKED_THROUGH = 1000
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -35,14 +40,15 @@ class StrictSerializer(serializers.Serializer[Any]):
             unknown = [name for name in data if name not in self.fields]
             if unknown:
                 raise serializers.ValidationError(
-                    {shown(name): ["is not a field of this request."] for name in unknown}
+                    {shown(name): ["is not a field of this request."] for name in unknown[:_MOST_NAMES_SHOWN]}
                 )
         return super().to_internal_value(data)
 
 
 def shown(name: str) -> str:
-    """The name of an unknown field as it can be repeated: printable ASCII, and short."""
-    return ascii(name)[1:-1][:_LONGEST_NAME_SHOWN]
+    """The name of an unknown field as it can be repeated: printable ASCII, short, and without what is never stored."""
+    begins = name[:_LOOKED_THROUGH]
+    return ascii(judged(begins, scan(begins), USUAL_HANDLING).text)[1:-1][:_LONGEST_NAME_SHOWN]
 
 
 class Text(serializers.CharField):

@@ -6,7 +6,7 @@ masked. Invariant: a value that is blocked is in nothing that a `Screen` returns
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +15,8 @@ from uuid import UUID
 
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Blocked, Spot
-from memories.hygiene.sensitivity.detecting import scan
-from memories.hygiene.sensitivity.findings import Judged, judged
+from memories.hygiene.sensitivity.detecting import named, scan
+from memories.hygiene.sensitivity.findings import Judged, apart, judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import Policy, policy_of
 from memories.services.classifying import classified
@@ -25,6 +25,8 @@ from memories.types import Handling, Kind
 from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal, Right
 
+# The fields that may name what the text beside them is: a key such as `wifi_password`.
+_NAMES = ("key", "title")
 # No number that must not be stored has fewer digits.
 _SHORTEST_NUMBER = 10**7
 
@@ -55,9 +57,10 @@ class Screen:
         """What the tenant decided."""
         return policy_of(self._principal.tenant_id)
 
-    def judge(self, text: str) -> Judged:
-        """What becomes of `text`; the policy is asked for only where something was found."""
-        findings = classified(text, scan(text)) if text else ()
+    def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
+        """What becomes of `text`, which `names` name; the policy is asked for only where something was found."""
+        found = apart([*scan(text), *(each for name in names for each in named(name, text))]) if text else ()
+        findings = classified(text, found)
         return judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -66,7 +69,7 @@ class Screen:
         marks: dict[str, str] = {}
         spots: list[Spot] = []
         for name, text in fields.items():
-            found = self.judge(text)
+            found = self.judge(text, _names_in(fields) if name == "text" else ())
             stored[name] = found.text
             marks = joined(marks, found.marks)
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
@@ -81,18 +84,26 @@ class Screen:
         found = self.judge(text)
         return Said(found.text, found.marks, text if found.masked else None)
 
-    def arguments(self, value: Any) -> Any:
+    def arguments(self, value: Any, names: Iterable[str] = ()) -> Any:
         """JSON with every text in it masked, keys as well."""
         if isinstance(value, str):
-            return self.judge(value).text
+            return self.judge(value, names).text
         if isinstance(value, Mapping):
-            return {self.judge(str(key)).text: self.arguments(inner) for key, inner in value.items()}
+            told = _names_in(value)
+            return {
+                self.judge(str(key)).text: self.arguments(inner, (str(key), *told) if key == "text" else (str(key),))
+                for key, inner in value.items()
+            }
         if isinstance(value, Sequence):
             return [self.arguments(inner) for inner in value]
         if isinstance(value, int | float) and abs(value) >= _SHORTEST_NUMBER:
             found = self.judge(str(value))
             return found.text if found.masked else value
         return value
+
+
+def _names_in(fields: Mapping[str, Any]) -> list[str]:
+    return [name for field in _NAMES if isinstance(name := fields.get(field), str)]
 
 
 def screened_reason(principal: Principal, reason: str) -> str:

@@ -19,7 +19,7 @@ from memories.services.corrections import correct_past, steps_of
 from memories.services.facts import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.screening import Screen, screened_reason
+from memories.services.screening import Screen, noted_after, screened_reason
 from memories.services.succession import close, current_rows, link, own_row, same_wording
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
@@ -46,7 +46,7 @@ def supersede(
         raise InvalidInput("old_ids", "name at least one fact to replace.")
     # Before the transaction: with it, the note that this was refused would be taken back.
     Screen(principal).memory({"text": text, "key": key or "", "reason": reason})
-    with owner_lock(principal):
+    with noted_after(principal), owner_lock(principal):
         first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
         if any(same_wording(row.text, text) for row in olds):
             raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
@@ -74,7 +74,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
     playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     Screen(principal).memory({"text": text, "reason": reason})
-    with owner_lock(principal):
+    with noted_after(principal), owner_lock(principal):
         old = own_row(principal, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
             return correct_past(principal, old, text=text, reason=reason or "corrected")

@@ -36,6 +36,11 @@ _FORMS: tuple[Detector, ...] = (
 _LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
 # Characters: a shorter value is often another word or number elsewhere in the text.
 _TELLING = 6
+# Characters: a name in another field says what a text begins with.
+_NAMED = 256
+_SPACE = re.compile(r"\s")
+# "door_code" is read as the code of a door, but "password_hint" as one name.
+_CODE_OF = re.compile(r"_(?=(?:code|combo|combination)s?$)")
 # What people write shows all that it holds in two or three readings. A text that shows one more value at each was made
 # to be read for minutes.
 _READINGS = 12
@@ -59,6 +64,31 @@ def scan(text: str) -> tuple[Finding, ...]:
         found += [folded.original(each) for each in new]
         folded = folded.without((each.start, each.end) for each in new)
     return apart(found)
+
+
+def named(name: str, text: str) -> tuple[Finding, ...]:
+    """What must not be stored of `text` because it begins with the value of `name`, which stands in another field.
+
+    A login is a name as often as a password.
+    """
+    if not name or not text or name.lower().endswith("login"):
+        return ()
+    told = f"{_CODE_OF.sub(' ', name)}: "
+    cut = _SPACE.search(text, _NAMED)
+    begins = text[: cut.start()] if cut else text
+    return tuple(
+        replace(each, start=each.start - len(told), end=each.end - len(told))
+        for each in scan(told + begins)
+        if each.kind in HIGH_SEVERITY and 0 <= each.start - len(told) <= 1
+    )
+
+
+def holds_secrets(words: str) -> bool:
+    """Whether words that nobody has to send, such as the id of a request, hold what is blocked; in doubt they do."""
+    try:
+        return any(each.kind in HIGH_SEVERITY for each in scan(words))
+    except DetectorFailed:
+        return True
 
 
 def load() -> None:

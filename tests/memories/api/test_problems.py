@@ -32,6 +32,7 @@ BAD_FACTS = [
     pytest.param({"text": "x", "user_id": str(uuid4())}, "user_id", id="an owner"),
     pytest.param({"text": "x", "\ud800\n<b>": 1}, r"\ud800\n<b>", id="unknown field that is no text"),
     pytest.param({"text": "x", "y" * 500: 1}, "y" * 40, id="long unknown field"),
+    pytest.param({"text": "x", "4539148803436467": 1}, "[payment card removed]", id="a card for a field"),
     pytest.param({"text": "x", "kind": "rumour"}, "kind", id="unknown kind"),
     pytest.param({"text": "x", "kind": ["semantic"]}, "kind", id="list for kind"),
     pytest.param({"text": "x", "source": "hearsay"}, "source", id="unknown source"),

@@ -24,13 +24,14 @@ from memories.services.sessions import rename_session, start_session
 from memories.services.supersede import correct, retire
 from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.services.working_memory import set_task
-from memories.types import Kind, Scope, SensitiveKind
+from memories.types import Kind, Scope, SensitiveKind, WriteResult
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
 
 CARD = "4539 1488 0343 6467"
+IBAN = "DE89" + "370400440532013000"
 PAYS = f"Pays with {CARD}"
 MASKED = "Pays with [payment card removed]"
 
@@ -49,6 +50,37 @@ def test_every_word_of_a_fact_is_looked_at(principal: Principal, field: str) -> 
     with pytest.raises(Blocked) as refused:
         remember_fact(principal, **told)
     assert [spot.field for spot in refused.value.spots] == [field]
+
+
+@pytest.mark.parametrize(("key", "text"), [("wifi_password", "bluewhale77"), ("door_code", "4821"), ("iban", IBAN)])
+def test_a_key_says_what_the_words_beside_it_are(principal: Principal, key: str, text: str) -> None:
+    with pytest.raises(Blocked) as refused:
+        remember_fact(principal, key=key, text=text)
+    assert [(spot.field, spot.start, spot.end) for spot in refused.value.spots] == [("text", 0, len(text))]
+    assert not Fact.objects.exists()
+    assert all(text not in str(event.payload) for event in AuditEvent.objects.all())
+
+
+@pytest.mark.parametrize(("key", "text"), [("password_manager", "1Password"), ("login", "gardengnome42")])
+def test_a_key_that_only_resembles_one_says_nothing(principal: Principal, key: str, text: str) -> None:
+    assert remember_fact(principal, key=key, text=text).result is WriteResult.CREATED
+
+
+def test_a_correction_is_read_by_the_key_of_what_it_corrects_and_its_refusal_is_noted(principal: Principal) -> None:
+    known = remember_fact(principal, key="wifi_password", text="Is on the fridge").memory_id
+    with pytest.raises(Blocked):
+        correct(principal, kind=Kind.SEMANTIC, memory_id=known, text="bluewhale77")
+    assert AuditEvent.objects.filter(action="memory.blocked").count() == 1
+
+
+def test_arguments_are_read_by_their_names(principal: Principal) -> None:
+    sent = {"wifi_password": "bluewhale77", "facts": [{"key": "door_code", "text": "4821"}], "key": "wifi_password"}
+    removed = "[secret removed]"
+    assert Screen(principal).arguments(sent) == {
+        "wifi_password": removed,
+        "facts": [{"key": "door_code", "text": removed}],
+        "key": "wifi_password",
+    }
 
 
 def test_every_word_of_a_playbook_is_looked_at(principal: Principal) -> None:
