@@ -62,9 +62,9 @@ _RECORDS = re.compile(
     r"""\{\s*"note"\s*:\s*"Records (?:from memory|of this session)\.|\{\s*"id"\s*:\s*"[0-9a-f]{8}-[0-9a-f-]{27}"\s*,\s*"kind"\s*:\s*"(?:episodic|semantic|procedural|catalog)\""""
 )
 _SYSTEM = re.compile(
-    r"\s*(?:system(?: prompt| message)?:\s*)?(?:you are (?:an?|the) (?:[\w'-]+,? ){0,8}?(?:assistant|ai|chatbot|language model|llm|copilot)\b"
-    r"|you are (?:chatgpt|claude|gemini|copilot|llama|memoryhub)\b|you must (?:always|never) (?:respond|answer|reply|reveal)\b"
-    r"|ignore (?:all |any )?(?:the |your )?previous instructions|(?:do not|never) reveal (?:these|your|the system) (?:instructions|prompt))",
+    r"\s*(?:system(?: prompt| message)?:\s*)?(?:you are (?:an?|the) (?:[\w'-]+,? ){0,8}?(?:assistant|ai|chatbot|language model|llm|copilot)\b(?! (?:coach|chef|director|editor|manager|principal|professor|referee|teacher|trainer)\b)"
+    r"|you are (?:chatgpt|claude|gemini|copilot|llama|memoryhub)\b|you must (?:always|never) (?:respond|answer|reply|reveal)\b(?! the (?:bell|door|phone)\b)"
+    r"|ignore (?:all |any )?(?:the |your )?previous instructions\b(?! (?:at|in|on)\b)|(?:do not|never) reveal (?:these|your|the system) (?:instructions|prompt))",
     re.IGNORECASE,
 )
 _TOOL_TAGS = re.compile(
@@ -91,21 +91,21 @@ _ASSISTANT = re.compile(
             rf"{_BEGIN}(?:of course|certainly|sure|absolutely)[!,.] (?:i(?:'d| would) be (?:happy|glad) to|here(?:'s| is| are)|let me)\b",
             r"\bis there anything else (?:that )?(?:i can|you(?:'d| would) like|you need)\b",
             rf"{_BEGIN}how (?:can|may) i (?:help|assist) you\b",
-            rf"{_BEGIN}(?:please )?(?:feel free to|don't hesitate to) (?:ask|reach out|let me know)\b",
+            rf"{_BEGIN}(?:please )?(?:feel free to|don't hesitate to) (?:ask|reach out|let me know)(?: (?:me|any|for (?:any|more|further|help)|if|when)\b|\s*(?:[.!?]|$))",
             rf"{_BEGIN}(?:please )?let me know if (?:you (?:have|need|want|would)|there(?:'s| is)) (?:any|anything|more|further|help)\b",
             rf"{_BEGIN}i hope (?:this|that) helps\b",
             rf"{_BEGIN}(?:great|good|excellent) question[!.,]",
-            rf"{_BEGIN}(?:got it|noted|sure|of course|understood|absolutely|okay|ok)[!,.] i(?:'ve|'ll| have| will) (?:noted?|remember|make a note|saved?|stored?|keep)\b",
+            rf"{_BEGIN}(?:got it|noted|sure|of course|understood|absolutely|okay|ok)[!,.] i(?:'ve|'ll| have| will) (?:noted?|remember|make a note|saved?|stored?|keep (?:it|that|this|your|in mind))\b(?! to\b)",
             rf"{_BEGIN}i(?:'m| am) sorry, but (?:i|as an ai)\b",
-            r"\bi (?:don't|do not) have (?:access to (?:real-time|your (?:personal|past|previous)|the internet|previous conversations)|personal (?:opinions|feelings|experiences)|any (?:memory|record) of)",
+            r"\bi (?:don't|do not) have (?:access to (?:real-time|your (?:personal|past|previous)|previous conversations)|any (?:memory|record) of (?:our|past|previous|that|this|you)\b|(?:access to the internet|personal (?:opinions|feelings|experiences))(?=\s*(?:[.,;!?]|$)| (?:and|or)\b))",
         )
     ),
     re.IGNORECASE,
 )
 _BOILERPLATE = re.compile(
     r"\ball rights reserved\b|\bthis (?:e-?mail|message)(?: and any attachments?)? (?:is|are|may be|may contain|contains?) (?:intended|confidential|privileged|information)"
-    r"|\bclick here to unsubscribe\b|\bunsubscribe at any time\b|\b(?:this (?:site|website)|we) uses? cookies\b|\baccept all cookies\b|\blorem ipsum dolor\b"
-    r"|\bterms (?:of (?:service|use)|and conditions) apply\b|\bby (?:continuing|using this (?:site|website))\b.{0,60}\byou (?:agree|accept|consent)\b|\bsent from my (?:iphone|ipad|android|phone)\b",
+    r"|\bclick here to unsubscribe\b|\bunsubscribe at any time(?=\s*(?:[.,;!]|$))|\bthis (?:site|website) uses cookies\b|(?:^|[.!?\n]\s*)we use cookies\b|\baccept all cookies\b|\blorem ipsum dolor sit\b"
+    r"|\bterms (?:of (?:service|use)|and conditions) apply(?=\s*(?:[.,;!]|$))|\bby (?:continuing|using this (?:site|website))\b.{0,60}\byou (?:agree|accept|consent)\b|\bsent from my (?:iphone|ipad|android|phone)\b",
     re.IGNORECASE,
 )
 _SMALL_TALK = frozenset(
@@ -116,6 +116,16 @@ _SMALL_TALK = frozenset(
     """.split()
 )
 _LONGEST_SMALL_TALK = 8
+# What somebody tells of a phrase or a tag is no phrase or tag: "the headline is in `<h1>`".
+_QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“\n]{1,300}“|«[^»\n]{1,300}»")
+_FEWEST_BESIDE = 2
+# By these JSON is what a tool was called with, or answered; other JSON may be a setting that somebody wants kept.
+_TOOL_MEMBERS = frozenset(
+    """
+    arguments content data error errors function id input matches memories memory_id message ok output parameters query
+    reason records response result results role session_id status success tool tool_call_id tool_calls tool_use
+    """.split()
+)
 _WORD = re.compile(r"[\w']+")
 
 
@@ -178,19 +188,31 @@ def _without_records(text: str) -> str:
     return text
 
 
-def _is_json(text: str) -> bool:
-    """Whether all of it is a JSON object or array, as tools are called and answer."""
+def _outside_quotes(text: str) -> str:
+    """`text` without what it quotes; all of it, if it tells next to nothing besides."""
+    rest = _QUOTED.sub(" ", text)
+    return rest if len(_WORD.findall(rest)) >= _FEWEST_BESIDE else text
+
+
+def _is_tool_json(text: str) -> bool:
+    """Whether all of it is a JSON object, or several, as tools are called and answer."""
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if not (bare.startswith(('{"', "{\n", "{ ", "[{", "[ {", '["')) and bare.endswith(("}", "]"))):
         return False
     try:
-        return isinstance(json.loads(bare), dict | list)
+        told = json.loads(bare)
     except (json.JSONDecodeError, RecursionError):
         return False
+    members = told if isinstance(told, list) else [told]
+    return any(isinstance(each, dict) and not _TOOL_MEMBERS.isdisjoint(each) for each in members)
 
 
 def _has(pattern: re.Pattern[str], text: str, fewest: int) -> bool:
     return sum(1 for _, _ in zip(range(fewest), pattern.finditer(text), strict=False)) == fewest
+
+
+def _is_page(text: str) -> bool:
+    return bool(_PAGE.search(text)) or _has(_TAG, text, _FEWEST_TAGS)
 
 
 def _is_small_talk(text: str) -> bool:
@@ -208,10 +230,10 @@ _SIGNS: tuple[tuple[JunkKind, Callable[[str], object]], ...] = (
     (JunkKind.RECORDS, lambda text: RECORDS_NOTE in text or _RECORDS.search(text)),
     (JunkKind.MARKERS, _has_markers),
     (JunkKind.SYSTEM, _SYSTEM.match),
-    (JunkKind.TOOL, lambda text: _TOOL_TAGS.search(text) or _is_json(text)),
+    (JunkKind.TOOL, lambda text: _TOOL_TAGS.search(text) or _is_tool_json(text)),
     (JunkKind.TRACE, lambda text: _TRACE.search(text) or _has(_FRAME, text, _FEWEST_FRAMES)),
-    (JunkKind.MARKUP, lambda text: _PAGE.search(text) or _has(_TAG, text, _FEWEST_TAGS)),
-    (JunkKind.ASSISTANT, _ASSISTANT.search),
-    (JunkKind.BOILERPLATE, _BOILERPLATE.search),
+    (JunkKind.MARKUP, lambda text: _is_page(_outside_quotes(text))),
+    (JunkKind.ASSISTANT, lambda text: _ASSISTANT.search(_outside_quotes(text))),
+    (JunkKind.BOILERPLATE, lambda text: _BOILERPLATE.search(_outside_quotes(text))),
     (JunkKind.SMALL_TALK, _is_small_talk),
 )
