@@ -45,7 +45,7 @@ def _of_fact(fact: Fact) -> Iterator[Detail]:
     yield "Category", fact.category.replace("_", " ")
     yield "Source", _SOURCES[Source(fact.source)]
     yield "Confidence", share(fact.confidence)
-    yield "Learned", when(fact.learned_at)
+    yield "Believed again" if fact.restores else "Learned", when(fact.learned_at)
     yield "Confirmed", when(fact.last_verified_at)
     yield "True from", when(fact.valid_from)
     yield "True until", when(fact.valid_to)
@@ -61,7 +61,7 @@ def _of_playbook(playbook: Playbook) -> Iterator[Detail]:
     yield "Worked", f"{playbook.success_count} of {attempts} times" if attempts else "not tried yet"
     yield "Last worked", when(playbook.last_success_at)
     yield "Last failed", when(playbook.last_failure_at)
-    yield "Learned", when(playbook.learned_at)
+    yield "Believed again" if playbook.restores else "Learned", when(playbook.learned_at)
 
 
 def _exact(moment: datetime) -> str:

@@ -43,7 +43,7 @@ def test_nothing_to_settle_says_what_will_be_here(ada: Client) -> None:
 
 def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
     facts = ada.get("/remember/facts/").content.decode()
-    assert "There is one thing that only you can settle." in facts
+    assert "One thing waits for your answer." in facts
     assert 'To settle <span class="count">1</span>' in facts
     page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
     assert "does not fit together" in page.content.decode() and url(item) in page.content.decode()
@@ -66,6 +66,7 @@ def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item
     assert "Settled lately" in ada.get(LIST).content.decode()
     page = ada.post(url(item, "review-undo"), follow=True).content.decode()
     assert "the question is open again" in page and "This one is right" in page
+    assert page.count("<dt>Believed again</dt>") == page.count("<dt>Learned</dt>") == 1
     assert current(principal) == [FOUR, THREE]
 
 
