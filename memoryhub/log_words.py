@@ -20,6 +20,8 @@ OURS = ("memoryhub", "tenants", "memories")
 HIDDEN = "…"
 # A message without arguments was put together before: what stands before the first colon, quote or bracket is said.
 _VALUES = re.compile(r"[:'\"\[({<=`]|\d{6,}")
+# Named for what was suspicious; their messages are those of exceptions, which quote what was asked for.
+_SUSPICIOUS = "django.security."
 _REASONS = frozenset(status.phrase for status in HTTPStatus)
 
 
@@ -31,6 +33,8 @@ def is_ours(name: str) -> bool:
 def message_of(record: logging.LogRecord) -> str:
     """The message of a record, without what may be somebody's."""
     template, arguments = str(record.msg), record.args
+    if record.name.startswith(_SUSPICIOUS):
+        return HIDDEN
     try:
         if is_ours(record.name):
             return record.getMessage()

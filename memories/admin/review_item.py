@@ -29,6 +29,7 @@ from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import UNANSWERED, is_decidable
 from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.screening import Screen
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
 from tenants.errors import TenantsError
 from tenants.principal import Role
@@ -159,13 +160,10 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
         try:
             answer = _answer(request)
             decide(decider(request, item), item_id=item.pk, answer=answer)
-        except (InvalidInput, Blocked) as error:
-            told_so = (
-                telling.refusal(error, to_people=True)
-                if isinstance(error, Blocked)
-                else f"{error.field} {error.reason}"
-            )
-            return self._page(request, item, error=told_so)
+        except InvalidInput as error:
+            return self._page(request, item, error=f"{error.field} {error.reason}")
+        except Blocked as error:
+            return self._page(request, item, error=telling.refusal(error, to_people=True), blocked=True)
         except (MemoriesError, TenantsError) as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
@@ -193,7 +191,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             raise Http404
         return item
 
-    def _page(self, request: HttpRequest, item: ReviewItem, *, error: str = "") -> HttpResponse:
+    def _page(self, request: HttpRequest, item: ReviewItem, *, error: str = "", blocked: bool = False) -> HttpResponse:
         try:
             principal = reader(request, item)
         except TenantsError as refused:
@@ -211,7 +209,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             "may_decide": may_decide(signed_in(request), item),
             "answered": item.decision not in UNANSWERED,
             "error": error,
-            "given": {name: request.POST.get(name, "") for name in (*_FIELDS, "decision")},
+            "given": _given(request, item, blocked=blocked),
         }
         return TemplateResponse(request, "admin/memories/reviewitem/review.html", context, status=400 if error else 200)
 
@@ -233,6 +231,15 @@ def _answer(request: HttpRequest) -> Answer:
     except ValueError as error:
         raise InvalidInput("decision", "must be one of those on the page.") from error
     return Answer(decision, keep=keep, never_true=form.get("never_true") == "1", **words)
+
+
+def _given(request: HttpRequest, item: ReviewItem, *, blocked: bool) -> dict[str, str]:
+    """What the form held, to be sent again; where it was `blocked`, without the value."""
+    given = {name: request.POST.get(name, "") for name in (*_FIELDS, "decision")}
+    if not blocked:
+        return given
+    screen = Screen(decider(request, item))
+    return {name: screen.said(text).text for name, text in given.items()}
 
 
 def _done(item: ReviewItem, decision: ReviewDecision) -> SafeString:

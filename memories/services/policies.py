@@ -15,6 +15,7 @@ from django.db import transaction
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput, NotFound
+from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy
@@ -115,6 +116,8 @@ def drop_expiry_rule(by: Principal | Actor, *, tenant_id: UUID, category: str) -
 def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
     """The name under which a rule is stored. Raises InvalidInput."""
     clean_text(category, field="category", limit=MAX_KEY_CHARACTERS)
+    if holds_secrets(category):
+        raise InvalidInput("category", "holds what is not stored, such as a key or a card number.")
     for column, value in days.items():
         if value is not None:
             _whole(column, value, 1, MAX_DAYS)

@@ -75,6 +75,14 @@ def test_of_libraries_templates_and_numbers_are_said(form: str) -> None:
 
 
 @forms
+@pytest.mark.django_db
+def test_what_a_suspicious_request_of_staff_asked_for_is_not_said(form: str, admin_client: Client) -> None:
+    with logged(form) as found:
+        assert admin_client.get(f"/admin/tenants/tenant/?_to_field={WORD}").status_code == 400
+    assert "DisallowedModelAdminToField" in found.text and WORD not in found.text
+
+
+@forms
 def test_extras_of_a_record_are_not_written(form: str) -> None:
     with logged(form) as found:
         logging.getLogger("django.request").error("Oh", extra={"request": WORD, "data": {"body": WORD}})

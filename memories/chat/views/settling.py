@@ -20,6 +20,7 @@ from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
 from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.screening import Screen
 from tenants.principal import Principal
 
 PAGE_SIZE = 20
@@ -70,7 +71,8 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
         return _page(request, principal, review_id, text=_text(request), error=refusal(error, "The text"))
     except Blocked as error:
         told = telling.refusal(error, to_people=True)
-        return _page(request, principal, review_id, text=_text(request), error=told)
+        without = Screen(principal).said(_text(request)).text
+        return _page(request, principal, review_id, text=without, error=told)
     except Conflict as error:
         messages.error(request, str(error))
     else:

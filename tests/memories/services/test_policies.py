@@ -77,6 +77,7 @@ def test_what_cannot_be_followed_is_refused(admin_principal: Principal, wrong: d
     ("rule", "field"),
     [
         ({"category": " "}, "category"),
+        ({"category": "4111" + "1111" * 3}, "category"),
         ({"category": "food", "soft_days": 0}, "soft_days"),
         ({"category": "food", "hard_days": 40_000}, "hard_days"),
         ({"category": "food", "soft_days": 10, "hard_days": 9}, "hard_days"),
