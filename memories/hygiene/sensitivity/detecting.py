@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
-from memories.hygiene.sensitivity.findings import Finding, apart
+from memories.hygiene.sensitivity.findings import LEAST_REPEATED, Finding, apart
 from memories.hygiene.sensitivity.folding import BLANK, fold
 from memories.hygiene.sensitivity.passwords import passwords
 from memories.hygiene.sensitivity.payment_cards import payment_cards
@@ -34,8 +34,6 @@ _FORMS: tuple[Detector, ...] = (
     national_ids.national_ids,
 )
 _LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
-# Characters: a shorter value is often another word or number elsewhere in the text.
-_TELLING = 6
 # Characters: a name in another field says what a text begins with.
 _NAMED = 256
 _SPACE = re.compile(r"\s")
@@ -112,13 +110,12 @@ def _high(text: str) -> tuple[Finding, ...]:
 
 def _again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
     """Where the found values stand once more, without the words that told what they are."""
-    kinds = {text[each.start : each.end]: each for each in found if each.end - each.start >= _TELLING}
+    kinds = {text[each.start : each.end]: each for each in found if each.end - each.start >= LEAST_REPEATED}
     for value, first in kinds.items():
         place = text.find(value)
         while place >= 0:
             end = place + len(value)
-            alone = not text[end : end + 1].isalnum() and not text[max(0, place - 1) : place].isalnum()
-            if alone and place != first.start:
+            if place != first.start:
                 yield Finding(first.kind, place, end, first.rule)
             place = text.find(value, end)
 

@@ -101,6 +101,8 @@ _CODE_OF_LIST = re.compile(
 )
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LOCK_CODE = re.compile(r"[#*]?\d{1,8}(?:[- ]\d{1,4}){0,4}[#*]?")
+# Numbers, or letters with them.
+_ANY_CODE = re.compile(rf"{_LOCK_CODE.pattern}|(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[\w#*!.-]{{6,64}}")
 _CLAUSE_END = re.compile(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
 _LOGINS = frozenset({"login", "credentials", "credential"})
 # A name and the password that goes with it: "login: anna / ...".
@@ -179,7 +181,8 @@ def _read(text: str, place: int) -> _Value | None:
 def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) -> str:
     """By which rule `value` is the secret that `name` names; empty if it is none."""
     if name["lock"]:
-        return "code of a lock" if said.lastgroup != "gap" and _LOCK_CODE.fullmatch(value.text) else ""
+        form = _LOCK_CODE if name[0].lower().endswith("combination") else _ANY_CODE
+        return "code of a lock" if said.lastgroup != "gap" and form.fullmatch(value.text) else ""
     if name["wifi"]:
         own = said.lastgroup == "strong" and len(value.text) >= 8 and re.fullmatch(r"[a-z]+\d+[a-z\d]*", value.text)
         return "password by name" if own else ""

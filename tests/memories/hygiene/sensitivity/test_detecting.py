@@ -85,6 +85,18 @@ def test_a_password_is_taken_out_where_it_stands_again_without_its_name() -> Non
     assert "hunter2" not in judged(text, scan(text), USUAL_HANDLING).text
 
 
+def test_a_value_is_taken_out_where_it_stands_again_inside_a_longer_run() -> None:
+    token, card = v.github("ghp", 902).text, v.card("402400718192837").text
+    text = f"{token}{card} {token}"
+    assert scan(judged(text, scan(text), ALL_MASKED).text) == ()
+
+
+@pytest.mark.parametrize("code", ["TulipHarbour-7781", "blue-kettle-9", "4711#", "32-14-07"])
+def test_what_opens_a_door_may_have_letters(code: str) -> None:
+    text = f"The gate code is {code}, ring first."
+    assert [text[each.start : each.end] for each in scan(text)] == [code]
+
+
 @pytest.mark.parametrize(
     "text",
     [
