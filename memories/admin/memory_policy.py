@@ -32,6 +32,12 @@ _CHOICES = {
 }
 
 
+_SENSITIVE = (
+    "What becomes of what words hold. Where a memory would be refused, it is taken out of a conversation. "
+    "Passwords, keys, card, bank account and id numbers are always refused."
+)
+
+
 def _field_of(kind: SensitiveKind) -> str:
     return f"handling_{kind.value}"
 
@@ -55,8 +61,7 @@ for _kind in DECIDABLE:
         label=f"If words hold {with_article(_kind)}",
         required=False,
         choices=[("", "as by default"), *((each.value, words) for each, words in _CHOICES.items())],
-        help_text="In a conversation it is taken out instead where a memory would be refused. "
-        f"Empty: {_CHOICES[USUAL_HANDLING[_kind]]}. Secrets, card, bank account and id numbers are always refused.",
+        help_text=f"Default: {_CHOICES[USUAL_HANDLING[_kind]]}.",
     )
 
 
@@ -98,6 +103,10 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     """One policy for each tenant that decided anything."""
 
     form = MemoryPolicyForm
+    fieldsets = [
+        (None, {"fields": ["tenant", *(name for name in _COLUMNS if name != "keep_originals")]}),
+        ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
+    ]
     list_display = ["tenant", *_COLUMNS, "sensitive_values", "updated_at"]
     list_select_related = ["tenant"]
 

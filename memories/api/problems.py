@@ -131,7 +131,7 @@ def _blocked(error: Blocked) -> Problem:
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
     ]
-    return Problem(422, "blocked", "Not stored", f"Nothing was stored: {error}", errors, more={"spots": spots})
+    return Problem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
 
 
 _REFUSALS: dict[type[Exception], Callable[[Any], Problem]] = {

@@ -161,7 +161,7 @@ def _lines(report: Report) -> Iterator[str]:
             f"{count:,} {'masked' if handling == 'mask' else 'flagged'}" for handling, count in handled.items()
         )
         yield f"Memories with {kind.replace('_', ' ')}: {told}."
-    yield f"In the last day {report.refused['blocked']:,} writes were refused, {report.refused['masked']:,} masked."
+    yield f"Writes of the last day: {report.refused['blocked']:,} refused, {report.refused['masked']:,} masked."
     run = report.last_run
     yield (
         f"Last scan: {run.started_at:%d %b %Y %H:%M} UTC, {run.state}. {run.error}".rstrip() if run else "No scan yet."
