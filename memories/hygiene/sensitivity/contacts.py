@@ -34,8 +34,12 @@ _WORDS = (
     r"liga\w*|bel|gsm|komórk\w*|numer|contact"
 )
 _NOT_WORDS = (
-    r"order|invoice|ticket|tracking|parcel|isbn|issn|serial|model|part|sku|version|build|imei|account|ref|booking"
+    r"order|invoice|ticket|tracking|parcel|isbn|issn|serial|model|part|sku|version|build|imei|account|ref|booking|"
+    r"(?:policy|patient|flyer|registration|meter|member(?:ship)?|student|claim|case|contract|card|badge|employee|"
+    r"customer|reference) (?:numbers?|no\.?)"
 )
+# Characters: "registration number is " fits.
+_CLOSE = 24
 # Where a number near a word of phoning may be at home: the languages of the interface's users first.
 _REGIONS = (
     "US",
@@ -79,7 +83,7 @@ def phones(text: str) -> Iterator[Finding]:
     ):
         for found in pattern.finditer(text):
             start, end = found.span()
-            if taken.intersection(range(start, end)) or near(text, start, end, _NOT_WORDS, before=20, after=0):
+            if taken.intersection(range(start, end)) or near(text, start, end, _NOT_WORDS, before=_CLOSE, after=0):
                 continue
             if named and not near(text, start, end, _WORDS):
                 continue

@@ -41,7 +41,7 @@ _SPACE = re.compile(r"\s")
 _CODE_OF = re.compile(r"_(?=(?:code|combo|combination)s?$)")
 # What people write shows all that it holds in two or three readings. A text that shows one more value at each was made
 # to be read for minutes.
-_READINGS = 12
+_READINGS = 8
 # Where a value may have been wrapped: one end of line between two characters of it.
 _WRAP = re.compile(r"(?<=[A-Za-z0-9+/=_.-])\n(?=[A-Za-z0-9+/=_-])")
 

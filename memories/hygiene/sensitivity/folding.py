@@ -73,7 +73,7 @@ def _plain(character: str) -> str:
     if character in _QUOTES:
         return _QUOTES[character]
     category = unicodedata.category(character)
-    if category == "Cf" or _INVISIBLE.match(character):
+    if category in {"Cf", "Me"} or _INVISIBLE.match(character):
         return ""
     if category == "Nd":
         return str(unicodedata.decimal(character))

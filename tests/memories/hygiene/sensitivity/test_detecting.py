@@ -172,3 +172,20 @@ def test_a_hostile_text_of_32000_characters_takes_no_more_than_a_moment(text: st
 def test_each_of_some_phones_in_a_row_is_one() -> None:
     text = " ".join(f"(212) 555-01{number:02}" for number in range(40))
     assert len(scan(text)) == 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Policy number is 4512378900",
+        "My frequent flyer number is 123456789",
+        "Our company registration number is 08209948",
+        "Patient number is 1234567",
+    ],
+)
+def test_a_number_that_is_said_to_be_another_is_no_phone(text: str) -> None:
+    assert scan(text) == ()
+
+
+def test_a_number_of_a_customer_to_call_is_one() -> None:
+    assert [each.kind for each in scan("customer phone number is 020 7946 0958")] == [SensitiveKind.PHONE]

@@ -20,6 +20,7 @@ def test_every_character_comes_from_one_of_the_original(text: str) -> None:
 
 def test_digits_dashes_and_spaces_become_plain_and_what_has_no_width_goes() -> None:
     assert fold("４２\u00a0–\u200b٣ “x”").text == '42 -3 "x"'
+    assert fold("4\ufe0f\u20e32\ufe0f\u20e3").text == "42", "digits on keys"
 
 
 def test_a_label_is_one_blank_and_a_range_maps_back_over_it() -> None:
