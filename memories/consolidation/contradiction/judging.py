@@ -25,7 +25,7 @@ FAMILIES = frozenset("home_city address postcode employer occupation boss landlo
 LONGEST_JUDGED = 300
 # What one holds that one can sell begins with one of these.
 HELD_BY = frozenset(("car", "own", "have", "drive", "bike", "ride"))
-ANOTHER_VALUE = "two values for what has one"
+ANOTHER_VALUE = "only one of the two values can hold"
 
 
 class Verdict(StrEnum):
