@@ -8,6 +8,7 @@ print the lines that they read, are off.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -102,6 +103,8 @@ def load() -> Scanner:
 def _made() -> Scanner:
     for name in ("credsweeper", "pdfminer"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # It imports a library that looks for git and fails where there is none, as in an image. Nothing here needs git.
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it subclasses what it deprecates
         from credsweeper.app import CredSweeper  # noqa: PLC0415 - a second to import
