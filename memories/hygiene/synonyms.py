@@ -35,7 +35,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bnot have any\b|\bdo not have any\b|\bdoes not have any\b", "not have"),
     (r"\b(?:do|does) not\b", "not"),
     (r"\bno longer\b", "not longer"),
-    (r"\banymore\b|\bany more$", "longer"),
+    (r"\banymore\b|\bany (?:more|longer)$", "longer"),
     (r"\bnot ever\b", "never"),
     (r"\bdislikes?\b", "not like"),
     (r"\bforbids?\b", "not allow"),

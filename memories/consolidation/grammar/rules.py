@@ -211,6 +211,7 @@ def _named_thing(match: re.Match[str]) -> Iterator[Statement]:
         relation = re.split(r"\s(?:at|in|from)\s", thing, maxsplit=1)[0]
         person = slug(relation) in vocabulary.PEOPLE
         key = vocabulary.relation_key(relation) if person else f"{slug(thing)}_name"
+        key = "" if key in vocabulary.SEVERAL_KIN else key
         yield Statement(f"{capitalised(thing)}{match['link']}{name}", key, "personal")
 
 
@@ -218,7 +219,8 @@ def _thing(match: re.Match[str]) -> Iterator[Statement]:
     thing, value = match["thing"].strip(), vocabulary.without_tail(match["value"])
     if key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
-        yield Statement(f"{capitalised(thing)} is {value}", "" if person else key, "personal")
+        several = person or key in vocabulary.SEVERAL_KIN
+        yield Statement(f"{capitalised(thing)} is {value}", "" if several else key, "personal")
 
 
 def _ended(match: re.Match[str]) -> Iterator[Statement]:
@@ -252,9 +254,9 @@ def _rule(pattern: str) -> re.Pattern[str]:
 _RULES: tuple[everyday.Rule, ...] = (
     # I no longer work at Acme / I don't live in Bristol anymore / I'm no longer vegan
     (_rule(rf"{_I}\s+no longer\s+(?P<what>\w+.*)$"), _ended),
-    (_rule(rf"{_I}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?more\b[.!]?$"), _ended),
+    (_rule(rf"{_I}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended),
     (_rule(rf"(?:{_I_AM})\s+no longer\s+(?P<what>\w+.*)$"), _ended_state),
-    (_rule(rf"(?:{_I_AM})\s+not\s+(?P<what>\w+.*?)\s+any\s?more\b[.!]?$"), _ended_state),
+    (_rule(rf"(?:{_I_AM})\s+not\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended_state),
     # we left Bristol, in Edinburgh now / I left Oslo and moved to Bergen
     (
         _rule(

@@ -158,6 +158,8 @@ PEOPLE = word_set(
     best_friend neighbour neighbor flatmate roommate landlord landlady doctor dentist gp vet therapist coach tutor
     """
 )
+# Who goes by the name of another of them takes nobody's place: "brother is Tom", "brother is Alex".
+SEVERAL_KIN = word_set("sister brother son daughter aunt uncle cousin nephew niece")
 # What one can have one of, so that "my X is Y" says Y of it whatever Y looks like; some are known under another key.
 _ATTRIBUTES = word_set(
     """

@@ -34,6 +34,15 @@ CONVERSATIONS = [
     ),
     pytest.param(["My boss is Dana", "my boss is Kim, not Dana"], {"Boss is Kim"}, {"Boss is Dana"}, id="another name"),
     pytest.param(
+        ["My brother is called Tom", "My brother is called Alex"],
+        {"Brother is called Tom", "Brother is called Alex"},
+        set(),
+        id="two brothers",
+    ),
+    pytest.param(
+        ["I am vegetarian", "I am not vegetarian any longer"], {"No longer vegetarian"}, set(), id="a diet that ended"
+    ),
+    pytest.param(
         ["I go climbing on Tuesdays", "climbing is on Thursdays now"],
         {"Goes climbing on Thursdays"},
         set(),

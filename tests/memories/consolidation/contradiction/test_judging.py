@@ -18,6 +18,7 @@ def test_a_statement_that_says_of_itself_that_it_is_news_is_an_update() -> None:
     assert verdict("Lives in Bristol", "Lives in Edinburgh") is Verdict.CONTRADICTION
     assert verdict("Lives in Bristol", "Lives in Edinburgh now") is Verdict.UPDATE
     assert verdict("Lives in Bristol", "No longer lives in Bristol") is Verdict.UPDATE
+    assert verdict("Is vegetarian", "Is not vegetarian any longer") is Verdict.UPDATE
 
 
 def test_two_keys_of_one_slot_bring_each_other_up_to_date() -> None:
