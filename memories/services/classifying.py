@@ -14,7 +14,7 @@ from django.db import transaction
 from memories.hygiene.sensitivity.classifier import Classified, confirmed, is_asked, question
 from memories.hygiene.sensitivity.findings import Finding
 from memories.llm import classifier_endpoint
-from memories.llm.json_answers import NoAnswer
+from memories.llm.base import ModelFault
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def classified(text: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         return tuple(findings)
     try:
         answer = model.ask(question(text, findings), Classified, name="classification")
-    except NoAnswer as fault:
+    except ModelFault as fault:
         log.warning("A suspicious text was not classified: %s", fault.message)
         return tuple(findings)
     return confirmed(findings, answer.value)
