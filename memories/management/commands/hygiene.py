@@ -32,8 +32,8 @@ _SAID = {
     "stale": "became stale",
     "fresh": "are no longer stale",
     "proposed": "proposed to go",
-    "junk": "hold junk",
-    "sensitive": "hold what is not stored",
+    "junk": "with junk",
+    "sensitive": "with what is not stored",
     "failed": "owners failed",
 }
 

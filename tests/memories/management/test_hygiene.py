@@ -49,7 +49,7 @@ def test_a_dry_run_counts_what_the_real_one_does(lives: None, capsys: pytest.Cap
 def test_people_read_numbers_and_no_words(lives: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("hygiene", "scan")
     said = capsys.readouterr().out
-    assert said == "Scanned: 2 owners, 12 facts, 2 became stale, 4 proposed to go, 2 hold junk.\n"
+    assert said == "Scanned: 2 owners, 12 facts, 2 became stale, 4 proposed to go, 2 with junk.\n"
     call_command("hygiene", "report")
     said = capsys.readouterr().out
     assert "Facts: 8 active, 4 stale.\n" in said and "Open reviews, eviction: 4" in said
