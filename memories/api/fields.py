@@ -17,8 +17,7 @@ from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
-from memories.hygiene.sensitivity.detecting import scan
-from memories.hygiene.sensitivity.findings import USUAL_HANDLING, judged
+from memories.hygiene.sensitivity.detecting import without_secrets
 
 Messages = dict[str, Any]
 
@@ -47,8 +46,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 def shown(name: str) -> str:
     """The name of an unknown field as it can be repeated: printable ASCII, short, and without what is never stored."""
-    begins = name[:_LOOKED_THROUGH]
-    return ascii(judged(begins, scan(begins), USUAL_HANDLING).text)[1:-1][:_LONGEST_NAME_SHOWN]
+    return ascii(without_secrets(name[:_LOOKED_THROUGH]))[1:-1][:_LONGEST_NAME_SHOWN]
 
 
 class Text(serializers.CharField):

@@ -11,6 +11,7 @@ from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from memories.errors import InvalidInput
+from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.importing.records import MemoryRecord
 from memories.types import CURRENT, Kind
 
@@ -78,11 +79,12 @@ def _check_links(record: MemoryRecord, by_id: Mapping[str, MemoryRecord], stored
     for name in record.supersedes:
         old = by_id.get(name)
         if old is None and name not in stored:
-            raise InvalidInput(
-                record.place, f'"supersedes" names {name!r}, which is neither in the file nor a memory of this member.'
-            )
+            problem = f'"supersedes" names {without_secrets(name)!r}, neither in the file nor a memory of this member.'
+            raise InvalidInput(record.place, problem)
         if old is not None and old.kind is not record.kind:
-            raise InvalidInput(record.place, f'"supersedes" names {name!r}, which is {old.kind.value}.')
+            raise InvalidInput(
+                record.place, f'"supersedes" names {without_secrets(name)!r}, which is {old.kind.value}.'
+            )
 
 
 def _predecessors_first(by_id: Mapping[str, MemoryRecord], olds: Mapping[str, Sequence[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
-from memories.hygiene.sensitivity.findings import LEAST_REPEATED, Finding, apart
+from memories.hygiene.sensitivity.findings import LEAST_REPEATED, USUAL_HANDLING, Finding, apart, judged
 from memories.hygiene.sensitivity.folding import BLANK, fold
 from memories.hygiene.sensitivity.passwords import passwords
 from memories.hygiene.sensitivity.payment_cards import payment_cards
@@ -87,6 +87,11 @@ def holds_secrets(words: str) -> bool:
         return any(each.kind in HIGH_SEVERITY for each in scan(words))
     except DetectorFailed:
         return True
+
+
+def without_secrets(words: str) -> str:
+    """Words that are said back to whoever sent them, with labels for what is blocked."""
+    return judged(words, scan(words), USUAL_HANDLING).text
 
 
 def load() -> None:

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
 from memories.importing.belief import Belief
 from memories.importing.records import MemoryRecord
@@ -252,7 +253,7 @@ class Replay:
         own = self._own[Kind.EPISODIC]
         for name in record.supported_by:
             if name not in self._ids and name not in own:
-                problem = f"names {name!r}, which is neither in the file nor an episode of this member."
+                problem = f"names {without_secrets(name)!r}, neither in the file nor an episode of this member."
                 raise InvalidInput("supported_by", problem)
         if not record.supported_by:
             return []

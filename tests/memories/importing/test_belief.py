@@ -53,6 +53,7 @@ def test_a_belief_ends_by_itself_only_if_nothing_replaces_it() -> None:
     ("records", "message"),
     [
         pytest.param([fact("a", None, "ghost")], "line of a: .*neither in the file", id="unknown"),
+        pytest.param([fact("a", None, "4111" + "1111" * 3)], r"names '\[payment card removed\]'", id="a card"),
         pytest.param([fact("a", None, "a")], "line of a: .*circle", id="itself"),
         pytest.param([fact("a", None, "b"), fact("b", None, "a")], "line of a: .*circle", id="a circle"),
         pytest.param([fact("a", None, "p"), fact("p", kind=Kind.PROCEDURAL)], "which is procedural", id="another kind"),
