@@ -25,7 +25,7 @@ from memories.services.contradictions import resolve
 from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.fact_draft import FactDraft, checked_fact
-from memories.services.junk import refuse_junk_fact, refuse_repeat
+from memories.services.junk import refuse_junk_fact, refuse_repeat, refuse_reworded
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
 from memories.services.screening import Screen
 from memories.services.succession import close, current_rows, link, require_place, snapshot
@@ -136,6 +136,8 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     require_place(replaced, draft.scope, draft.task)
     if equal is not None and not replaced:
         refuse_repeat(principal, equal, support)
+    if equal is None and not replaced:
+        refuse_reworded(principal, draft.text, support)
     # A slot that somebody pinned stays pinned, whatever its value; what merely replaces other pinned facts does not.
     slot = [row for row in replaced if draft.key and isinstance(row, Fact) and row.key == draft.key]
     draft = replace(draft, pinned=draft.pinned or any(row.pinned for row in slot))
