@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
@@ -25,10 +26,21 @@ from tenants.audit import record_event
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal, Right
 
+log = logging.getLogger(__name__)
+
 
 def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind: Kind) -> None:
-    """Seal what was masked in these memories, if the tenant keeps originals; the caller holds the owner's lock."""
+    """Seal what was masked in these memories, if the tenant keeps originals; the caller holds the owner's lock.
+
+    Where the key is gone that sealed them until now, what is said goes on being stored, masked, and the log says why
+    no more is kept.
+    """
     if not originals or not policy_of(principal.tenant_id).keep_originals:
+        return
+    try:
+        box = _box()
+    except ImproperlyConfigured as error:
+        log.error("An original is not kept. %s", error)  # noqa: TRY400 - there is nothing else to say
         return
     SealedOriginal.objects.bulk_create(
         SealedOriginal(
@@ -36,7 +48,7 @@ def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind:
             user_id=principal.user_id,
             kind=kind,
             memory_id=memory_id,
-            sealed=_box().encrypt(json.dumps([str(memory_id), text]).encode()).decode(),
+            sealed=box.encrypt(json.dumps([str(memory_id), text]).encode()).decode(),
         )
         for memory_id, text in originals.items()
     )
@@ -56,7 +68,7 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
             raise NotFound("original")
         try:
             named, text = json.loads(_box().decrypt(row.sealed.encode()))
-        except InvalidToken as error:
+        except (InvalidToken, ImproperlyConfigured) as error:
             raise Conflict("The key that opens it is not configured any more.") from error
         if named != str(memory_id):
             raise Conflict("It was sealed for another memory.")

@@ -99,3 +99,17 @@ def test_an_installation_without_a_key_does_not_promise_it(principal: Principal,
         set_policy(system, tenant_id=principal.tenant_id, keep_originals=True)
     settings.MEMORYHUB_ORIGINAL_KEYS = (Fernet.generate_key().decode(),)
     assert set_policy(system, tenant_id=principal.tenant_id, keep_originals=True).keep_originals
+
+
+def test_a_turn_goes_on_where_the_key_was_taken_away(
+    keeping: Principal, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = begin_turn(keeping, text=CARD).episode_id
+    assert kept is not None
+    settings.PRODUCTION = True
+    settings.MEMORYHUB_ORIGINAL_KEYS = ()
+    assert begin_turn(keeping, text=CARD).masked == ("payment_card",)
+    assert SealedOriginal.objects.count() == 1
+    assert "MEMORYHUB_ORIGINAL_KEYS" in caplog.text and CARD not in caplog.text
+    with pytest.raises(Conflict):
+        open_original(keeping, memory_id=kept)
