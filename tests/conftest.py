@@ -28,6 +28,7 @@ from tests.celery_broker import Broker
 from tests.cluster import Cluster
 from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart
 from tests.factories import MakeMember, make_membership, make_tenant, own_principal
+from tests.migrated import Migrated
 from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 
@@ -88,8 +89,28 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _migrated(
+    request: pytest.FixtureRequest, django_db_modify_db_settings: None, tmp_path_factory: pytest.TempPathFactory
+) -> Migrated | None:
+    """What the workers of a run share of their databases; None where there is nothing to share."""
+    alone = not hasattr(request.config, "workerinput")
+    return None if alone or connection.vendor != "sqlite" else Migrated(tmp_path_factory.getbasetemp().parent)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(_migrated: Migrated | None) -> bool:
+    """Whether there is a migrated database already."""
+    return _migrated is not None and _migrated.copied
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    _migrated: Migrated | None, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
     """The database of this run; a session of a process that a test killed may outlive it for a moment, and is ended."""
+    if _migrated is not None and not _migrated.copied:
+        with django_db_blocker.unblock():
+            _migrated.publish()
     yield
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock(), connection.cursor() as cursor:

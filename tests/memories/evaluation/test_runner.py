@@ -69,7 +69,11 @@ def test_the_command_measures_in_a_place_of_its_own(file: Path, capsys: pytest.C
 
 
 @pytest.mark.django_db
-def test_the_command_prints_a_table_for_people(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_table_for_people(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = json.dumps(run(parse_cases([CONVERSATION], Form.LOCOMO), advance=quietly))
+    monkeypatch.setattr("memories.management.commands.eval_recall.measure", lambda _arguments: measured)
     call_command("eval_recall", file, "--format", "locomo", "--fusion", "rrf")
     assert "recall@10" in capsys.readouterr().out
 
