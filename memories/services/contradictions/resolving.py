@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from memories.consolidation.contradiction.judging import Judgement, Verdict, judge, read
+from memories.consolidation.contradiction.judging import Judgement, Read, Verdict, judge, read
 from memories.models import Fact
 from memories.services.contradictions.applying import settle, statement_of
 from memories.services.contradictions.rivals import rivals_of
@@ -47,7 +47,7 @@ def resolve(principal: Principal, fact: Fact) -> Resolution:
     if fact.status not in CURRENT:
         return Resolution()
     mine = read(statement_of(fact))
-    found = [(rival, _judged(fact, rival)) for rival in rivals_of(fact, mine)]
+    found = [(rival, _judged(fact, mine, rival)) for rival in rivals_of(fact, mine)]
     at_odds = [(rival, judgement) for rival, judgement in found if judgement.verdict is not Verdict.NEITHER]
     superseded: list[UUID] = []
     reviews: list[UUID] = []
@@ -68,6 +68,8 @@ def in_order(one: Fact, other: Fact) -> tuple[Fact, Fact]:
     return older, newer
 
 
-def _judged(fact: Fact, rival: Fact) -> Judgement:
-    older, newer = in_order(fact, rival)
-    return judge(read(statement_of(older)), read(statement_of(newer)))
+def _judged(fact: Fact, mine: Read, rival: Fact) -> Judgement:
+    """`mine` is the fact as it was read once; reading is what costs."""
+    theirs = read(statement_of(rival))
+    older, _ = in_order(fact, rival)
+    return judge(mine, theirs) if older is fact else judge(theirs, mine)
