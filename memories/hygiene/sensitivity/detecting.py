@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
-from memories.hygiene.sensitivity.findings import LEAST_REPEATED, USUAL_HANDLING, Finding, apart, judged
+from memories.hygiene.sensitivity.findings import USUAL_HANDLING, Finding, apart, judged, repeated
 from memories.hygiene.sensitivity.folding import BLANK, fold
 from memories.hygiene.sensitivity.passwords import passwords
 from memories.hygiene.sensitivity.payment_cards import payment_cards
@@ -110,19 +110,7 @@ def _all_of(text: str, new: Iterable[Finding]) -> tuple[Finding, ...]:
 def _high(text: str) -> tuple[Finding, ...]:
     """What is blocked; values that were wrapped at an end of line once no other is left."""
     found = _read(text, (*_FORMS, passwords, named_tokens)) or _wrapped(text)
-    return apart((*found, *_again(text, found))) if found else ()
-
-
-def _again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
-    """Where the found values stand once more, without the words that told what they are."""
-    kinds = {text[each.start : each.end]: each for each in found if each.end - each.start >= LEAST_REPEATED}
-    for value, first in kinds.items():
-        place = text.find(value)
-        while place >= 0:
-            end = place + len(value)
-            if place != first.start:
-                yield Finding(first.kind, place, end, first.rule)
-            place = text.find(value, end)
+    return apart((*found, *repeated(text, found))) if found else ()
 
 
 def _low(text: str) -> tuple[Finding, ...]:

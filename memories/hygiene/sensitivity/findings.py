@@ -63,6 +63,23 @@ def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(merged)
 
 
+def repeated(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Other places of the found values: the words that gave one away stand beside it once, perhaps.
+
+    Each value is looked for once, however often it was found: a pasted log may hold one a thousand times.
+    """
+    first: dict[str, Finding] = {}
+    for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
+        if finding.end - finding.start >= LEAST_REPEATED:
+            first.setdefault(text[finding.start : finding.end], finding)
+    for value, finding in first.items():
+        at = text.find(value)
+        while at >= 0:
+            if at != finding.start:
+                yield replace(finding, start=at, end=at + len(value))
+            at = text.find(value, at + len(value))
+
+
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
     """`text` as `handling` wants it: what is to be masked or blocked is replaced by a label, wherever it stands."""
     found = tuple(findings)
@@ -70,7 +87,8 @@ def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKi
     blocked: list[Finding] = []
     parts: list[str] = []
     done = 0
-    for finding in apart([*found, *_repeated(text, found, handling)]):
+    leaving = [finding for finding in found if _wanted(finding.kind, handling) is not Handling.ALLOW]
+    for finding in apart([*found, *repeated(text, leaving)]):
         wanted = _wanted(finding.kind, handling)
         if wanted is Handling.BLOCK:
             blocked.append(finding)
@@ -85,21 +103,3 @@ def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKi
 
 def _wanted(kind: SensitiveKind, handling: Mapping[SensitiveKind, Handling]) -> Handling:
     return Handling.BLOCK if kind in HIGH_SEVERITY else handling[kind]
-
-
-def _repeated(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Iterator[Finding]:
-    """Other places of a value that may not stay: the words that gave it away stand beside it once, perhaps.
-
-    Each value is looked for once, however often it was found: a pasted log may hold one a thousand times.
-    """
-    first: dict[str, Finding] = {}
-    for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
-        value = text[finding.start : finding.end]
-        if len(value) >= LEAST_REPEATED and _wanted(finding.kind, handling) is not Handling.ALLOW:
-            first.setdefault(value, finding)
-    for value, finding in first.items():
-        at = text.find(value)
-        while at >= 0:
-            if at != finding.start:
-                yield replace(finding, start=at, end=at + len(value))
-            at = text.find(value, at + len(value))
