@@ -4,8 +4,10 @@ from memories.models.catalog_entry import CatalogEntry
 from memories.models.consolidation_run import ConsolidationRun, RunState, Trigger
 from memories.models.episode import Episode
 from memories.models.episode_ledger import EpisodeLedger
+from memories.models.erasure_request import OPEN_ERASURES, ErasureRequest, ErasureState
 from memories.models.fact import Fact
 from memories.models.hygiene_run import HygieneRun, HygieneState
+from memories.models.legal_hold import LegalHold
 from memories.models.mention import Mention, Relation
 from memories.models.metric_sample import MetricSample
 from memories.models.outbox_entry import Operation, OutboxEntry
@@ -16,6 +18,7 @@ from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
 from memories.models.sealed_original import SealedOriginal
 from memories.models.session import Message, MessageRole, MessageState, Session
 from memories.models.session_entry import EntryKind, SessionEntry
+from memories.models.staff_views import History, MemberMemory
 from memories.types import Kind
 
 MEMORY_MODELS = {
@@ -27,15 +30,21 @@ MEMORY_MODELS = {
 
 __all__ = [
     "MEMORY_MODELS",
+    "OPEN_ERASURES",
     "CatalogEntry",
     "ConsolidationRun",
     "EntryKind",
     "Episode",
     "EpisodeLedger",
+    "ErasureRequest",
+    "ErasureState",
     "ExpiryRule",
     "Fact",
+    "History",
     "HygieneRun",
     "HygieneState",
+    "LegalHold",
+    "MemberMemory",
     "MemoryPolicy",
     "Mention",
     "Message",

@@ -81,6 +81,7 @@ class ConsolidationRun(models.Model):
         indexes = [
             models.Index(fields=["tenant", "user", "-started_at"], name="run_owner_recent"),
             models.Index(fields=["started_at"], name="run_recent"),
+            models.Index(fields=["tenant", "-started_at"], name="run_tenant_recent"),
         ]
 
     def __str__(self) -> str:

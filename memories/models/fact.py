@@ -8,7 +8,13 @@ from django.db.models import Q
 
 from memories.models.base import choices, scope_constraint, unique_while_current
 from memories.models.episode import Episode
-from memories.models.supersedable import Supersedable, likeness_index, open_tasks_index, supersession_constraints
+from memories.models.supersedable import (
+    Supersedable,
+    history_indexes,
+    likeness_index,
+    open_tasks_index,
+    supersession_constraints,
+)
 from memories.types import Kind, Source
 
 
@@ -56,6 +62,7 @@ class Fact(Supersedable):
             models.Index(fields=["tenant", "user", "status", "-learned_at"], name="fact_owner_status"),
             likeness_index("fact"),
             open_tasks_index("fact"),
+            *history_indexes("fact"),
             models.Index(fields=["tenant", "staleness", "status"], name="fact_staleness"),
             models.Index(fields=["expires_at"], name="fact_to_expire", condition=Q(expires_at__isnull=False)),
             models.Index(fields=["review_after"], name="fact_to_review", condition=Q(review_after__isnull=False)),

@@ -6,7 +6,13 @@ from django.db import models
 
 from memories.models.base import scope_constraint, unique_while_current
 from memories.models.episode import Episode
-from memories.models.supersedable import Supersedable, likeness_index, open_tasks_index, supersession_constraints
+from memories.models.supersedable import (
+    Supersedable,
+    history_indexes,
+    likeness_index,
+    open_tasks_index,
+    supersession_constraints,
+)
 from memories.types import Kind
 
 
@@ -37,6 +43,7 @@ class Playbook(Supersedable):
             models.Index(fields=["tenant", "user", "status"], name="playbook_owner_status"),
             likeness_index("playbook"),
             open_tasks_index("playbook"),
+            *history_indexes("playbook"),
         ]
 
     def __str__(self) -> str:

@@ -16,7 +16,8 @@ class MemoryPolicy(models.Model):
 
     `keep_superseded`: what was replaced is kept for good and never leaves the main index. `recall_threshold` cuts
     recalled memories of a lower score. `handling` maps kinds of sensitive values of low severity to what becomes of
-    them (`Handling`); `keep_originals`: the words in which a value is masked are kept, encrypted (`SealedOriginal`).
+    them (`Handling`); `keep_originals`: the words in which a value is masked are kept, encrypted (`SealedOriginal`);
+    `erasure_needs_second`: a member is erased only when a second person approves.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -31,6 +32,7 @@ class MemoryPolicy(models.Model):
     keep_superseded = models.BooleanField(default=False)
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
+    erasure_needs_second = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -60,6 +60,19 @@ def open_tasks_index(table: str) -> models.Index:
     )
 
 
+def history_indexes(table: str) -> list[models.Index]:
+    """To browse what was superseded in a tenant, and to walk from a state to those that it was made into."""
+    return [
+        models.Index(
+            fields=["tenant", "-superseded_at"],
+            name=f"{table}_superseded",
+            condition=Q(superseded_at__isnull=False),
+        ),
+        models.Index(fields=["restores"], name=f"{table}_restores", condition=Q(restores__isnull=False)),
+        models.Index(fields=["promoted_from"], name=f"{table}_promoted", condition=Q(promoted_from__isnull=False)),
+    ]
+
+
 def supersession_constraints(table: str) -> list[models.CheckConstraint]:
     """Status, time and link of a supersession agree."""
     superseded = Q(status=Status.SUPERSEDED)

@@ -41,6 +41,9 @@ class AuditEvent(models.Model):
         indexes = [
             models.Index(fields=["target_id", "sequence"], name="audit_event_of_target"),
             models.Index(fields=["tenant_id", "-created_at"], name="audit_event_tenant_recent"),
+            models.Index(fields=["tenant_id", "action", "-created_at"], name="audit_event_of_action"),
+            models.Index(fields=["actor_id", "-created_at"], name="audit_event_of_actor"),
+            models.Index(fields=["request_id"], name="audit_event_of_request"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,83 @@
+"""ErasureRequest: all that is kept of one member is to be erased: asked, approved, carried out, and a receipt.
+
+Invariant: nothing here quotes what is erased; the receipt holds counts, digests, ids and times.
+"""
+
+from __future__ import annotations
+
+import uuid
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.models.base import choices
+
+
+class ErasureState(StrEnum):
+    """Asked: waits for a second person. Approved: waits to begin. Stopped: by a legal hold, and goes on after it."""
+
+    ASKED = "asked"
+    APPROVED = "approved"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+OPEN_ERASURES = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+
+
+class ErasureRequest(models.Model):
+    """One for a member at a time. The membership stays, without a name, as what the audit chain speaks of.
+
+    `progress` maps each store to how many rows were erased there so far: `{"facts": 120}`; `stage` is the one that is
+    at work. A worker holds it until `leased_until`; another goes on after that. `receipt` is set when it is done, with
+    its `receipt_digest` (sha256 of its canonical JSON) and `signature` (Ed25519, by the instance's signing key).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
+    membership = models.ForeignKey("tenants.Membership", on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=8, choices=choices(ErasureState), default=ErasureState.ASKED)
+    reason = models.CharField(max_length=300)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    stage = models.CharField(max_length=30, blank=True, default="")
+    progress: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    trouble = models.CharField(max_length=200, blank=True, default="")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    receipt: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    receipt_digest = models.CharField(max_length=64, blank=True, default="")
+    signature = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        ordering = ["-asked_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["membership"],
+                condition=Q(state__in=[state.value for state in OPEN_ERASURES]),
+                name="erasure_one_open_per_member",
+            ),
+            models.CheckConstraint(
+                name="erasure_done_has_receipt",
+                condition=(Q(state=ErasureState.DONE, finished_at__isnull=False) & ~Q(receipt_digest=""))
+                | (~Q(state=ErasureState.DONE) & Q(receipt_digest="")),
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "leased_until"], name="erasure_to_run")]
+
+    def __str__(self) -> str:
+        return f"Erasure {self.id}"
