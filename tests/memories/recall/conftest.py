@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
 
+from memories.recall import candidates, statements
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.remember import EpisodeDraft, remember_episodes
@@ -16,6 +17,7 @@ from tenants.principal import Principal
 
 Say = Callable[..., list[UUID]]
 Ask = Callable[..., list[str]]
+LimitTail = Callable[[int], None]
 
 
 @pytest.fixture
@@ -38,6 +40,18 @@ def ask(principal: Principal) -> Ask:
         return texts(recall(by, query, **options))  # type: ignore[arg-type]  # options of recall
 
     return asked
+
+
+@pytest.fixture
+def limit_tail(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitTail]:
+    """`limit_tail(count)` looks at so many waiting memories; the queries compiled with that do not outlive the test."""
+
+    def limit(count: int) -> None:
+        monkeypatch.setattr(candidates, "TAIL_LIMIT", count)
+        statements._compiled.cache_clear()
+
+    yield limit
+    statements._compiled.cache_clear()
 
 
 def texts(answer: Recall) -> list[str]:

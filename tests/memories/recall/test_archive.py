@@ -10,7 +10,6 @@ from django.utils import timezone
 from memories.errors import NotFound
 from memories.hygiene.endings import Ending
 from memories.models import Fact, OutboxEntry, Playbook
-from memories.recall import candidates
 from memories.recall.pipeline import recall
 from memories.search import search_plane
 from memories.search.checking import Problem, check, rebuild
@@ -24,7 +23,7 @@ from memories.services.restore import restore
 from memories.services.supersede import retire
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
-from tests.memories.recall.conftest import texts
+from tests.memories.recall.conftest import LimitTail, texts
 
 MARCH, MAY, JULY = (datetime(2025, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -146,12 +145,12 @@ def test_an_archive_that_cannot_be_searched_is_stood_in_for(moved: Principal, mo
 
 
 def test_of_an_owner_with_too_many_memories_for_that_it_is_said(
-    moved: Principal, monkeypatch: pytest.MonkeyPatch
+    moved: Principal, limit_tail: LimitTail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(4):
         remember_fact(moved, text=f"Owns bulb {number}", learned_at=MARCH)
     drain()
-    monkeypatch.setattr(candidates, "TAIL_LIMIT", 2)
+    limit_tail(2)
     nothing = Candidates((), without_archive=True)
     monkeypatch.setattr(type(search_plane()), "candidates", lambda *_: nothing)
     answer = recall(moved, "do I live in Bristol?", as_of=MARCH)

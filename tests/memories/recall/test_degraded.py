@@ -15,7 +15,7 @@ from memories.search.outbox import drain
 from memories.services.facts import remember_fact
 from memories.types import Kind, Owner
 from tenants.principal import Principal
-from tests.memories.recall.conftest import Say, texts
+from tests.memories.recall.conftest import LimitTail, Say, texts
 from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
@@ -37,9 +37,9 @@ def test_a_plane_that_is_down_is_said_and_stood_in_for(remembered: Principal, pl
 
 
 @pytest.fixture
-def large(remembered: Principal, monkeypatch: pytest.MonkeyPatch) -> Principal:
+def large(remembered: Principal, limit_tail: LimitTail, monkeypatch: pytest.MonkeyPatch) -> Principal:
     """Ada, with more memories than the database serves whole."""
-    monkeypatch.setattr(candidates, "TAIL_LIMIT", 5)
+    limit_tail(5)
     monkeypatch.setattr(candidates, "CANDIDATES_PER_LEG", 3)
     return remembered
 
