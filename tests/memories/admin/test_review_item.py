@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from uuid import uuid4
 
@@ -15,12 +14,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.selectors.chains import verify_chains
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
 from memories.services.supersede import retire
 from memories.types import Kind, Scope
-from tenants.audit_verification import verify_all
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
@@ -28,18 +25,10 @@ from tests.memories.services.reviewing import FOUR, THREE, asked, current, propo
 
 from .test_deciding import with_access
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 LIST = "admin:memories_reviewitem_changelist"
 STAFF = ("support", "auditor")
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_whole(db: None) -> Iterator[None]:
-    """Whatever staff did, chains and audit verify afterwards."""
-    yield
-    assert verify_chains().faults == ()
-    assert all(report.ok for report in verify_all())
 
 
 @pytest.fixture
@@ -52,11 +41,6 @@ def browser(alice: Membership, client: Client) -> Client:
     """The browser of Alice, who administers Ada's tenant."""
     client.force_login(alice.user)
     return client
-
-
-@pytest.fixture
-def item(principal: Principal) -> ReviewItem:
-    return asked(principal, *two_widths(principal))
 
 
 def page(item: ReviewItem, what: str = "change") -> str:

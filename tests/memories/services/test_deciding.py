@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -10,7 +9,6 @@ from django.utils import timezone
 
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.models import Episode, Fact, OutboxEntry, Playbook, ReviewDecision, ReviewItem
-from memories.selectors.chains import verify_chains
 from memories.selectors.reviews import open_reviews
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
@@ -18,41 +16,20 @@ from memories.services.remember import remember_episode
 from memories.services.reviews import open_contradiction
 from memories.services.sessions import start_session
 from memories.types import Source, Status
-from tenants.audit_verification import verify_all
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.memories.services.reviewing import (
     FOUR,
     THREE,
     answer,
-    asked,
     current,
     proposed,
     say,
     take_back,
     told,
-    two_widths,
 )
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_whole(db: None) -> Iterator[None]:
-    """Whatever a test did, chains and audit verify afterwards."""
-    yield
-    assert verify_chains().faults == ()
-    assert all(report.ok for report in verify_all())
-
-
-@pytest.fixture
-def pair(principal: Principal) -> tuple[Fact, Fact]:
-    return two_widths(principal)
-
-
-@pytest.fixture
-def item(principal: Principal, pair: tuple[Fact, Fact]) -> ReviewItem:
-    return asked(principal, *pair)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 
 @pytest.mark.parametrize("never_true", [False, True])

@@ -6,38 +6,22 @@ import pytest
 
 from memories.errors import Conflict
 from memories.models import Fact, ReviewItem
-from memories.selectors.chains import verify_chains
 from memories.services.supersede import retire
 from memories.types import Kind
-from tenants.audit_verification import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tenants.principals import staff_principal
 from tests.factories import make_membership
-from tests.memories.services.reviewing import answer, asked, current, take_back, two_widths
+from tests.memories.services.reviewing import answer, current, take_back
 from tests.memories.services.test_concurrency import together
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("everything_is_whole")]
 
 
 @pytest.fixture
 def deciders(principal: Principal, membership: Membership) -> list[Principal]:
     """Ada, and an administrator of her tenant."""
     return [principal, staff_principal(membership, staff=make_membership(membership.tenant, role="admin").user)]
-
-
-@pytest.fixture
-def pair(principal: Principal) -> tuple[Fact, Fact]:
-    return two_widths(principal)
-
-
-@pytest.fixture
-def item(principal: Principal, pair: tuple[Fact, Fact]) -> ReviewItem:
-    return asked(principal, *pair)
-
-
-def whole() -> bool:
-    return verify_chains().ok and all(report.ok for report in verify_all())
 
 
 def test_two_deciders_at_once_make_one_decision(
@@ -55,7 +39,6 @@ def test_two_deciders_at_once_make_one_decision(
     assert {words for words in said if words} == {"This was settled already. Undo that decision to decide anew."}
     assert len(current(deciders[0])) == 1
     assert AuditEvent.objects.filter(action="review.decided").count() == 1
-    assert whole()
 
 
 def test_an_undo_and_another_ending_meet(deciders: list[Principal], pair: tuple[Fact, Fact], item: ReviewItem) -> None:
@@ -75,4 +58,3 @@ def test_an_undo_and_another_ending_meet(deciders: list[Principal], pair: tuple[
     item.refresh_from_db()
     # Whichever came first: undone and then withdrawn, or retired and no longer to be undone as a whole.
     assert (item.decision, len(current(deciders[0]))) in [("withdrawn", 1), ("keep_one", 0)]
-    assert whole()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,14 +10,12 @@ from django.utils import timezone
 
 from memories.errors import Conflict, NotFound
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.selectors.chains import verify_chains
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews, review_about
 from memories.services.collection import collect
 from memories.services.expiry import confirm_fact
 from memories.services.forget import forget
 from memories.services.supersede import correct, retire
 from memories.types import Kind, Scope, Source
-from tenants.audit_verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Principal, Right
@@ -34,28 +31,9 @@ from tests.memories.services.reviewing import (
     say,
     take_back,
     told,
-    two_widths,
 )
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_whole(db: None) -> Iterator[None]:
-    """Whatever a test did, chains and audit verify afterwards."""
-    yield
-    assert verify_chains().faults == ()
-    assert all(report.ok for report in verify_all())
-
-
-@pytest.fixture
-def pair(principal: Principal) -> tuple[Fact, Fact]:
-    return two_widths(principal)
-
-
-@pytest.fixture
-def item(principal: Principal, pair: tuple[Fact, Fact]) -> ReviewItem:
-    return asked(principal, *pair)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 
 def test_an_agent_and_the_system_never_decide(

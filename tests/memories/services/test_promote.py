@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -13,7 +13,6 @@ from django.utils import timezone
 from memories.errors import Blocked, Conflict, InvalidInput, NotFound
 from memories.models import Fact, MemoryPolicy, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
-from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
@@ -24,24 +23,15 @@ from memories.services.supersede import correct, retire, supersede
 from memories.services.undo import undo
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit_verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Principal, Right, Role
 from tenants.principals import platform_principal, principal_of, system_principal
 from tests.factories import make_membership
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 WORDS = "The tap on the second floor drips"
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_whole(db: None) -> Iterator[None]:
-    """Whatever a test did, chains and audit verify afterwards."""
-    yield
-    assert verify_chains().faults == ()
-    assert all(report.ok for report in verify_all())
 
 
 @pytest.fixture

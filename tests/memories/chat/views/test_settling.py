@@ -15,16 +15,11 @@ from memories.services.supersede import retire
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life
-from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/remember/settle/"
-
-
-@pytest.fixture
-def item(principal: Principal) -> ReviewItem:
-    return asked(principal, *two_widths(principal))
 
 
 def url(item: ReviewItem, what: str = "review") -> str:

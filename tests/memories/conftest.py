@@ -1,0 +1,33 @@
+"""What several folders of these tests share: a question to decide, and that a test leaves everything whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from memories.models import Fact, ReviewItem
+from memories.selectors.chains import verify_chains
+from tenants.audit_verification import verify_all
+from tenants.principal import Principal
+from tests.memories.services.reviewing import asked, two_widths
+
+
+@pytest.fixture
+def everything_is_whole(db: None) -> Iterator[None]:
+    """Whatever a test did, chains and audit verify afterwards."""
+    yield
+    assert verify_chains().faults == ()
+    assert all(report.ok for report in verify_all())
+
+
+@pytest.fixture
+def pair(principal: Principal) -> tuple[Fact, Fact]:
+    """Two facts of Ada's that cannot both be true."""
+    return two_widths(principal)
+
+
+@pytest.fixture
+def item(principal: Principal, pair: tuple[Fact, Fact]) -> ReviewItem:
+    """Which of the two holds."""
+    return asked(principal, *pair)
