@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from cryptography.fernet import Fernet
 FILE_NAME = "secret_key"
 CREDENTIAL_FILE_NAME = "credential_key"
 ORIGINAL_FILE_NAME = "original_key"
+SIGNING_FILE_NAME = "signing_key"
 
 
 def development_key(data_dir: Path) -> str:
@@ -27,6 +29,11 @@ def development_credential_key(data_dir: Path) -> str:
 def development_original_key(data_dir: Path) -> str:
     """The Fernet key in `data_dir` that encrypts originals of masked texts, made on first use. Raises OSError."""
     return _kept(data_dir / ORIGINAL_FILE_NAME, lambda: Fernet.generate_key().decode())
+
+
+def development_signing_key(data_dir: Path) -> str:
+    """The Ed25519 key in `data_dir` that signs exports and receipts, made on first use. Raises OSError."""
+    return _kept(data_dir / SIGNING_FILE_NAME, lambda: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

@@ -50,6 +50,8 @@ MEMORYHUB_CLASSIFIER_URL = ENV.classifier_url
 MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
 # The first encrypts; none in development means the one of the data folder, none in production that none are kept.
 MEMORYHUB_ORIGINAL_KEYS = tuple(filter(None, map(str.strip, ENV.original_keys.get_secret_value().split(","))))
+# The first signs, all verify; none in development means the one of the data folder.
+MEMORYHUB_SIGNING_KEYS = tuple(filter(None, map(str.strip, ENV.signing_keys.get_secret_value().split(","))))
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 

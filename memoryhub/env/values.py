@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 ARCHIVE = "archive"
 SHELVES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
 MIN_TOKEN_CHARACTERS = 32
+ED25519_KEY_BYTES = 32
 
 
 def _split(value: object) -> object:
@@ -69,6 +71,17 @@ def _fernet_keys(keys: SecretStr) -> SecretStr:
     return keys
 
 
+def _signing_keys(keys: SecretStr) -> SecretStr:
+    for key in filter(None, map(str.strip, keys.get_secret_value().split(","))):
+        try:
+            raw = base64.b64decode(key, altchars=b"-_", validate=True)
+        except ValueError:
+            raw = b""
+        if len(raw) != ED25519_KEY_BYTES:
+            raise ValueError("give keys such as `manage.py signing_keys new` prints")
+    return keys
+
+
 def _long_enough(token: SecretStr) -> SecretStr:
     if token and len(token.get_secret_value()) < MIN_TOKEN_CHARACTERS:
         raise ValueError(
@@ -114,6 +127,7 @@ Nodes = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_node
 Prefix = Annotated[str, AfterValidator(_index_name)]
 UserCredential = Annotated[SecretStr, AfterValidator(_native_user)]
 FernetKeys = Annotated[SecretStr, AfterValidator(_fernet_keys)]
+SigningKeys = Annotated[SecretStr, AfterValidator(_signing_keys)]
 Token = Annotated[SecretStr, AfterValidator(_long_enough)]
 BrokerUrl = Annotated[SecretStr, AfterValidator(_redis_only)]
 HttpUrl = Annotated[str, AfterValidator(_http_only)]

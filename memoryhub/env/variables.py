@@ -18,6 +18,7 @@ from memoryhub.env.values import (
     Nodes,
     Origins,
     Prefix,
+    SigningKeys,
     Token,
     UserCredential,
 )
@@ -145,6 +146,13 @@ class Env(BaseModel):
         "Fernet keys that encrypt originals of masked texts at rest, separated by commas: the first encrypts, all"
         " decrypt. Required in production as soon as a tenant keeps originals; in development one is made once and kept"
         " in the data folder.",
+        default=SecretStr(""),
+    )
+    signing_keys: SigningKeys = variable(
+        "MEMORYHUB_SIGNING_KEYS",
+        "Ed25519 keys that sign exports and receipts of erasure, separated by commas: the first signs, all verify"
+        " (`manage.py signing_keys new`). In production nothing is exported or erased on request without one; in"
+        " development one is made once and kept in the data folder.",
         default=SecretStr(""),
     )
     key_days: PositiveInt = variable(

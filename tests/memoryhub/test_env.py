@@ -58,6 +58,7 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("MEMORYHUB_DRAIN", "s3cret", id="an unknown drain"),
         pytest.param("MEMORYHUB_RECORDING", "s3cret", id="an unknown recording"),
         pytest.param("MEMORYHUB_ORIGINAL_KEYS", "s3cret", id="no Fernet key"),
+        pytest.param("MEMORYHUB_SIGNING_KEYS", "s3cret", id="no signing key"),
         pytest.param("MEMORYHUB_METRICS_TOKEN", "s3cret", id="a token that can be guessed"),
         pytest.param("MEMORYHUB_CLASSIFIER_URL", "s3cret", id="no address of a classifier"),
         pytest.param("MEMORYHUB_TRACES_URL", "s3cret", id="no address of a collector"),

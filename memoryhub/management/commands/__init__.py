@@ -1,0 +1,1 @@
+"""Each command is named after its file."""
