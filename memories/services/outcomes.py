@@ -45,7 +45,8 @@ def record_outcome(
     """
     reason = screened_reason(principal, reason)
     check_steps(refined_steps)
-    # Before the transaction: with it, the note that this was refused would be taken back.
+    # Before the lock: the model that suspicious words are put before is never waited for while one is held, and the
+    # note that they were refused would be taken back with the transaction.
     Screen(principal).memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
     if at is not None and timezone.is_naive(at):
         raise InvalidInput("at", "needs a time zone.")

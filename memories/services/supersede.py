@@ -44,25 +44,18 @@ def supersede(
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
-    # Before the transaction: with it, the note that this was refused would be taken back.
+    # Also before the lock: what is only suspicious is put before a model, which is never waited for while one is held.
     Screen(principal).memory({"text": text, "key": key or "", "reason": reason})
     with noted_after(principal), owner_lock(principal):
-        first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
-        if any(same_wording(row.text, text) for row in olds):
-            raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-        return remember_fact(
+        return _replace(
             principal,
+            old_ids,
             text=text,
-            key=_key(first) if key is None else key,
-            category=first.category,
-            source=source,
+            contradiction=contradiction,
+            key=key,
             valid_from=valid_from,
             supporting_episode_ids=supporting_episode_ids,
-            supersedes_ids=old_ids,
-            contradiction=contradiction,
-            scope=Scope(first.scope),
-            task=first.task or "",
-            pinned=any(isinstance(row, Fact) and row.pinned for row in olds),
+            source=source,
             reason=reason,
         )
 
@@ -73,18 +66,15 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
     One that was replaced already is corrected where it stands in the history (`corrections.correct_past`). For a
     playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
+    # As above: what names the text is known under the lock, and what is suspicious is asked about before it.
     Screen(principal).memory({"text": text, "reason": reason})
     with noted_after(principal), owner_lock(principal):
         old = own_row(principal, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
             return correct_past(principal, old, text=text, reason=reason or "corrected")
         if isinstance(old, Fact):
-            return supersede(
-                principal,
-                old_ids=[memory_id],
-                text=text,
-                contradiction=Contradiction.HARSH,
-                reason=reason or "corrected",
+            return _replace(
+                principal, [memory_id], text=text, contradiction=Contradiction.HARSH, reason=reason or "corrected"
             )
         return remember_playbook(
             principal,
@@ -127,6 +117,39 @@ def retire(
         close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
         link(principal, rows, None, reason=reason or "retired")
         return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, tuple(row.pk for row in rows), reason)
+
+
+def _replace(
+    principal: Principal,
+    old_ids: Sequence[UUID],
+    *,
+    text: str,
+    contradiction: Contradiction,
+    reason: str,
+    key: str | None = None,
+    valid_from: datetime | None = None,
+    supporting_episode_ids: Sequence[UUID] = (),
+    source: Source = Source.USER_STATED,
+) -> WriteOutcome:
+    """One new fact for these; the caller holds the owner's lock, and notes what is refused."""
+    first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
+    if any(same_wording(row.text, text) for row in olds):
+        raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
+    return remember_fact(
+        principal,
+        text=text,
+        key=_key(first) if key is None else key,
+        category=first.category,
+        source=source,
+        valid_from=valid_from,
+        supporting_episode_ids=supporting_episode_ids,
+        supersedes_ids=old_ids,
+        contradiction=contradiction,
+        scope=Scope(first.scope),
+        task=first.task or "",
+        pinned=any(isinstance(row, Fact) and row.pinned for row in olds),
+        reason=reason,
+    )
 
 
 def _key(row: Fact | Playbook) -> str:
