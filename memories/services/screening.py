@@ -15,8 +15,8 @@ from uuid import UUID
 
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Blocked, Spot
-from memories.hygiene.sensitivity.detecting import named, scan
-from memories.hygiene.sensitivity.findings import Judged, apart, judged
+from memories.hygiene.sensitivity.detecting import scan_named
+from memories.hygiene.sensitivity.findings import Judged, judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import Policy, policy_of
 from memories.services.classifying import classified
@@ -59,8 +59,7 @@ class Screen:
 
     def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
         """What becomes of `text`, which `names` name; the policy is asked for only where something was found."""
-        found = apart([*scan(text), *(each for name in names for each in named(name, text))]) if text else ()
-        findings = classified(text, found)
+        findings = classified(text, scan_named(text, names))
         return judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -69,7 +68,7 @@ class Screen:
         marks: dict[str, str] = {}
         spots: list[Spot] = []
         for name, text in fields.items():
-            found = self.judge(text, _names_in(fields) if name == "text" else ())
+            found = self.judge(text, names_of(name, fields))
             stored[name] = found.text
             marks = joined(marks, found.marks)
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
@@ -89,9 +88,8 @@ class Screen:
         if isinstance(value, str):
             return self.judge(value, names).text
         if isinstance(value, Mapping):
-            told = _names_in(value)
             return {
-                self.judge(str(key)).text: self.arguments(inner, (str(key), *told) if key == "text" else (str(key),))
+                self.judge(str(key)).text: self.arguments(inner, (str(key), *names_of(str(key), value)))
                 for key, inner in value.items()
             }
         if isinstance(value, Sequence):
@@ -102,8 +100,9 @@ class Screen:
         return value
 
 
-def _names_in(fields: Mapping[str, Any]) -> list[str]:
-    return [name for field in _NAMES if isinstance(name := fields.get(field), str)]
+def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
+    """The words among `fields` that say what the field `name` holds."""
+    return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
 
 
 def screened_reason(principal: Principal, reason: str) -> str:

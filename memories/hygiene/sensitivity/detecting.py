@@ -64,6 +64,11 @@ def scan(text: str) -> tuple[Finding, ...]:
     return apart(found)
 
 
+def scan_named(text: str, names: Iterable[str]) -> tuple[Finding, ...]:
+    """What is sensitive in `text` by itself, or because of what `names` call it. Raises DetectorFailed."""
+    return apart([*scan(text), *(each for name in names for each in named(name, text))]) if text else ()
+
+
 def named(name: str, text: str) -> tuple[Finding, ...]:
     """What must not be stored of `text` because it begins with the value of `name`, which stands in another field.
 

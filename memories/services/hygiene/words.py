@@ -6,7 +6,7 @@ Invariant: nothing of the words leaves this module; what is found is named by it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -18,9 +18,10 @@ from django.db.models import Q
 from memories.consolidation import contradiction
 from memories.hygiene import junk, sensitivity
 from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
-from memories.hygiene.sensitivity.detecting import scan
+from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
 from memories.models import Fact, Playbook
+from memories.services.screening import names_of
 from memories.types import Handling, Kind, SensitiveKind
 
 
@@ -58,7 +59,9 @@ def rules() -> str:
 
 
 def _sensitive_in(row: Fact | Playbook, handling: Mapping[SensitiveKind, Handling]) -> Found | None:
-    kinds = {each.kind for text in _words(row) for each in judged(text, scan(text), handling).blocked}
+    fields = _fields(row)
+    found = ((text, scan_named(text, names_of(name, fields))) for name, text in fields.items())
+    kinds = {each.kind for text, findings in found for each in judged(text, findings, handling).blocked}
     if not kinds:
         return None
     names = sorted(kind.value for kind in kinds)
@@ -74,6 +77,9 @@ def _junk_in(row: Fact | Playbook) -> Found | None:
     return Found(kind.value, f"It is no memory: {reason_of(kind)}.", sensitive=False) if kind else None
 
 
-def _words(row: Fact | Playbook) -> Iterator[str]:
-    words: Iterable[str] = (row.text, row.key) if isinstance(row, Fact) else row.parts
-    yield from filter(None, (*words, row.category))
+def _fields(row: Fact | Playbook) -> dict[str, str]:
+    """The words of a memory, as they were named when it was written."""
+    if isinstance(row, Fact):
+        return {"text": row.text, "key": row.key, "category": row.category}
+    steps = {f"steps.{place}": step for place, step in enumerate(row.steps)}
+    return {"title": row.title, "trigger": row.trigger, "text": row.text, "category": row.category} | steps

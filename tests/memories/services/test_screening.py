@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from memories.errors import Blocked, Spot
+from memories.hygiene.sensitivity import detecting
 from memories.hygiene.sensitivity.findings import Finding
 from memories.models import Episode, Fact, MemoryPolicy, Message, Playbook, RecallTrace, Session, SessionEntry
 from memories.recall.pipeline import recall
-from memories.services import screening
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import remember_fact
 from memories.services.outcomes import record_outcome
@@ -177,7 +177,7 @@ def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: p
         at = text.find("0117 496 0123")
         return (Finding(SensitiveKind.PHONE, at, at + 13),) if at >= 0 else ()
 
-    monkeypatch.setattr(screening, "scan", finds_the_phone)
+    monkeypatch.setattr(detecting, "scan", finds_the_phone)
     text = "Call 0117 496 0123"
     remember_fact(principal, text=f"{text} first")
     policy = MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"phone": "mask"})

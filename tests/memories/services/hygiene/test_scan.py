@@ -180,6 +180,19 @@ def test_what_was_stored_before_there_were_rules_is_proposed_to_go(principal: Pr
     assert item.reason == "It holds what is not stored: payment card."
 
 
+def test_a_bare_word_is_read_by_the_name_of_what_it_is(principal: Principal) -> None:
+    id_ = fact(principal, "bluewhale77", 3, key="wifi_password")
+    fact(principal, "bluewhale78", 3, key="username")
+    book = remember_playbook(principal, title="Password of the router", text="Is on the fridge").memory_id
+    Playbook.objects.update(text="bluewhale79")
+    assert scan().counts["sensitive"] == 2
+    items = ReviewItem.objects.all()
+    assert {item.first_id or item.playbook_id: item.evidence["found"] for item in items} == {
+        id_: "secret",
+        book: "secret",
+    }
+
+
 def test_words_are_read_once_unless_the_policy_changed(principal: Principal) -> None:
     fact(principal, "Pays by card", 3)
     scan()
