@@ -7,6 +7,7 @@ database, whatever the search plane said. This is the second isolation check, an
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -25,19 +26,23 @@ def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQue
         rows = rows.unexpired(request.alive_after)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
-        return rows.exclude(status=Status.EVICTED).filter(_believed(kind, request))
+        learned = request.include_superseded and supersedable
+        told = learned_by(request.as_of) if learned else held_at(kind, request.as_of)
+        return rows.exclude(status=Status.EVICTED).filter(told)
     if request.include_superseded and supersedable:
         return rows.exclude(status=Status.EVICTED)
     return rows.current()
 
 
-def _believed(kind: Kind, request: Request) -> Q:
-    """Rows that held at `as_of`; all that were learned by then if superseded ones are wanted too."""
+def held_at(kind: Kind, moment: datetime) -> Q:
+    """Rows that held at `moment`: said or shared by then, or learned by then and not superseded until later."""
     if kind is Kind.EPISODIC:
-        return Q(happened_at__lte=request.as_of)
+        return Q(happened_at__lte=moment)
     if kind is Kind.CATALOG:
-        return Q(created_at__lte=request.as_of)
-    learned = Q(learned_at__lte=request.as_of)
-    if request.include_superseded:
-        return learned
-    return learned & (Q(superseded_at__isnull=True) | Q(superseded_at__gt=request.as_of))
+        return Q(created_at__lte=moment)
+    return learned_by(moment) & (Q(superseded_at__isnull=True) | Q(superseded_at__gt=moment))
+
+
+def learned_by(moment: datetime) -> Q:
+    """Facts and playbooks that were learned by `moment`, whatever became of them."""
+    return Q(learned_at__lte=moment)

@@ -104,9 +104,7 @@ def list_memories(
     if kind is Kind.SEMANTIC:
         # What has expired is gone, collected or not; among those that were evicted it can be found and restored.
         rows = rows.unexpired(timezone.now()) | rows.filter(status=Status.EVICTED)
-    for word in query.split():
-        rows = rows.filter(_any_column(kind, word))
-    rows = _narrowed(rows, kind, category=category, key=key, session_id=session_id)
+    rows = narrowed(matching(rows, kind, query), kind, category=category, key=key, session_id=session_id)
     return rows.order_by(*_ORDER[kind])
 
 
@@ -174,16 +172,20 @@ def _visible(principal: Principal, kind: Kind) -> OwnedQuerySet[Any]:
     return rows.of(principal) | rows.visible_to(principal)
 
 
-def _any_column(kind: Kind, word: str) -> Q:
-    match = Q()
-    for column in _SEARCHED[kind]:
-        match |= Q(**{f"{column}__icontains": word})
-    return match
+def matching(rows: OwnedQuerySet[Any], kind: Kind, query: str) -> OwnedQuerySet[Any]:
+    """Those of `rows` that have every word of `query` somewhere in their text."""
+    for word in query.split():
+        match = Q()
+        for column in _SEARCHED[kind]:
+            match |= Q(**{f"{column}__icontains": word})
+        rows = rows.filter(match)
+    return rows
 
 
-def _narrowed(
+def narrowed(
     rows: OwnedQuerySet[Any], kind: Kind, *, category: str, key: str, session_id: UUID | None
 ) -> OwnedQuerySet[Any]:
+    """Those of `rows` with these values. Raises InvalidInput for a column that the kind does not have."""
     if category:
         if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
             raise InvalidInput("category", "only facts and playbooks have a category.")
