@@ -51,6 +51,30 @@ class StoredState:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenDocument:
+    """One memory as a search opens it: the words that it is found by, and the state by which it is hidden or not."""
+
+    version: int
+    status: Status
+    task: str
+    text: str
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a principal's own right to search opens of one memory; no document if nothing of it.
+
+    `incomplete` names the owners whose part is missing, so that it might be there; `without_archive`: the archive could
+    not be looked into.
+    """
+
+    document: SeenDocument | None
+    incomplete: tuple[Owner, ...] = ()
+    without_archive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """Whether a plane answers. `detail` says what is wrong, without naming an owner."""
 
@@ -95,6 +119,13 @@ class SearchPlane(Protocol):
         """The best `per_leg` of each kind by words and by meaning, out of what the principal may see.
 
         Raises SearchForbidden if the principal has no right to search now; nothing else answers in its place.
+        """
+        ...
+
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
+        """One memory, current or not, as it is opened by what the principal searches with, and by nothing else.
+
+        Raises SearchForbidden as `candidates` does. What may not be seen looks like what is not there.
         """
         ...
 

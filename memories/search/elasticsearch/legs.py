@@ -1,4 +1,4 @@
-"""The searches that one recall makes, as bodies of one `_msearch`. Pure.
+"""The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
 
 Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
 shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
 from memories.search.elasticsearch.rarity import rarity
-from memories.search.elasticsearch.shelves import ARCHIVABLE, ARCHIVE
+from memories.search.elasticsearch.shelves import ARCHIVABLE, ARCHIVE, shelves_of
 from memories.types import CURRENT, CandidateRequest, Kind, Scope, Status
 from memoryhub.elasticsearch import reading_alias
 from tenants.principal import Principal
@@ -29,6 +30,7 @@ class By(StrEnum):
 
     WORDS = "words"
     MEANING = "meaning"
+    ID = "id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,7 @@ def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
     vector = request.vector() if request.vector is not None else None
     made: list[Leg] = []
     for kind, shelf in _searched(request):
-        # What one shard of several cannot answer must not pass for an answer.
-        header = {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
+        header = _header(shelf)
         for whose in _owners(principal, kind):
             filters = [*whose, *_states(request)]
             if shelf == ARCHIVE:
@@ -61,6 +62,31 @@ def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
                 body = _by_meaning(vector, filters, request.per_leg)
                 made.append(Leg(kind, shelf, By.MEANING, header, body))
     return made
+
+
+def legs_to_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[Leg]:
+    """The searches for one memory by its id, with its words, on each shelf where it may stand."""
+    whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
+    one = {"ids": {"values": [str(memory_id)]}}
+    made: list[Leg] = []
+    for shelf in shelves_of(kind):
+        filters = [one, {"bool": {"should": whose, "minimum_should_match": 1}}]
+        if shelf == ARCHIVE:
+            filters.append({"term": {"kind": kind.value}})
+        body = {
+            "size": 1,
+            "version": True,
+            "_source": ["status", "task", "text"],
+            "track_total_hits": False,
+            "query": {"bool": {"filter": filters}},
+        }
+        made.append(Leg(kind, shelf, By.ID, _header(shelf), body))
+    return made
+
+
+def _header(shelf: str) -> dict[str, Any]:
+    """What one shard of several cannot answer must not pass for an answer."""
+    return {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
 
 
 def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:

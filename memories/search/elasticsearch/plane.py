@@ -20,7 +20,7 @@ from elasticsearch import Elasticsearch
 
 from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
-from memories.search.base import Health, StoredState, Tombstone
+from memories.search.base import Health, Seen, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import layout, reading
 from memories.search.elasticsearch.calls import (
     FORBIDDEN,
@@ -33,10 +33,10 @@ from memories.search.elasticsearch.calls import (
     translated,
 )
 from memories.search.elasticsearch.documents import actions
-from memories.search.elasticsearch.legs import By, Leg, legs
+from memories.search.elasticsearch.legs import By, Leg, legs, legs_to_one
 from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
 from memories.search.elasticsearch.writing import changes, removals, send, write
-from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument
+from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, is_configured, key_client, service_client, writing_pattern
 from tenants.errors import NoSearchKey
 from tenants.principal import Principal
@@ -54,7 +54,9 @@ REBUILD = "Run `manage.py index rebuild`."
 # What an installation from before there was an archive lacks is made without filling the other indices anew.
 SET_UP = "Run `manage.py elasticsearch setup`."
 _OK = 200
-_ANSWER = "responses.status,responses.error.reason,responses.hits.hits._id,responses.hits.hits._score"
+_ANSWER = "responses.status,responses.error.reason," + ",".join(
+    f"responses.hits.hits.{name}" for name in ("_id", "_score", "_version", "_source")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +113,20 @@ class ElasticsearchPlane:
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
-        key = self._key(principal)
         asked = legs(principal, request)
-        if not asked:
-            return Candidates(())
-        try:
-            answered = self._ask(key, asked)
-        except SearchForbidden:
-            # The key may just have been replaced, and the old one ended while this request held it.
-            newer = self._key(principal)
-            if newer.key_id == key.key_id:
-                record_refusal(principal, reason="refused by the cluster")
-                raise
-            answered = self._ask(newer, asked)
-        if answered.archive_refused:
-            # A key from before there was an archive opens the rest: `keys verify --repair` replaces it.
-            record_refusal(principal, reason="refused the archive by the cluster")
+        answered = self._answers(principal, asked)
         return Candidates(_merged(asked, answered.answers), without_archive=answered.without_archive)
+
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
+        """See SearchPlane."""
+        asked = legs_to_one(principal, kind, memory_id)
+        answered = self._answers(principal, asked)
+        for leg, answer in zip(asked, answered.answers, strict=True):
+            for hit in answer.get("hits", {}).get("hits", ()):
+                found = hit["_source"]
+                status, task = Status(found["status"]), found.get("task", "")
+                return Seen(SeenDocument(hit["_version"], status, task, found["text"], archived=leg.shelf == ARCHIVE))
+        return Seen(None, without_archive=answered.without_archive)
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
         """See SearchPlane. What the indices hold in a version above the database's stays: see `rebuild_all`."""
@@ -216,6 +215,25 @@ class ElasticsearchPlane:
         except NoSearchKey as error:
             record_refusal(principal, reason=error.state)
             raise SearchForbidden(str(error)) from error
+
+    def _answers(self, principal: Principal, asked: Sequence[Leg]) -> _Answered:
+        """What the cluster answers the principal's own key. Raises SearchForbidden, SearchUnavailable."""
+        key = self._key(principal)
+        if not asked:
+            return _Answered([])
+        try:
+            answered = self._ask(key, asked)
+        except SearchForbidden:
+            # The key may just have been replaced, and the old one ended while this request held it.
+            newer = self._key(principal)
+            if newer.key_id == key.key_id:
+                record_refusal(principal, reason="refused by the cluster")
+                raise
+            answered = self._ask(newer, asked)
+        if answered.archive_refused:
+            # A key from before there was an archive opens the rest: `keys verify --repair` replaces it.
+            record_refusal(principal, reason="refused the archive by the cluster")
+        return answered
 
     def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answered:
         try:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from memories.embedding import Floats
 from memories.errors import SearchUnavailable
-from memories.search.base import Health, PartMissing, StoredState, Tombstone, readable_by
+from memories.search.base import Health, PartMissing, Seen, StoredState, Tombstone, readable_by
 from memories.search.embedded import writing
 from memories.search.embedded.open_parts import OpenParts
 from memories.search.embedded.paths import owners_in, path_of
 from memories.search.embedded.schema import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot
-from memories.types import Candidate, CandidateRequest, Candidates, Owner, SearchDocument, Status
+from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -119,6 +119,20 @@ class EmbeddedPlane:
                 continue
             hits += found
         return Candidates(tuple(hits), tuple(incomplete))
+
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
+        """See SearchPlane."""
+        incomplete: list[Owner] = []
+        for owner in readable_by(principal):
+            try:
+                with self._reading(owner) as connection:
+                    document = writing.document_of(connection, kind, memory_id)
+            except PartMissing as missing:
+                incomplete.append(missing.owner)
+                continue
+            if document is not None:
+                return Seen(document)
+        return Seen(None, tuple(incomplete))
 
     def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
         path = path_of(self.root, owner)

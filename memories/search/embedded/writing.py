@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from memories.search.base import Tombstone
+from memories.search.base import SeenDocument, Tombstone
 from memories.search.embedded.schema import (
     ARCHIVE,
     CURRENT,
@@ -26,7 +26,7 @@ from memories.search.embedded.schema import (
     is_usable,
     start_over,
 )
-from memories.types import SearchDocument, Status
+from memories.types import Kind, SearchDocument, Status
 
 _WORD = re.compile(r"\w+")
 
@@ -108,6 +108,19 @@ def rows_of(connection: sqlite3.Connection, shelf: Shelf) -> list[tuple[int, byt
     """Kind, id, version and status of all that stands on a shelf."""
     query = f"SELECT kind, id, version, status FROM {shelf.documents} WHERE state != ?"  # noqa: S608 - see Shelf
     return connection.execute(query, (GONE,)).fetchall()
+
+
+def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDocument | None:
+    """What stands of a memory on either shelf."""
+    for shelf in SHELVES:
+        query = (
+            f"SELECT d.version, d.status, d.task, w.text FROM {shelf.documents} d"  # noqa: S608 - see Shelf
+            f" JOIN {shelf.words} w ON w.rowid = d.place WHERE d.id = ? AND d.kind = ? AND d.state != ?"
+        )
+        if (row := connection.execute(query, (id_.bytes, KIND_CODES[kind], GONE)).fetchone()) is not None:
+            version, status, task, text = row
+            return SeenDocument(version, Status(status), task, text, archived=shelf is ARCHIVE)
+    return None
 
 
 def shelf_of(document: SearchDocument) -> Shelf:

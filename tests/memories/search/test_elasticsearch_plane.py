@@ -166,6 +166,11 @@ def test_without_a_key_nothing_is_searched_and_it_is_noted(principal: Principal)
         ElasticsearchPlane().candidates(principal_without, question(BRISTOL))
 
 
+def test_without_a_key_nothing_is_seen(principal: Principal) -> None:
+    with pytest.raises(SearchForbidden):
+        ElasticsearchPlane().see(replace(principal, membership_id=uuid4()), Kind.SEMANTIC, uuid4())
+
+
 def test_a_key_that_the_cluster_ended_is_refused_and_noted(principal: Principal) -> None:
     plane = ElasticsearchPlane()
     assert plane.candidates(principal, question(BRISTOL)).hits == ()

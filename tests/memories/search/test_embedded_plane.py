@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.errors import SearchUnavailable
-from memories.search.base import PartMissing, SearchPlane, Tombstone
+from memories.search.base import PartMissing, SearchPlane, Seen, Tombstone
 from memories.search.embedded import open_parts
 from memories.search.embedded.paths import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
@@ -276,3 +276,8 @@ def test_a_snapshot_grows_by_what_changed(plane: EmbeddedPlane, ada: Principal) 
         assert document_.id in ids(plane.candidates(ada, question(BRISTOL, per_leg=200)).hits)
     plane.upsert([replace(added[0], version=2, task="elsewhere")])
     assert added[0].id not in ids(plane.candidates(ada, question(BRISTOL, per_leg=200)).hits)
+
+
+def test_what_might_stand_in_a_missing_part_is_not_said_to_be_nowhere(plane: EmbeddedPlane, ada: Principal) -> None:
+    plane.erase_owner(own(ada))
+    assert plane.see(ada, Kind.SEMANTIC, uuid4()) == Seen(None, incomplete=(own(ada),))
