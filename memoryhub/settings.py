@@ -8,6 +8,7 @@ import secrets
 from typing import Any
 
 import django_stubs_ext
+from django.templatetags.static import static
 
 from memoryhub import env as environment
 from memoryhub import logs
@@ -86,7 +87,9 @@ INSTALLED_APPS = [
     "memories",
     "tenants",
     "memoryhub",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "memoryhub.admin_site.MemoryhubAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -167,6 +170,32 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+
+# The admin: see memoryhub/admin_site.py. What its sidebar and its first page show is decided by role.
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "memoryhub",
+    "SITE_HEADER": "memoryhub",
+    "SITE_URL": "/",
+    "SITE_SYMBOL": "neurology",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("memories/icon.svg")},
+    ],
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": False,
+    "STYLES": [
+        lambda _request: static("memories/tokens.css"),
+        lambda _request: static("memories/staff.css"),
+    ],
+    "SCRIPTS": [lambda _request: static("memories/staff.js")],
+    "DASHBOARD_CALLBACK": "memories.admin.dashboard.dashboard",
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": "memories.admin.navigation.sidebar",
+    },
+}
 
 # Security
 

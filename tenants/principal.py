@@ -21,6 +21,13 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+# What staff of each role may look at and do; platform staff (superusers) may do all of it in all tenants.
+READS_MEMORY: tuple[Role, ...] = (Role.SUPPORT, Role.ADMIN)
+READS_HISTORY: tuple[Role, ...] = (Role.SUPPORT, Role.AUDITOR, Role.ADMIN)
+AUDITS: tuple[Role, ...] = (Role.AUDITOR, Role.ADMIN)
+ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
+
+
 class ActorKind(StrEnum):
     """Who acts: the member in person, their agent, a token of theirs, tenant staff, or the system (commands, tasks)."""
 

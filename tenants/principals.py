@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
-from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right, Role
+from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, Principal, Right, Role
 from tenants.selectors import administers, has_role
 
 # Who of a tenant may look into the memory of its members.
-STAFF_ROLES = (Role.ADMIN, Role.SUPPORT, Role.AUDITOR)
+STAFF_ROLES = READS_HISTORY
 
 
 def principal_of(
@@ -68,26 +69,33 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
     """
     if not (staff.is_active and (staff.is_superuser or administers(staff, membership.tenant_id))):
         raise Forbidden("Only an administrator may do this.")
-    return _as_staff(membership, staff, request_id, Right.READ, Right.WRITE)
-
-
-def reading_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
-    """Tenant staff looking into a member's memory: they read, and change nothing.
-
-    Raises NoMembership as `principal_of` does, Forbidden unless `staff` supports, audits or administers the member's
-    tenant or is an active superuser.
-    """
-    if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, STAFF_ROLES))):
-        raise Forbidden("Only staff of the tenant may look at this.")
-    return _as_staff(membership, staff, request_id, Right.READ)
-
-
-def _as_staff(membership: Membership, staff: User, request_id: str, *rights: Right) -> Principal:
     return principal_of(
         membership,
         actor_kind=ActorKind.STAFF,
         actor_id=staff.id,
-        rights=frozenset(rights),
+        rights=frozenset({Right.READ, Right.WRITE}),
+        request_id=request_id,
+    )
+
+
+def reading_principal(
+    membership: Membership, *, staff: User, roles: Sequence[Role] = STAFF_ROLES, request_id: str = ""
+) -> Principal:
+    """Tenant staff looking into a member's memory, active or not: they read, and change nothing.
+
+    Raises Forbidden unless `staff` has one of `roles` in the member's tenant or is an active superuser.
+    """
+    if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, roles))):
+        raise Forbidden("Only staff of the tenant may look at this.")
+    return Principal(
+        tenant_id=membership.tenant_id,
+        user_id=membership.user_id,
+        membership_id=membership.id,
+        role=Role(membership.role),
+        actor_kind=ActorKind.STAFF,
+        actor_id=staff.id,
+        rights=frozenset({Right.READ}),
+        speaker=membership.user.speaker,
         request_id=request_id,
     )
 

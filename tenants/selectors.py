@@ -48,6 +48,12 @@ def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUI
     )
 
 
+def role_in(user: User, tenant_id: UUID) -> Role | None:
+    """The role of `user` in the tenant now; None if they have no part in it."""
+    found = active_memberships().filter(user_id=user.id, tenant_id=tenant_id).first()
+    return Role(found.role) if found else None
+
+
 def administers(user: User, tenant_id: UUID) -> bool:
     """Whether this user is an active admin of the tenant."""
     return has_role(user, tenant_id, [Role.ADMIN])

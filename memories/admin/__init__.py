@@ -1,12 +1,20 @@
-"""The admin of memories: what a tenant decides about them.
+"""The admin of memories: what staff may look at and decide.
 
-Nobody's memory is shown here but where a review asks about it, and that is told to its owner's trail.
+Whoever looks into a member's memory is told to that member's trail; how is in `members/page.py`.
 """
 
 from memories.admin.expiry_rule import ExpiryRuleAdmin
+from memories.admin.member_memory import MemberMemoryAdmin
 from memories.admin.memory_policy import MemoryPolicyAdmin
 from memories.admin.metric_sample import MetricSampleAdmin
 from memories.admin.review_item import ReviewItemAdmin
 from memories.admin.threshold_proposal import ThresholdProposalAdmin
 
-__all__ = ["ExpiryRuleAdmin", "MemoryPolicyAdmin", "MetricSampleAdmin", "ReviewItemAdmin", "ThresholdProposalAdmin"]
+__all__ = [
+    "ExpiryRuleAdmin",
+    "MemberMemoryAdmin",
+    "MemoryPolicyAdmin",
+    "MetricSampleAdmin",
+    "ReviewItemAdmin",
+    "ThresholdProposalAdmin",
+]

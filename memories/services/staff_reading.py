@@ -5,21 +5,52 @@ Invariant: the event is committed before anything is shown.
 
 from __future__ import annotations
 
+from datetime import timedelta
+from uuid import UUID
+
 from django.db import transaction
+from django.utils import timezone
 
 from memories.models import ReviewItem
 from memories.services.reviews import AUDIT_KIND, subject
 from tenants.actor import Actor
-from tenants.audit import EventDraft, record_event, record_tenant_event
-from tenants.locks import lock_owner
+from tenants.audit import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.locks import wait_for_owner
+from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
+
+# What the trail says of staff that looked: such events change nothing in a memory.
+MEMORY_READ = "memory.read"
+READINGS = (MEMORY_READ, "memory.asked", "review.read")
+# A page that keeps itself up to date is one look, as long as it stays open.
+_ONE_LOOK = timedelta(minutes=5)
+
+
+def note_reading(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
+    """Tell the member's trail that staff looked at `page` (a word for it, never a text). Raises Forbidden."""
+    principal.require(Right.READ)
+    with transaction.atomic():
+        wait_for_owner(principal)
+        record_event(principal, action=MEMORY_READ, target_kind=target_kind, target_id=target_id, after={"page": page})
+
+
+def note_refresh(principal: Principal, page: str) -> None:
+    """The same of a page that refreshed itself, unless this person looked at this memory a moment ago."""
+    looked = AuditEvent.objects.filter(
+        chain=owner_chain(principal.tenant_id, principal.user_id),
+        actor_id=principal.actor_id,
+        action=MEMORY_READ,
+        created_at__gt=timezone.now() - _ONE_LOOK,
+    )
+    if not looked.exists():
+        note_reading(principal, page)
 
 
 def note_review_read(principal: Principal, item: ReviewItem) -> None:
     """Tell the member's trail that staff looked at a review of theirs. Raises Forbidden."""
     principal.require(Right.READ)
     with transaction.atomic():
-        lock_owner(principal)
+        wait_for_owner(principal)
         record_event(principal, action="review.read", target_kind=AUDIT_KIND, target_id=item.pk, after=subject(item))
 
 

@@ -7,9 +7,9 @@ no choice, filter or search offers it. Django's model permissions play no part: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
@@ -19,6 +19,11 @@ from tenants.middleware import request_id_of
 from tenants.models import User
 from tenants.principal import ActorKind, Role
 from tenants.selectors import tenant_ids_of
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin  # the theme's has no types
+else:
+    from unfold.admin import ModelAdmin
 
 Row = TypeVar("Row", bound=Model)
 
@@ -35,7 +40,7 @@ def acting(request: HttpRequest) -> Actor:
     return Actor(ActorKind.STAFF, signed_in(request).id, request_id_of(request))
 
 
-class TenantScopedAdmin(admin.ModelAdmin[Row]):
+class TenantScopedAdmin(ModelAdmin[Row]):
     """Rows reached by `tenant_lookup`, in the tenants where the user has one of `roles`. No deletion."""
 
     tenant_lookup = "tenant_id"

@@ -1,0 +1,101 @@
+"""The members whose memory staff may open, and the addresses of all pages about one of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memories.admin.members import inspector
+from memories.admin.members.page import ADDRESS, Looking, MemberPage
+from memories.models import MemberMemory
+from memories.services.staff_reading import note_reading, note_refresh
+from tenants.admin.scoping import TenantScopedAdmin, signed_in
+from tenants.middleware import request_id_of
+from tenants.principal import READS_HISTORY, READS_MEMORY
+from tenants.principals import reading_principal
+from tenants.selectors import role_in, tenant_ids_of
+
+# In the order of their tabs.
+PAGES: tuple[MemberPage, ...] = (*inspector.PAGES,)
+
+
+@admin.register(MemberMemory)
+class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
+    """A list to choose a member from; what is theirs is behind it."""
+
+    roles = READS_MEMORY
+    list_display = ["member", "tenant", "role", "external_id", "is_active", "created_at"]
+    list_display_links = None
+    list_filter = ["role", "is_active"]
+    list_select_related = ["tenant", "user"]
+    search_fields = ["user__username", "user__display_name", "=external_id"]
+    ordering = ["user__username", "id"]
+    list_per_page = 50
+    show_full_result_count = False
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - members are added elsewhere
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: MemberMemory | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    @admin.display(description="member", ordering="user__username")
+    def member(self, row: MemberMemory) -> SafeString:
+        """Their name, as a link to what is remembered."""
+        return format_html('<a href="{}">{}</a>', reverse(f"{ADDRESS}change", args=[row.pk]), row.user.speaker)
+
+    def get_urls(self) -> list[URLPattern]:
+        """The list, and the pages; none of Django's forms, for nothing is edited here."""
+        site = self.admin_site
+        return [
+            path("", site.admin_view(self.changelist_view), name="memories_membermemory_changelist"),
+            *(
+                path(
+                    f"<uuid:member_id>/{page.route}",
+                    site.admin_view(partial(self.look, page=page)),
+                    name=f"memories_membermemory_{page.name}",
+                )
+                for page in PAGES
+            ),
+        ]
+
+    def look(self, request: HttpRequest, *, member_id: UUID, page: MemberPage, **arguments: object) -> HttpResponse:
+        """Show a page of a member to whom may see it."""
+        if request.method not in page.methods:
+            return HttpResponseNotAllowed(page.methods)
+        staff = signed_in(request)
+        found: MemberMemory | None = self._known(request).filter(pk=member_id).first()
+        if found is None:
+            raise Http404
+        looking = Looking(
+            request=request,
+            site=self.admin_site,
+            staff=staff,
+            membership=found,
+            principal=reading_principal(found, staff=staff, request_id=request_id_of(request)),
+            page=page,
+            tabs=tuple(each for each in PAGES if each.tab),
+            role=role_in(staff, found.tenant_id),
+        )
+        if not looking.may(page.roles):
+            raise PermissionDenied
+        if page.reads:
+            (note_refresh if page.live else note_reading)(looking.principal, page.reads)
+        return page.view(looking, **arguments)
+
+    def _known(self, request: HttpRequest) -> QuerySet[MemberMemory]:
+        """The members of the tenants where one is staff of any role: others do not exist."""
+        rows = MemberMemory.objects.select_related("tenant", "user")
+        user = signed_in(request)
+        if user.is_superuser:
+            return rows
+        return rows.filter(tenant_id__in=tenant_ids_of(user, READS_HISTORY))

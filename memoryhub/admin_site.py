@@ -1,0 +1,58 @@
+"""The admin site, dressed by django-unfold through its settings and the hooks of Django's own admin.
+
+Invariant: the theme's scripts evaluate expressions that its templates hold (Alpine), so pages of the admin, and no
+other, allow `unsafe-eval`; nothing inline is allowed anywhere, neither script nor style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from csp.constants import UNSAFE_EVAL
+from django.contrib.admin.apps import AdminConfig
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+if TYPE_CHECKING:
+    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's has no types
+else:
+    from unfold.sites import UnfoldAdminSite
+
+View = Callable[..., HttpResponseBase]
+
+
+class Site(UnfoldAdminSite):
+    """One for tenants and memories."""
+
+    site_header = site_title = "memoryhub"
+    index_title = "What needs attention"
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+        """Every page of the admin."""
+        return _with_eval(super().admin_view(view, cacheable))
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The only page of the admin for whom is not signed in."""
+        return _with_eval(super().login)(request, extra_context)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The colours come from a style sheet of ours: the theme would write them into the page."""
+        return {**super().each_context(request), "colors": {}}
+
+
+class MemoryhubAdminConfig(AdminConfig):
+    """Django's admin with this site."""
+
+    default_site = "memoryhub.admin_site.Site"
+
+
+def _with_eval(view: View) -> View:
+    @wraps(view)
+    def allowed(*args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(*args, **kwargs)
+        response._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # read by csp's middleware
+        return response
+
+    return allowed
