@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 from rich.progress import track
 
-from tests.proofs.site import ROOT, Site
+from tests.proofs.killing import killed_during
+from tests.proofs.site import Site
 
 FACTS = 500
 LONGEST_WORK_SECONDS = 1.0
-PATIENCE_SECONDS = 60.0
 KILLS_BETWEEN_FULL_CHECKS = 10
 
 _UNTOLD = (
@@ -53,7 +48,7 @@ def test_a_collection_survives_kill_9(tmp_path: Path, kills: int) -> None:
         for number in track(range(1, kills + 1), description="kills"):
             if not due(site):
                 site.run("-m", "tests.proofs.overdue", str(FACTS))
-            interrupted += collect_and_die(site, chance)
+            interrupted += killed_during(site, ["gc", "--apply"], BEGUN, chance, LONGEST_WORK_SECONDS)
             torn = torn_of(site)
             assert not any(torn.values()), f"kill {number}: {torn}"
             if number % KILLS_BETWEEN_FULL_CHECKS == 0 or number == kills:
@@ -71,30 +66,6 @@ def test_a_collection_survives_kill_9(tmp_path: Path, kills: int) -> None:
 def due(site: Site) -> int:
     """How many memories the collection would decide about."""
     return len(json.loads(site.manage("gc", "--dry-run", "--json"))["decisions"])
-
-
-def collect_and_die(site: Site, chance: random.Random) -> bool:
-    """Collect, and be killed a moment after the first commit; whether that came before the end."""
-    with closing(sqlite3.connect(site.database, timeout=30)) as database:
-        began_at = database.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')").fetchone()[0]
-        collecting = subprocess.Popen(
-            [sys.executable, "manage.py", "gc", "--apply"],
-            cwd=ROOT,
-            env=site.environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while collecting.poll() is None and not database.execute(BEGUN, (began_at,)).fetchone()[0]:
-            assert time.monotonic() < deadline, "the collection does not begin"
-            time.sleep(0.005)
-    time.sleep(chance.uniform(0.0, LONGEST_WORK_SECONDS))
-    alive = collecting.poll() is None
-    if alive:
-        os.killpg(collecting.pid, signal.SIGKILL)
-    collecting.wait()
-    return alive
 
 
 def torn_of(site: Site) -> dict[str, int]:

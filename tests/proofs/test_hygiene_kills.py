@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 from rich.progress import track
 
-from tests.proofs.site import ROOT, Site
+from tests.proofs.killing import killed_during
+from tests.proofs.site import Site
 
 FACTS = 6_000
 LONGEST_WORK_SECONDS = 2.0
-PATIENCE_SECONDS = 60.0
 
 # What a scan leaves behind, whatever its moment.
 LEFT = {
@@ -44,7 +39,7 @@ def test_a_scan_survives_kill_9(tmp_path: Path, kills: int) -> None:
         whole = left_in(site)
         take(site, clean)
         for _ in track(range(kills), description="kills"):
-            if not scan_and_die(site, chance):
+            if not killed_during(site, ["hygiene", "scan"], SEEN, chance, LONGEST_WORK_SECONDS):
                 assert left_in(site) == whole
                 site.manage("verify_audit")
                 take(site, clean)
@@ -76,27 +71,3 @@ def left_in(site: Site) -> dict[str, list[tuple[object, ...]]]:
     with closing(sqlite3.connect(site.database)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return {what: database.execute(query).fetchall() for what, query in LEFT.items()}
-
-
-def scan_and_die(site: Site, chance: random.Random) -> bool:
-    """Scan, and be killed a moment after the next page; whether that came before the end."""
-    with closing(sqlite3.connect(site.database, timeout=30)) as database:
-        began_at = database.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')").fetchone()[0]
-        scanning = subprocess.Popen(
-            [sys.executable, "manage.py", "hygiene", "scan"],
-            cwd=ROOT,
-            env=site.environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while scanning.poll() is None and not database.execute(SEEN, (began_at,)).fetchone()[0]:
-            assert time.monotonic() < deadline, "the scan does not begin"
-            time.sleep(0.005)
-    time.sleep(chance.uniform(0.0, LONGEST_WORK_SECONDS))
-    alive = scanning.poll() is None
-    if alive:
-        os.killpg(scanning.pid, signal.SIGKILL)
-    scanning.wait()
-    return alive
