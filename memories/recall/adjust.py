@@ -6,13 +6,16 @@ staleness is outside the bound. Times are in days; arrays of one length, or scal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+Parts = Mapping[str, NDArray[np.floating[Any]]]
 
 # decay: gauss over age, 1 up to OFFSET, one half at OFFSET + SCALE (half a year, and five years more).
 OFFSET_DAYS = 180.0
@@ -66,15 +69,26 @@ def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> F
     return np.asarray(by_rate * (1.0 + RECENT_SUCCESS_WEIGHT * rate * lately), np.float32)
 
 
+def parts(of: Circumstances) -> Parts:
+    """The factors by what each looks at; all but "stale" are bounded together."""
+    return {
+        "age": decay(of.age_days),
+        "use": use(of.use_count),
+        "outcome": outcomes(of.successes, of.failures, of.success_age_days),
+        "catalog": np.where(of.catalog, CATALOG_PRIOR, 1.0),
+        "stale": np.where(of.stale, STALE, 1.0),
+    }
+
+
 def factors(of: Circumstances) -> Floats:
     """The factor of each candidate: 0.7 to 1.3, and half of that for a stale one."""
-    together = (
-        decay(of.age_days)
-        * use(of.use_count)
-        * outcomes(of.successes, of.failures, of.success_age_days)
-        * np.where(of.catalog, CATALOG_PRIOR, 1.0)
-    )
-    return np.asarray(np.clip(together, LOWEST, HIGHEST) * np.where(of.stale, STALE, 1.0), np.float32)
+    return bounded(parts(of))
+
+
+def bounded(by: Parts) -> Floats:
+    """The factor of each candidate out of its parts."""
+    together = by["age"] * by["use"] * by["outcome"] * by["catalog"]
+    return np.asarray(np.clip(together, LOWEST, HIGHEST) * by["stale"], np.float32)
 
 
 def apply(scores: Floats, by: Floats) -> Floats:

@@ -57,12 +57,12 @@ def select(
     left = token_budget
     given = 0
     for contender in ranked:
-        likeness = _likeness(contender)
+        alike = likeness(contender.kind, contender.status, contender.text)
         if threshold is not None and contender.score < threshold:
             verdict = Cut.THRESHOLD
         elif _only_asks(contender, asked):
             verdict = Cut.ASKED_BEFORE
-        elif likeness in seen:
+        elif alike in seen:
             verdict = Cut.DUPLICATE
         elif given >= limit:
             verdict = Cut.RANK
@@ -70,20 +70,20 @@ def select(
             verdict = Cut.BUDGET
         else:
             verdict = Cut.NO
-            seen.add(likeness)
+            seen.add(alike)
             given += 1
             left = None if left is None else left - contender.tokens
         verdicts.append(verdict)
     return verdicts
 
 
-def _likeness(contender: Contender) -> tuple[str, ...]:
+def likeness(kind: Kind, status: Status, text: str) -> tuple[str, ...]:
     """Equal for near duplicates: same kind and state, and the same words in the same order but for fillers.
 
     Deliberately narrow. Two facts that differ in one number, one name or one "not" are nearly one to an encoder, and
     the difference is what was asked for.
     """
-    return (contender.kind, contender.status, *(_said(contender.text) or [contender.text]))
+    return (kind, status, *(_said(text) or [text]))
 
 
 def _only_asks(contender: Contender, asked: str) -> bool:

@@ -1,8 +1,9 @@
 """Recall: the one way to memories, for the chat, the tools, the API and the commands.
 
 Candidates from the search plane and the outbox's tail; loaded by id from the database, filtered by owner and state;
-scored by the recipe; adjusted; selected; recorded. Invariant: nothing that is not the principal's to see, or that is no
-longer believed, is ever returned, whatever the search plane says.
+scored by the recipe; adjusted; selected; recorded. `run` is all of it but the recording, and keeps what each stage
+left, which `explaining.py` tells of. Invariant: nothing that is not the principal's to see, or that is no longer
+believed, is ever returned, whatever the search plane says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -39,6 +41,20 @@ from tenants.principal import Principal, Right
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
 # The question is encoded while the search plane looks for its words; both leave the interpreter to others.
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One recall with what each of its stages left, before anything is recorded of it."""
+
+    request: Request
+    query: Query
+    found: Found
+    pool: Pool
+    scores: Scores
+    selection: Selection
+    stages: Stages
+    answer: Recall
 
 
 def recall(
@@ -85,17 +101,22 @@ def recall(
         cost=cost,
         now=now,
     )
-    stages = Stages()
-    with tracing.span("recall", limit=request.limit) as span:
-        answer, selection = _answer(principal, request, stages, fusion)
-        span.note(recall_id=answer.trace_id, items=len(answer.items), degraded=answer.degraded)
+    ran = run(principal, request, fusion=fusion)
     if record:
-        _record(principal, request, answer, selection, stages, now=now)
-    return answer
+        _record(principal, ran)
+    return ran.answer
 
 
-def _answer(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> tuple[Recall, Selection]:
-    """What answers the request, and what was near it; `stages` are noted on the way."""
+def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) -> Run:
+    """Answer a request and keep how; nothing of it is stored. Raises as `recall` does."""
+    principal.require(Right.READ)
+    with tracing.span("recall", limit=request.limit) as span:
+        ran = _run(principal, request, Stages(), fusion)
+        span.note(recall_id=ran.answer.trace_id, items=len(ran.answer.items), degraded=ran.answer.degraded)
+    return ran
+
+
+def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> Run:
     parsed = parse(request.query, known_speakers(principal))
     encoding = _encoding.submit(copy_context().run, _vector_of, parsed.meaning)
     stages.passed("query")
@@ -119,7 +140,7 @@ def _answer(principal: Principal, request: Request, stages: Stages, fusion: Fusi
         took_ms=stages.took_ms,
         as_of=request.as_of,
     )
-    return answer, selection
+    return Run(request, parsed, found, pool, scores, selection, stages, answer)
 
 
 def _vector_of(text: str) -> Floats:
@@ -156,9 +177,8 @@ def _markers() -> Markers:
     return markers(token_vectors())
 
 
-def _record(
-    principal: Principal, request: Request, answer: Recall, selection: Selection, stages: Stages, *, now: datetime
-) -> None:
+def _record(principal: Principal, ran: Run) -> None:
+    request, answer = ran.request, ran.answer
     recording.record(
         recording.Record(
             principal=principal,
@@ -174,12 +194,12 @@ def _record(
                 "token_budget": request.token_budget,
                 "threshold": request.threshold,
             },
-            stages=stages.stages,
-            candidates=selection.traced,
+            stages=ran.stages.stages,
+            candidates=ran.selection.traced,
             returned=len(answer.items),
             degraded=answer.degraded,
             took_ms=answer.took_ms,
-            recalled_at=now,
+            recalled_at=request.now,
             fact_ids=tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC),
         )
     )

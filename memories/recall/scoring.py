@@ -36,12 +36,17 @@ class Fusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """One value for each candidate. `fused` is before adjustment, `final` after; `signals` by name, for the trace."""
+    """One value for each candidate. `fused` is before adjustment, `final` after; `signals` by name, for the trace.
+
+    `added`: those of the signals that make up the sum; `adjustments`: what makes up `factor`, before its bounds.
+    """
 
     fused: Floats
     factor: Floats
     final: Floats
     signals: dict[str, Floats]
+    added: dict[str, Floats]
+    adjustments: adjust.Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,8 @@ def score(
     evidence = _evidence(pool, inputs, query)
     parts = contributions(covered, evidence, months=query.months, years=query.years, asks_when=query.asks_when)
     fused = total(parts) if fusion is Fusion.SUM else _by_rank(inputs, covered, evidence)
-    factor = adjust.factors(_circumstances(pool, now))
+    adjustments = adjust.parts(_circumstances(pool, now))
+    factor = adjust.bounded(adjustments)
     signals = {
         "cosine": evidence.meaning,
         "lexical": inputs.lexical,
@@ -80,7 +86,7 @@ def score(
         "coverage_around": covered.around,
         **parts,
     }
-    return Scores(fused, factor, adjust.apply(fused, factor), signals)
+    return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments)
 
 
 def _by_rank(inputs: Inputs, covered: Coverage, evidence: Evidence) -> Floats:

@@ -5,7 +5,7 @@ Invariant: order is by score, then by id, so equal scores never depend on how ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,15 +29,59 @@ FARTHEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is given out, best first, and the candidates near it for the trace."""
+    """What is given out, best first, and the candidates near it for the trace.
+
+    `order`: all of the pool, best first; `loaded`: the texts of the first `looked_at` of them, by hex id; `cuts`: the
+    verdict on each of these, by its index in the pool.
+    """
 
     items: tuple[Recalled, ...]
     traced: tuple[TracedCandidate, ...]
+    order: Sequence[int]
+    loaded: Mapping[str, Memory]
+    cuts: Mapping[int, Cut]
+    looked_at: int
+
+    def cut_of(self, index: int, rank: int) -> Cut:
+        """What became of the candidate at `rank`, from 1."""
+        return _cut(self.cuts, self.looked_at, index, rank)
 
 
 def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: Found) -> Selection:
     """Rank the pool, load the texts of the best, and give out those that pass the boundary."""
     order = _ranked(pool, scores)
+    rows, cuts, size = _judged(principal, request, pool, scores, order)
+    traced = order[:MAX_CANDIDATES]
+    signals = _signals(scores, list(dict.fromkeys([*traced, *cuts])))
+    return Selection(
+        items=tuple(
+            _recalled(pool, scores, found, index, rows, signals[index])
+            for index, verdict in cuts.items()
+            if verdict is Cut.NO
+        ),
+        traced=tuple(
+            TracedCandidate(
+                _row(pool, index).kind,
+                _row(pool, index).id,
+                rank,
+                float(scores.final[index]),
+                signals[index],
+                _cut(cuts, size, index, rank),
+            )
+            for rank, index in enumerate(order[: max(MAX_CANDIDATES, size)], start=1)
+            if rank <= MAX_CANDIDATES or cuts.get(index) is Cut.NO
+        ),
+        order=order,
+        loaded=rows,
+        cuts=cuts,
+        looked_at=size,
+    )
+
+
+def _judged(
+    principal: Principal, request: Request, pool: Pool, scores: Scores, order: Sequence[int]
+) -> tuple[dict[str, Memory], dict[int, Cut], int]:
+    """The texts of the best, the verdict on each that is still there, and how far down was looked for what fits."""
     size = request.limit + SPARE
     while True:
         rows = _texts(principal, request, pool, order[:size])
@@ -57,28 +101,12 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
         if Cut.BUDGET in verdicts and size >= FARTHEST * request.limit:
             break
         size *= 2
-    cuts = dict(zip(present, verdicts, strict=True))
-    traced = order[:MAX_CANDIDATES]
-    signals = _signals(scores, list(dict.fromkeys([*traced, *present])))
-    return Selection(
-        items=tuple(
-            _recalled(pool, scores, found, index, rows, signals[index])
-            for index, verdict in cuts.items()
-            if verdict is Cut.NO
-        ),
-        traced=tuple(
-            TracedCandidate(
-                _row(pool, index).kind,
-                _row(pool, index).id,
-                rank,
-                float(scores.final[index]),
-                signals[index],
-                cuts.get(index, Cut.GONE if rank <= size else Cut.RANK),
-            )
-            for rank, index in enumerate(order[: max(MAX_CANDIDATES, size)], start=1)
-            if rank <= MAX_CANDIDATES or cuts.get(index) is Cut.NO
-        ),
-    )
+    return rows, dict(zip(present, verdicts, strict=True)), size
+
+
+def _cut(cuts: Mapping[int, Cut], looked_at: int, index: int, rank: int) -> Cut:
+    """What became of a candidate: of those that were looked at, who is not there any more went meanwhile."""
+    return cuts.get(index, Cut.GONE if rank <= looked_at else Cut.RANK)
 
 
 def _row(pool: Pool, index: int) -> Row:

@@ -1,0 +1,288 @@
+"""Why a recall answers as it does: the same run as any other recall, told stage by stage.
+
+Invariant: there is no second way to an answer here, only a second look at what `pipeline.run` left; nothing is recorded
+and no use is counted, so that whoever asks why changes nothing of what the member will be answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from memories.constants import DEFAULT_RECALL_LIMIT
+from memories.models import MEMORY_MODELS
+from memories.recall.boundary import Cut, likeness
+from memories.recall.candidates import Found
+from memories.recall.hydration import Memory, texts
+from memories.recall.pipeline import Run, run
+from memories.recall.query import Query
+from memories.recall.reasons import reasons
+from memories.recall.request import Request, checked
+from memories.recall.screening import screened
+from memories.recall.weights import NEIGHBOURS, WINDOW_AROUND
+from memories.types import ALL_KINDS, Kind, Recall, Status
+from tenants.principal import Principal
+
+# Candidates whose texts are looked up: what was given out, and as much again as anybody reads.
+LISTED = 60
+_CENTER = -WINDOW_AROUND[0]
+
+
+class Origin(StrEnum):
+    """What made a memory a candidate."""
+
+    WORDS = "words"
+    MEANING = "meaning"
+    CONTEXT = "context"
+    TAIL = "tail"
+    DATABASE = "database"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a leg of the search said of a candidate: its score, and its rank among the hits of its kind, from 1."""
+
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A candidate at every stage. `memory` is None for one that is not listed, or that went meanwhile.
+
+    `beside`: the hits whose neighbour it is, if it came by that alone. `signals` are all that the recall knows by name,
+    `added` those that make up the sum, `adjustments` the factors before their bounds. `rank` and `fused_rank` are from
+    1. `like`: the memory that it repeats, if it was left out for that.
+    """
+
+    kind: Kind
+    id: UUID
+    origins: tuple[Origin, ...]
+    words: Place | None
+    meaning: Place | None
+    beside: tuple[UUID, ...]
+    signals: Mapping[str, float]
+    added: Mapping[str, float]
+    fused: float
+    fused_rank: int
+    adjustments: Mapping[str, float]
+    factor: float
+    score: float
+    rank: int
+    cut: Cut
+    like: UUID | None
+    memory: Memory | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """A candidate that the database did not confirm. `status`: as it is now, None if it is not there any more."""
+
+    kind: Kind
+    id: UUID
+    status: Status | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A recall's answer, and how it came about. `considered` is the whole pool, best first.
+
+    `stages` maps each stage to its milliseconds and, where it has one, its count. `reranker` names the model that
+    looked again at the best; none is configured where it is empty.
+    """
+
+    answer: Recall
+    request: Request
+    query: Query
+    stages: Mapping[str, Mapping[str, float]]
+    considered: tuple[Considered, ...]
+    unloaded: tuple[Unloaded, ...]
+    reranker: str = ""
+
+    @property
+    def found(self) -> int:
+        """How many candidates the legs, the tail and the database named."""
+        return int(self.stages["candidates"]["count"])
+
+    @property
+    def by_context(self) -> int:
+        """How many came beside a hit only."""
+        return sum(Origin.CONTEXT in each.origins for each in self.considered)
+
+
+def explain(
+    principal: Principal,
+    query: str,
+    *,
+    types: Iterable[Kind | str] = ALL_KINDS,
+    limit: int = DEFAULT_RECALL_LIMIT,
+    task: str = "",
+    include_superseded: bool = False,
+    as_of: datetime | None = None,
+    token_budget: int | None = None,
+    threshold: float | None = None,
+    now: datetime | None = None,
+) -> Explanation:
+    """What `recall` would answer with the same arguments, and why. Raises as it does."""
+    request = checked(
+        screened(principal, query),
+        types=types,
+        limit=limit,
+        task=screened(principal, task),
+        include_superseded=include_superseded,
+        as_of=as_of,
+        session_id=None,
+        exclude_episode_ids=(),
+        token_budget=token_budget,
+        threshold=threshold,
+        now=now or timezone.now(),
+    )
+    ran = run(principal, request)
+    return Explanation(
+        answer=ran.answer,
+        request=request,
+        query=ran.query,
+        stages=ran.stages.stages,
+        considered=_considered(ran, _memories(principal, ran)),
+        unloaded=tuple(_unloaded(principal, ran)),
+    )
+
+
+def _memories(principal: Principal, ran: Run) -> dict[str, Memory]:
+    """The texts of the best: those that the recall looked at, and the next."""
+    rows = [ran.pool.rows[index] for index in ran.selection.order[:LISTED]]
+    missing = [(row.kind, row.id) for row in rows if row.id not in ran.selection.loaded]
+    return {**ran.selection.loaded, **texts(principal, ran.request, missing)}
+
+
+def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[Considered, ...]:
+    telling = _Telling(
+        ran=ran,
+        memories=memories,
+        words=_places(ran.found, ran.found.lexical),
+        meaning=_places(ran.found, ran.found.dense),
+        fused_rank=_fused_ranks(ran),
+        hits=_hits(ran),
+        given=_given(ran),
+    )
+    return tuple(telling.of(index, rank) for rank, index in enumerate(ran.selection.order, start=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """A run, and what is looked up in it again and again; ids are hex. `given`: by likeness, what was given out."""
+
+    ran: Run
+    memories: Mapping[str, Memory]
+    words: Mapping[str, Place]
+    meaning: Mapping[str, Place]
+    fused_rank: Mapping[int, int]
+    hits: Mapping[int, str]
+    given: Mapping[tuple[str, ...], str]
+
+    def of(self, index: int, rank: int) -> Considered:
+        """One candidate."""
+        ran, scores = self.ran, self.ran.scores
+        row = ran.pool.rows[index]
+        signals = _at(scores.signals, index)
+        origins = self._origins(index)
+        cut = self._cut(index, rank)
+        said = reasons(signals, speaker=row.speaker, tail=Origin.TAIL in origins, neighbour=Origin.CONTEXT in origins)
+        return Considered(
+            kind=row.kind,
+            id=UUID(row.id),
+            origins=origins,
+            words=self.words.get(row.id),
+            meaning=self.meaning.get(row.id),
+            beside=self._beside(index) if Origin.CONTEXT in origins else (),
+            signals=signals,
+            added={name: signals[name] for name in scores.added},
+            fused=float(scores.fused[index]),
+            fused_rank=self.fused_rank[index],
+            adjustments=_at(scores.adjustments, index),
+            factor=float(scores.factor[index]),
+            score=float(scores.final[index]),
+            rank=rank,
+            cut=cut,
+            like=self._like(row.id) if cut is Cut.DUPLICATE else None,
+            memory=self.memories.get(row.id),
+            reasons=tuple(said),
+        )
+
+    def _origins(self, index: int) -> tuple[Origin, ...]:
+        found, row = self.ran.found, self.ran.pool.rows[index]
+        if not found.holds(row.kind, UUID(row.id)):
+            return (Origin.CONTEXT,)
+        named = ((Origin.WORDS, found.lexical), (Origin.MEANING, found.dense), (Origin.TAIL, found.tail))
+        return tuple(origin for origin, ids in named if row.id in ids) or (Origin.DATABASE,)
+
+    def _beside(self, index: int) -> tuple[UUID, ...]:
+        """The hits that bring this candidate along: it stands at one of NEIGHBOURS from them."""
+        around = self.ran.pool.neighbours[index]
+        texts_of_hits = (int(around[_CENTER - offset]) for offset in NEIGHBOURS if offset)
+        return tuple(UUID(self.hits[text]) for text in texts_of_hits if text in self.hits)
+
+    def _cut(self, index: int, rank: int) -> Cut:
+        """As it was judged; what nobody looked at any more, for all of it is below the threshold, is so, too."""
+        threshold = self.ran.request.threshold
+        if rank > self.ran.selection.looked_at and threshold is not None:
+            return Cut.THRESHOLD if float(self.ran.scores.final[index]) < threshold else Cut.RANK
+        return self.ran.selection.cut_of(index, rank)
+
+    def _like(self, id_: str) -> UUID | None:
+        given = self.given.get(_likeness(self.memories[id_]))
+        return None if given is None else UUID(given)
+
+
+def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
+    return {name: float(values[index]) for name, values in by_name.items()}
+
+
+def _places(found: Found, leg: Mapping[str, float]) -> dict[str, Place]:
+    """What a leg said of each hit, by hex id; its ranks are within a kind, as the legs are."""
+    places: dict[str, Place] = {}
+    for ids in found.ids.values():
+        hits = sorted((-leg[id_.hex], id_.hex) for id_ in ids if id_.hex in leg)
+        places |= {id_: Place(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
+    return places
+
+
+def _fused_ranks(ran: Run) -> dict[int, int]:
+    fused = ran.scores.fused.tolist()
+    order = sorted(range(len(ran.pool)), key=lambda index: (-fused[index], ran.pool.rows[index].id))
+    return {index: rank for rank, index in enumerate(order, start=1)}
+
+
+def _hits(ran: Run) -> dict[int, str]:
+    """What the legs, the tail or the database named, by the text that it speaks through in the pool."""
+    own = zip(ran.pool.own.tolist(), ran.pool.rows, strict=True)
+    return {text: row.id for text, row in own if ran.found.holds(row.kind, UUID(row.id))}
+
+
+def _given(ran: Run) -> dict[tuple[str, ...], str]:
+    return {_likeness(ran.selection.loaded[item.id.hex]): item.id.hex for item in ran.answer.items}
+
+
+def _likeness(memory: Memory) -> tuple[str, ...]:
+    return likeness(memory.kind, Status(memory.status), memory.searchable_text)
+
+
+def _unloaded(principal: Principal, ran: Run) -> Iterator[Unloaded]:
+    """What was named and may not answer: it ended, expired or went, and the search plane does not know yet."""
+    loaded = {row.id for row in ran.pool.rows}
+    for kind, ids in ran.found.ids.items():
+        missing = sorted(id_ for id_ in ids if id_.hex not in loaded)
+        if not missing:
+            continue
+        rows = MEMORY_MODELS[kind].objects.visible_to(principal, ran.request.task).filter(pk__in=missing)
+        status = dict(rows.values_list("pk", "status"))
+        for id_ in missing:
+            yield Unloaded(kind, id_, Status(status[id_]) if id_ in status else None)
