@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 export OMP_NUM_THREADS ?= 2
+# Each worker of the tests and each command that they start would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Half as many workers again as cores, for many tests wait for a server. The order is that of tests/conftest.py.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))

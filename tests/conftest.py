@@ -5,6 +5,7 @@ Invariant: each test has its own rows and an empty index; nothing outlives a tes
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterator
@@ -157,6 +158,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         weights[item.path] += max((SECONDS[part] for part in SECONDS.keys() & asked), default=0.0)
     order = {path: (-weight - LONG.get(path.name, 0.0), place) for place, (path, weight) in enumerate(weights.items())}
     items.sort(key=lambda item: order[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected, which stays to the end, out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

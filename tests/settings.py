@@ -25,6 +25,7 @@ from memoryhub.settings import *  # noqa: E402, F403 - after the environment is 
 from memoryhub.settings import DATABASES  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; nothing here is secret
+WHITENOISE_AUTOREFRESH = True  # look for a file when it is asked for, not for all of them for each client of a test
 
 if DATABASES["default"]["ENGINE"] == environment.SQLITE:
     # A file, for threads share it as they do in production; durability is for the proofs, which start real servers.
