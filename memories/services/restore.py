@@ -17,9 +17,8 @@ from memories.search.outbox import enqueue
 from memories.services.expiry import confirm_row, given_dates, has_expired, rules_for, set_dates, to_come
 from memories.services.ownership import owner_lock
 from memories.services.screening import screened_reason
-from memories.services.succession import AUDIT_NOUN, Supersedable, model_of, own_row
+from memories.services.succession import Supersedable, model_of, own_row, tell
 from memories.types import CURRENT, Kind, Status
-from tenants.audit import record_event
 from tenants.principal import Principal
 
 
@@ -79,13 +78,5 @@ def _refuse_if_taken(row: Supersedable) -> None:
 def _save(principal: Principal, row: Supersedable, verb: str, reason: str, *, before: str) -> None:
     row.version += 1
     row.save()
-    record_event(
-        principal,
-        action=f"{AUDIT_NOUN[row.kind]}.{verb}",
-        target_kind=row.kind.value,
-        target_id=row.pk,
-        reason=reason,
-        before={"status": str(before)},
-        after={"status": str(row.status)},
-    )
+    tell(principal, row, verb, reason=reason, before={"status": str(before)}, after={"status": str(row.status)})
     enqueue(row)

@@ -25,10 +25,9 @@ from memories.services.facts import write_fact
 from memories.services.ownership import owner_columns
 from memories.services.restore import restore
 from memories.services.reviews import withdraw
-from memories.services.succession import AUDIT_NOUN, Supersedable, close, link, same_wording
+from memories.services.succession import Supersedable, close, link, same_wording, tell
 from memories.services.undo import bring_back
 from memories.types import CONFIDENCE_OF_SOURCE, CURRENT, Contradiction, Scope, Source, Status, WriteResult
-from tenants.audit import record_event
 from tenants.principal import ActorKind, Principal
 
 _DATES = ("last_verified_at", "review_after", "expires_at")
@@ -127,7 +126,7 @@ def evict(principal: Principal, item: ReviewItem, *, reason: str) -> Outcome:
     row.status = Status.EVICTED
     row.version += 1
     row.save(update_fields=["status", "evicted_from", "evicted_at", "version", "updated_at"])
-    _tell(principal, row, "evicted", reason, before={"status": str(before)})
+    tell(principal, row, "evicted", reason=reason, before={"status": str(before)})
     enqueue(row)
     withdraw(principal, [row.pk])
     return Outcome(evicted=row.pk)
@@ -138,7 +137,7 @@ def keep(principal: Principal, item: ReviewItem, *, reason: str) -> Outcome:
     row = _row(item)
     if isinstance(row, Fact):
         return Outcome(confirmed=_confirm(principal, [row], reason))
-    _tell(principal, row, "kept", reason)
+    tell(principal, row, "kept", reason=reason)
     return Outcome()
 
 
@@ -234,7 +233,7 @@ def _unconfirm(principal: Principal, fact_id: UUID, before: Mapping[str, str | N
     fact.status = before["status"] or Status.ACTIVE
     fact.version += 1
     fact.save(update_fields=["status", *_DATES, "version", "updated_at"])
-    _tell(principal, fact, "unconfirmed", reason)
+    tell(principal, fact, "unconfirmed", reason=reason)
     enqueue(fact)
 
 
@@ -262,16 +261,3 @@ def _dates(fact: Fact) -> dict[str, str | None]:
 
 def _moment(told: str | None) -> datetime | None:
     return parse_datetime(told) if told else None
-
-
-def _tell(
-    principal: Principal, row: Fact | Playbook, verb: str, reason: str, before: Mapping[str, Any] | None = None
-) -> None:
-    record_event(
-        principal,
-        action=f"{AUDIT_NOUN[row.kind]}.{verb}",
-        target_kind=row.kind.value,
-        target_id=row.pk,
-        reason=reason,
-        before=before,
-    )

@@ -5,7 +5,7 @@ Invariant: a closed row keeps its text; it gets a time, a reason in the audit, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from memories.search.outbox import enqueue_many
 from memories.services.ownership import shared_scopes
 from memories.services.reviews import withdraw
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
-from tenants.audit import EventDraft, record_events
+from tenants.audit import EventDraft, record_event, record_events
 from tenants.locks import lock_tenant
 from tenants.principal import Principal
 
@@ -124,6 +124,27 @@ def link(
     record_events(principal, events)
     withdraw(principal, [row.pk for row in rows])
     enqueue_many(list(rows))
+
+
+def tell(
+    principal: Principal,
+    row: Supersedable,
+    verb: str,
+    *,
+    reason: str,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
+) -> None:
+    """Tell the trail what was done to `row`, such as "revived"."""
+    record_event(
+        principal,
+        action=f"{AUDIT_NOUN[row.kind]}.{verb}",
+        target_kind=row.kind.value,
+        target_id=row.pk,
+        reason=reason,
+        before=before,
+        after=after,
+    )
 
 
 def snapshot(row: Supersedable) -> dict[str, object]:

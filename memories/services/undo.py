@@ -23,9 +23,8 @@ from memories.services.facts import create_fact
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.playbooks import create_playbook
 from memories.services.screening import screened_reason
-from memories.services.succession import AUDIT_NOUN, Supersedable, close, link, model_of, own_row
+from memories.services.succession import Supersedable, close, link, model_of, own_row, tell
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
-from tenants.audit import record_event
 from tenants.principal import Principal
 
 
@@ -131,14 +130,7 @@ def bring_back(principal: Principal, old: Supersedable, *, at: datetime, reason:
         draft = playbook_draft.draft_of(old, learned_at=at, reason=reason or "undone")
         row = create_playbook(principal, columns, draft)
         row.supporting_episodes.set(support)
-    record_event(
-        principal,
-        action=f"{AUDIT_NOUN[row.kind]}.restored",
-        target_kind=row.kind.value,
-        target_id=row.pk,
-        reason=reason or "undone",
-        after={"restores": str(old.pk)},
-    )
+    tell(principal, row, "restored", reason=reason or "undone", after={"restores": str(old.pk)})
     return row
 
 
