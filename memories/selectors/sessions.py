@@ -21,13 +21,17 @@ from tenants.principal import Principal, Right
 
 @dataclass(frozen=True, slots=True)
 class MentionView:
-    """A memory in a turn. `memory` is None once it was forgotten: a tombstone."""
+    """A memory in a turn. `memory` is None once it was forgotten: a tombstone.
+
+    `used`: whether the answer made use of a recalled one; None where nobody can tell.
+    """
 
     relation: Relation
     kind: Kind
     memory_id: UUID
     memory: Memory | None
     reasons: tuple[str, ...] = ()
+    used: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn: what was said, what the agent did, what it answered. `answer_state` is None while it has no answer."""
+    """A turn: what was said, what the agent did, what it answered. `answer_state` is None while it has no answer.
+
+    `memory_tokens`: what memories took of the prompts, where that was counted.
+    """
 
     session_id: UUID
     turn: int
@@ -64,6 +71,7 @@ class TurnView:
     error: str
     took_ms: float | None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
+    memory_tokens: int | None = None
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -141,6 +149,7 @@ def _turns(principal: Principal, messages: QuerySet[Message]) -> tuple[TurnView,
                 mention.memory_id,
                 memories.get(mention.memory_id),
                 tuple(mention.reasons),
+                mention.used,
             )
         )
     turns: dict[int, list[Message]] = defaultdict(list)
@@ -179,6 +188,7 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         error=answer.error if answer else "",
         took_ms=answer.took_ms if answer else None,
         sensitivity=said.sensitivity if said.role == MessageRole.USER else {},
+        memory_tokens=answer.memory_tokens if answer else None,
     )
 
 

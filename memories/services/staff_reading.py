@@ -21,7 +21,8 @@ from tenants.principal import Principal, Right
 
 # What the trail says of staff that looked: such events change nothing in a memory.
 MEMORY_READ = "memory.read"
-READINGS = (MEMORY_READ, "memory.asked", "review.read")
+MEMORY_ASKED = "memory.asked"
+READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read")
 # A page that keeps itself up to date is one look, as long as it stays open.
 _ONE_LOOK = timedelta(minutes=5)
 
@@ -44,6 +45,14 @@ def note_refresh(principal: Principal, page: str) -> None:
     )
     if not looked.exists():
         note_reading(principal, page)
+
+
+def note_question(principal: Principal, question: str) -> None:
+    """Tell the member's trail that staff asked their memory; of the question only how long it is. Raises Forbidden."""
+    principal.require(Right.READ)
+    with transaction.atomic():
+        wait_for_owner(principal)
+        record_event(principal, action=MEMORY_ASKED, after={"characters": len(question)})
 
 
 def note_review_read(principal: Principal, item: ReviewItem) -> None:
