@@ -25,6 +25,7 @@ class MemoriesConfig(AppConfig):
         background.register("consolidation", start_consolidator)
         background.register("collection", start_collector)
         background.register("hygiene", start_hygiene)
+        background.register("chain proofs", start_chain_proofs)
         background.register("session expiry", start_session_expiry)
         background.register("recall tuning", start_recall_tuning)
         background.register("metric sampling", start_metric_sampling)
@@ -98,6 +99,13 @@ def start_collector() -> Callable[[], None]:
 def start_hygiene() -> Callable[[], None]:
     """Scan what is stored from now on, once a day, where no Celery does."""
     from memories.services.hygiene.daily import serve
+
+    return serve()
+
+
+def start_chain_proofs() -> Callable[[], None]:
+    """Prove all chains from now on, once a day, where no Celery does."""
+    from memories.services.proving import serve
 
     return serve()
 

@@ -11,16 +11,16 @@ from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
 from memories.metrics import sampling
 from memories.search import expunging, outbox
-from memories.services import collecting, session_expiry, tuning_daily
+from memories.services import collecting, proving, session_expiry, tuning_daily
 from memories.services.consolidation import sweeping
 from memories.services.hygiene import daily
-from memoryhub.celery import DRAIN_OUTBOX, SCAN_HYGIENE, TASK_SECONDS, BrokerAway, send, task
+from memoryhub.celery import DRAIN_OUTBOX, PROVE_CHAINS, SCAN_HYGIENE, TASK_SECONDS, BrokerAway, send, task
 
 log = logging.getLogger(__name__)
 
 # One task delivers so many and asks for the next, so that other tasks have their turn and several workers can share.
 ENTRIES = 8 * OUTBOX_BATCH
-# A scan ends after a page, well before the worker would be ended.
+# A scan, or the proof of chains, ends well before the worker would be ended.
 SCAN_SECONDS = TASK_SECONDS / 2
 
 
@@ -55,6 +55,16 @@ def scan_hygiene() -> None:
             send(SCAN_HYGIENE)
         except BrokerAway as error:
             log.warning("%s The next daily scan goes on where this one was.", error)
+
+
+@task(PROVE_CHAINS)
+def prove_chains() -> None:
+    """Prove the chains that were not proven today, for a while; what is left is another task."""
+    if not proving.prove_daily(seconds=SCAN_SECONDS):
+        try:
+            send(PROVE_CHAINS)
+        except BrokerAway as error:
+            log.warning("%s The next daily proof goes on where this one was.", error)
 
 
 @task("memories.tune_recall")

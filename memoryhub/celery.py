@@ -31,10 +31,11 @@ Work = TypeVar("Work", bound=Callable[..., object])
 
 DRAIN_OUTBOX = "memories.drain_outbox"
 SCAN_HYGIENE = "memories.scan_hygiene"
+PROVE_CHAINS = "memories.prove_chains"
 # A long line of changes must not keep a key waiting: the queues take turns (Redis transport: round robin), and a drain
 # is short.
 CHANGES, KEYS = "memoryhub.changes", "memoryhub.keys"
-# A consolidation waits for a model, minutes at worst; a scan looks at every memory.
+# A consolidation waits for a model, minutes at worst; a scan and the proof of chains look at every memory.
 UPKEEP = "memoryhub.upkeep"
 
 # A task that takes longer is ended; the next one goes on. Rebuilding the part of a large owner takes minutes.
@@ -54,6 +55,7 @@ SCHEDULE = {
     "memories.consolidate": timedelta(minutes=1),
     "memories.collect": timedelta(days=1),
     SCAN_HYGIENE: timedelta(days=1),
+    PROVE_CHAINS: timedelta(days=1),
     "memories.expire_sessions": timedelta(hours=1),
     "memories.tune_recall": timedelta(days=1),
     "memories.sample_metrics": timedelta(minutes=1),
@@ -107,6 +109,7 @@ app.conf.update(
         "tenants.*": {"queue": KEYS},
         "memories.consolidate": {"queue": UPKEEP},
         SCAN_HYGIENE: {"queue": UPKEEP},
+        PROVE_CHAINS: {"queue": UPKEEP},
     },
     # A message is done when its task is, and goes back if the process is killed in the middle.
     task_acks_late=True,

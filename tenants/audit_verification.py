@@ -37,10 +37,15 @@ class ChainReport:
 
 def verify_all() -> Iterator[ChainReport]:
     """A report for every chain that has events or a head, by name."""
+    for name in chain_names():
+        yield verify_chain(name)
+
+
+def chain_names() -> list[str]:
+    """Every chain that has events or a head."""
     names = set(AuditHead.objects.values_list("chain", flat=True))
     names |= set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
-    for name in sorted(names):
-        yield verify_chain(name)
+    return sorted(names)
 
 
 def verify_chain(chain: str) -> ChainReport:

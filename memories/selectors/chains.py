@@ -1,4 +1,4 @@
-"""verify_chains: re-derive every invariant of supersession from the rows and the audit.
+"""verify_chains, of all owners or of one: re-derive every invariant of supersession from the rows and the audit.
 
 The invariants are in `chain_checks`. Owner by owner, so that memory is bounded by what the largest owner has; words are
 hashed and let go. What is found is looked at once more, so that a write meanwhile is not taken for a fault.
@@ -11,19 +11,23 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 from typing import Any
 from uuid import UUID
 
 from memories.hygiene.text import content_hash
 from memories.models import Fact, Playbook
 from memories.selectors.chain_checks import Ending, Evidence, State, problems
-from memories.types import Kind
+from memories.selectors.chain_events import ToldBy, telling_events
+from memories.types import Kind, Owner
+from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.models import AuditEvent
 
 _MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 _NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 _CLOSING, _ERASING = ("superseded", "retired"), ("forgotten", "erased")
 _IDS_PER_STATEMENT = 500
+_OWNED = ("tenant_id", "user_id")
 
 _COLUMNS = (
     "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
@@ -35,11 +39,12 @@ _WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text"
 
 @dataclass(frozen=True, slots=True)
 class ChainFault:
-    """One broken invariant of one row."""
+    """One broken invariant of one row, and the audit event that tells of what is wrong with it, if there is one."""
 
     kind: Kind
     memory_id: UUID
     problem: str
+    event: ToldBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +60,71 @@ class ChainsReport:
         """Whether every invariant holds."""
         return not self.faults
 
+    @property
+    def first_bad(self) -> tuple[ToldBy, ...]:
+        """The first bad event of each chain of the audit trail that tells of a fault, by chain."""
+        first: dict[str, ToldBy] = {}
+        for event in sorted((fault.event for fault in self.faults if fault.event), key=lambda event: event.sequence):
+            first.setdefault(event.chain, event)
+        return tuple(first[chain] for chain in sorted(first))
+
 
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
-    faults: list[ChainFault] = []
-    checked = links = 0
-    for kind in _MODELS:
-        every = _states(kind, ordered_by=("tenant_id", "user_id", "pk"))
-        for (tenant_id, user_id), group in groupby(every, key=lambda row: (row.tenant_id, row.user_id)):
-            rows = {row.id: row for row in group}
-            checked += len(rows)
-            links += sum(row.superseded_by_id is not None for row in rows.values())
-            if found := set(problems(rows, _evidence(kind, rows))):
-                again = {row.id: row for row in _states(kind, tenant_id=tenant_id, user_id=user_id)}
-                found &= set(problems(again, _evidence(kind, again)))
-                faults += [ChainFault(kind, memory_id, problem) for memory_id, problem in sorted(found)]
-    return ChainsReport(checked, links, tuple(faults))
+    return _joined(
+        _verified(kind, Owner(tenant_id, user_id), rows)
+        for kind in _MODELS
+        for (tenant_id, user_id), rows in groupby(
+            _states(kind, ordered_by=("tenant_id", "user_id", "pk")), key=lambda row: (row.tenant_id, row.user_id)
+        )
+    )
+
+
+def owners_of_memories() -> list[Owner]:
+    """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
+    pairs = {pair for model in _MODELS.values() for pair in model.objects.order_by().values_list(*_OWNED).distinct()}
+    return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
+
+
+def chain_of_owner(owner: Owner) -> str:
+    """The chain of the audit trail that speaks of an owner: the member's, the tenant's, or the platform's."""
+    if owner.tenant_id is None:
+        return PLATFORM_CHAIN
+    return owner_chain(owner.tenant_id, owner.user_id) if owner.user_id else tenant_chain(owner.tenant_id)
+
+
+def verify_owner(owner: Owner) -> ChainsReport:
+    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share."""
+    return _joined(_verified(kind, owner, _states_of(kind, owner)) for kind in _MODELS)
+
+
+def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
+    rows, links, faults = 0, 0, list[ChainFault]()
+    for report in reports:
+        rows, links = rows + report.rows, links + report.links
+        faults += report.faults
+    return ChainsReport(rows, links, tuple(faults))
+
+
+def _verified(kind: Kind, owner: Owner, states: Iterable[State]) -> ChainsReport:
+    """The report on all rows of one owner, of one kind; the first bad event comes first."""
+    rows = {row.id: row for row in states}
+    links = sum(row.superseded_by_id is not None for row in rows.values())
+    found = list(problems(rows, _evidence(kind, rows)))
+    if found:
+        rows, before = {row.id: row for row in _states_of(kind, owner)}, set(found)
+        found = [each for each in problems(rows, _evidence(kind, rows)) if each in before]
+    events = telling_events(rows, found)
+    faults = [ChainFault(kind, memory_id, problem, events.get((memory_id, problem))) for memory_id, problem in found]
+    return ChainsReport(len(rows), links, tuple(sorted(faults, key=_place)))
+
+
+def _place(fault: ChainFault) -> tuple[float, UUID]:
+    return (fault.event.sequence if fault.event else inf, fault.memory_id)
+
+
+def _states_of(kind: Kind, owner: Owner) -> Iterator[State]:
+    return _states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
 
 
 def _states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[State]:

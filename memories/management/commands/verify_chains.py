@@ -9,11 +9,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memories.selectors.chains import verify_chains
+from memories.selectors.chain_events import ToldBy
+from memories.selectors.chains import ChainsReport, verify_chains
 
 
 class Command(BaseCommand):
-    """Prints ids and what is wrong, never a text."""
+    """Prints ids and what is wrong, never a text: each fault with the audit event that tells of it."""
 
     help = "Check that what replaced what is whole: links, times, audit, no cycles."
     requires_migrations_checks = True
@@ -23,17 +24,37 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         report = verify_chains()
-        faults = [
-            {"kind": fault.kind.value, "id": str(fault.memory_id), "problem": fault.problem} for fault in report.faults
-        ]
         if options["json"]:
-            self.stdout.write(
-                json.dumps({"ok": report.ok, "rows": report.rows, "links": report.links, "faults": faults})
-            )
+            self.stdout.write(json.dumps(_plain(report)))
         else:
-            for fault in faults:
-                self.stdout.write(self.style.ERROR(f"{fault['kind']} {fault['id']} {fault['problem']}."))
-            verdict = "All chains are whole" if report.ok else f"{len(faults)} faults"
+            for fault in report.faults:
+                told = f" (event {fault.event.sequence}, id {fault.event.id})" if fault.event else ""
+                self.stdout.write(self.style.ERROR(f"{fault.kind.value} {fault.memory_id} {fault.problem}{told}."))
+            for event in report.first_bad:
+                self.stdout.write(f"{event.chain}: first bad event {event.sequence} (id {event.id}).")
+            verdict = "All chains are whole" if report.ok else f"{len(report.faults)} faults"
             self.stdout.write(f"{verdict}: {report.rows} facts and playbooks, {report.links} links.")
         if not report.ok:
             sys.exit(1)
+
+
+def _plain(report: ChainsReport) -> dict[str, Any]:
+    return {
+        "ok": report.ok,
+        "rows": report.rows,
+        "links": report.links,
+        "faults": [
+            {
+                "kind": fault.kind.value,
+                "id": str(fault.memory_id),
+                "problem": fault.problem,
+                "event": _named(fault.event) if fault.event else None,
+            }
+            for fault in report.faults
+        ],
+        "first_bad": [_named(event) for event in report.first_bad],
+    }
+
+
+def _named(event: ToldBy) -> dict[str, Any]:
+    return {"chain": event.chain, "sequence": event.sequence, "id": str(event.id)}

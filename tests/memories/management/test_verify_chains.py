@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from memories.models import Fact
 from memories.services.facts import remember_fact
-from tenants.models import Membership
+from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.memories.management.conftest import Run
 
@@ -20,7 +20,8 @@ def test_whole_chains_are_counted(run: Run, principal: Principal) -> None:
     for city in ("Bristol", "Leeds"):
         remember_fact(principal, text=f"Lives in {city}", key="home_city")
     assert run("verify_chains") == "All chains are whole: 2 facts and playbooks, 1 links.\n"
-    assert json.loads(run("verify_chains", "--json")) == {"ok": True, "rows": 2, "links": 1, "faults": []}
+    whole = {"ok": True, "rows": 2, "links": 1, "faults": [], "first_bad": []}
+    assert json.loads(run("verify_chains", "--json")) == whole
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
@@ -33,6 +34,13 @@ def test_a_broken_chain_ends_with_code_1_and_names_the_row_but_no_text(
     with pytest.raises(SystemExit) as ended:
         call_command("verify_chains", *arguments)
     said = capsys.readouterr().out
+    event = AuditEvent.objects.get(target_id=old, action="fact.superseded")
     assert ended.value.code == 1
     assert str(old) in said
+    assert str(event.pk) in said
+    if "--json" in arguments:
+        told = {"chain": event.chain, "sequence": event.sequence, "id": str(event.pk)}
+        assert (json.loads(said)["faults"][0]["event"], json.loads(said)["first_bad"]) == (told, [told])
+    else:
+        assert f"{event.chain}: first bad event {event.sequence} (id {event.pk})." in said
     assert "Bristol" not in said

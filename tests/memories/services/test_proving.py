@@ -1,0 +1,119 @@
+"""Proofs of supersession are kept for each owner; once a day all chains are proven, and what is broken is told."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from memories import tasks
+from memories.models import Fact
+from memories.selectors.chains import chain_of_owner
+from memories.services import proving
+from memories.services.facts import remember_fact
+from memories.services.proving import prove_daily, prove_supersession
+from memories.types import Owner, Scope
+from memoryhub.background import Repeated
+from memoryhub.exclusive import alone
+from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
+from tenants.principal import Principal
+from tenants.verifying import KEPT, latest
+
+pytestmark = pytest.mark.django_db
+
+
+def moved(principal: Principal, *cities: str) -> list[Fact]:
+    for city in cities:
+        remember_fact(principal, text=f"Lives in {city}", key="home_city")
+    return list(Fact.objects.of(principal).order_by("learned_at"))
+
+
+def owner(principal: Principal) -> Owner:
+    return Owner(principal.tenant_id, principal.user_id)
+
+
+def test_one_owner_is_proven_alone(principal: Principal, other_member: Principal) -> None:
+    moved(principal, "Bristol", "Leeds")
+    Fact.objects.filter(pk=moved(other_member, "Cork", "Sligo")[0].pk).update(superseded_by=None)
+    good, bad = prove_supersession(owner(principal)), prove_supersession(owner(other_member))
+    assert (good.ok, good.count, bad.ok) == (True, 2, False)
+    assert latest(chain_of_owner(owner(principal)), Checked.SUPERSESSION) == good
+
+
+def test_a_chain_link_that_was_changed_is_kept_with_the_event_that_tells_of_it(principal: Principal) -> None:
+    first, second, third = moved(principal, "Bristol", "Leeds", "York")
+    Fact.objects.filter(pk=first.pk).update(superseded_by=third.pk)
+    event = AuditEvent.objects.get(target_id=first.pk, action="fact.superseded")
+    check = prove_supersession(owner(principal))
+    assert (check.first_bad, check.event_id, check.count) == (event.sequence, event.pk, 2)
+    assert check.reason == f"semantic {first.pk} has another successor than the audit tells of, and 1 more"
+    assert str(second.pk) not in check.reason
+
+
+def test_what_is_shared_has_a_proof_of_its_own(admin_principal: Principal) -> None:
+    remember_fact(admin_principal, text="We close at five", key="hours", scope=Scope.TENANT)
+    check = prove_supersession(Owner(admin_principal.tenant_id, None))
+    assert (check.ok, check.count, check.chain) == (True, 1, f"tenant:{admin_principal.tenant_id}")
+    assert prove_supersession(Owner(None, None)).chain == "platform"
+
+
+def test_every_chain_is_proven_once_a_day(principal: Principal, other_member: Principal) -> None:
+    moved(principal, "Bristol", "Leeds")
+    moved(other_member, "Cork")
+    tasks.prove_chains()
+    audits = ChainCheck.objects.filter(what=Checked.AUDIT).values_list("chain", flat=True)
+    owners = ChainCheck.objects.filter(what=Checked.SUPERSESSION).values_list("chain", flat=True)
+    assert sorted(audits) == sorted(AuditHead.objects.values_list("chain", flat=True))
+    assert sorted(owners) == sorted(chain_of_owner(owner(each)) for each in (principal, other_member))
+    before = ChainCheck.objects.count()
+    tasks.prove_chains()
+    assert ChainCheck.objects.count() == before
+    ChainCheck.objects.update(checked_at=timezone.now() - timedelta(days=1))
+    tasks.prove_chains()
+    assert ChainCheck.objects.count() == 2 * before
+
+
+def test_what_is_broken_is_logged_by_ids(principal: Principal, caplog: pytest.LogCaptureFixture) -> None:
+    first, *_ = moved(principal, "Bristol", "Leeds")
+    Fact.objects.filter(pk=first.pk).update(superseded_by=None)
+    with caplog.at_level(logging.ERROR):
+        prove_daily()
+    assert f"semantic {first.pk} has another successor" in caplog.text
+    assert "Bristol" not in caplog.text
+
+
+def test_old_proofs_are_let_go_of(principal: Principal) -> None:
+    moved(principal, "Bristol")
+    prove_daily()
+    ChainCheck.objects.update(checked_at=timezone.now() - KEPT - timedelta(days=1))
+    before = ChainCheck.objects.count()
+    prove_daily()
+    assert ChainCheck.objects.count() == before
+
+
+def test_a_task_that_runs_long_asks_for_another(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved(principal, "Bristol")
+    sent: list[str] = []
+    monkeypatch.setattr(tasks, "SCAN_SECONDS", 0)
+    monkeypatch.setattr(tasks, "send", sent.append)
+    tasks.prove_chains()
+    assert (sent, ChainCheck.objects.count()) == (["memories.prove_chains"], 0)
+
+
+def test_two_processes_do_not_prove_at_once(principal: Principal) -> None:
+    moved(principal, "Bristol")
+    with alone("chain-proofs"):
+        assert prove_daily()
+    assert not ChainCheck.objects.exists()
+
+
+def test_a_process_proves_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("proofs"))
+    for drain in ("celery", "thread"):
+        settings.MEMORYHUB_DRAIN = drain
+        proving.serve()()
+    assert started == ["proofs"]
