@@ -9,6 +9,7 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from django.db import OperationalError, connection
 from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker, Settings
 
+import memories.embedding
 import memories.search
+from memories.embedding.minilm import MiniLM
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
 from memories.search.base import Health
@@ -79,6 +82,22 @@ def other_tenant_member(db: None) -> Principal:
 def admin_principal(tenant: Tenant) -> Principal:
     """Alice, an administrator of `tenant`."""
     return own_principal(make_membership(tenant, role="admin", name="Alice"))
+
+
+class _Remembering(MiniLM):
+    """The real encoder; what many tests say, it reads once for each worker."""
+
+    def __init__(self, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # of a text alone, says MiniLM
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _read_a_text_once() -> Iterator[None]:
+    """The tests of the encoder itself make one of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memories.embedding, "MiniLM", _Remembering)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
 
-from memories.embedding import encoder
 from memories.embedding.minilm import MiniLM
 
+encoder = cache(MiniLM)  # that of the process remembers what other tests said
 TEXTS = ["Peanuts make my throat swell.", "I moved to Edinburgh in March", "ok", "the hub " * 200]
 
 

@@ -34,6 +34,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One company, where nobody attacks another's."""
+    monkeypatch.setattr(building, "COMPANIES", 1)
+
+
+@pytest.fixture
 def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
     """Recall loads whatever id it is handed."""
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def world() -> World:
+def world(smallest: None) -> World:
     return building.build(random.Random(1))
 
 
