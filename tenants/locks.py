@@ -57,7 +57,9 @@ def wait_for_tenant(tenant_id: UUID) -> bool:
 
 
 def _locked(principal: Principal) -> QuerySet[Membership]:
-    """The membership row of exactly this owner, locked when it is read."""
-    return Membership.objects.select_for_update(of=("self",), no_key=True).filter(
-        id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id
+    """The membership row of exactly this owner, locked when it is read; every write does, so it joins for no order."""
+    return (
+        Membership.objects.select_for_update(of=("self",), no_key=True)
+        .filter(id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id)
+        .order_by("pk")
     )

@@ -7,6 +7,7 @@ know are left out here; whoever reads the answer checks it against the model its
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,8 +15,9 @@ from pydantic import BaseModel
 _KEPT = frozenset({"anyOf", "description", "enum", "items", "type"})
 
 
-def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of `model`, with its parts under `$defs`."""
+@cache
+def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The schema of `model`, with its parts under `$defs`; nobody changes it, for all requests share it."""
     schema = model.model_json_schema()
     parts = {name: _strict(part) for name, part in schema.get("$defs", {}).items()}
     return _strict(schema) | ({"$defs": parts} if parts else {})

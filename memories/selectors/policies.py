@@ -35,6 +35,7 @@ class Policy:
     pinned_refresh_turns: int = PINNED_REFRESH_TURNS
     keep_superseded: bool = False
     keep_originals: bool = False
+    erasure_needs_second: bool = False
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
@@ -58,6 +59,7 @@ def policy_of(tenant_id: UUID) -> Policy:
         **decided,  # type: ignore[arg-type]  # names and types above
         keep_superseded=row.keep_superseded,
         keep_originals=row.keep_originals,
+        erasure_needs_second=row.erasure_needs_second,
         handling=_handling(row.handling),
     )
 
@@ -69,5 +71,8 @@ def _handling(decided: Mapping[str, str]) -> Mapping[SensitiveKind, Handling]:
 
 def expiry_rules_of(tenant_id: UUID | None) -> dict[str, Lifetime]:
     """How long facts live in a tenant, by the name of a class or a category, where it decided so."""
-    rows = ExpiryRule.objects.filter(tenant_id=tenant_id) if tenant_id else ExpiryRule.objects.none()
-    return {row.category.casefold(): Lifetime(row.soft_days, row.hard_days, row.review_days) for row in rows}
+    if tenant_id is None:
+        return {}
+    rows = ExpiryRule.objects.filter(tenant_id=tenant_id).order_by()
+    found = rows.values_list("category", "soft_days", "hard_days", "review_days")
+    return {category.casefold(): Lifetime(*days) for category, *days in found}
