@@ -1,0 +1,84 @@
+"""`manage.py verify_export`: whether an export is what was signed; exit code 1 names the first thing that is wrong.
+
+Needs no database, and with `--public-key` no key of this installation either.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memoryhub.archive_reading import NotGenuine, Opened, genuine
+from memoryhub.signing import public_keys, read_public_key
+from tenants.audit_archive import EVENTS_FILE, BadEvent, check_events
+
+_NOT_GENUINE, _NOT_CHECKED = 1, 2
+
+
+class Command(BaseCommand):
+    """Reads a file; says nothing of what the memories in it say."""
+
+    help = "Verify an export: its signature, every digest and row count, and the hash chains of audit data."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="the zip archive")
+        parser.add_argument(
+            "--public-key", action="append", metavar="KEY", help="a key as `signing_keys public` prints it, of whoever"
+            " signed; may be given more than once (default: those of this installation)"
+        )  # fmt: skip
+        parser.add_argument("--json", action="store_true", help="print one JSON object: ok, reason, file, manifest")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        keys = _keys(options["public_key"])
+        try:
+            with options["file"].open("rb") as source, genuine(source, keys=keys) as opened:
+                events = _chains(opened)
+                manifest = opened.manifest
+        except (NotGenuine, BadEvent) as error:
+            self._answer(options, {"ok": False, "reason": str(error), "file": getattr(error, "file", EVENTS_FILE)})
+            raise CommandError(f"This is not what was exported. {error}", returncode=_NOT_GENUINE) from error
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.", returncode=_NOT_CHECKED) from error
+        self._answer(options, {"ok": True, "reason": "", "file": "", "events": events, "manifest": manifest})
+        if not options["json"]:
+            self._describe(manifest, events)
+
+    def _answer(self, options: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps(answer))
+
+    def _describe(self, manifest: Mapping[str, Any], events: int) -> None:
+        self.stdout.write(
+            f"Genuine: {manifest['what']}, exported {manifest['at']}, signed with {manifest['signed_with']}."
+        )
+        for file in manifest["files"]:
+            self.stdout.write(f"  {file['name']}: {file['rows']} rows, {file['bytes']} bytes, sha256 {file['sha256']}")
+        for chain in manifest.get("chains", ()):
+            words = f"events {chain['first']} to {chain['last']} of {chain['length']}"
+            self.stdout.write(f"  {chain['chain']}: {words}, head {chain['digest']}")
+        if events:
+            self.stdout.write(f"  All digests of {events} audit events were taken again and fit.")
+
+
+def _keys(given: list[str] | None) -> list[str] | None:
+    try:
+        if not given:
+            public_keys()
+        return [read_public_key(key).encoded for key in given] if given else None
+    except (ValueError, ImproperlyConfigured) as error:
+        raise CommandError(
+            f"{error} Or give --public-key." if not given else str(error), returncode=_NOT_CHECKED
+        ) from error
+
+
+def _chains(opened: Opened) -> int:
+    """How many audit events were checked. Raises BadEvent."""
+    if not any(entry.name == EVENTS_FILE for entry in opened.files):
+        return 0
+    return check_events(opened.lines(EVENTS_FILE), opened.manifest["chains"])

@@ -1,0 +1,230 @@
+"""Events leave for those who audit, recorded and signed, and verify where there is no database."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.models import QuerySet
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from memoryhub.archive_reading import genuine
+from memoryhub.signing import new_key, public_keys
+from memoryhub.tables import TableFormat
+from tenants.actor import Actor
+from tenants.audit import owner_chain, tenant_chain
+from tenants.audit_archive import EVENTS_FILE
+from tenants.audit_export import EXPORTED, export_audit
+from tenants.audit_filters import AuditFilter
+from tenants.audit_triggers import drop_triggers
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
+from tenants.principal import ActorKind, Principal
+from tests.factories import make_membership
+from tests.tenants.trail import append, execute
+
+
+@pytest.fixture
+def auditor(membership: Membership) -> User:
+    return make_membership(membership.tenant, role="auditor", name="Olga").user
+
+
+def exported(staff: User, wanted: AuditFilter, *forms: TableFormat) -> bytes:
+    return b"".join(export_audit(staff, Actor(ActorKind.STAFF, staff.pk, "request-77"), wanted, forms))
+
+
+def saved(folder: Path, archive: bytes) -> str:
+    path = folder / "export.zip"
+    path.write_bytes(archive)
+    return str(path)
+
+
+def events_in(archive: bytes) -> list[dict[str, Any]]:
+    with genuine(io.BytesIO(archive)) as opened:
+        return [json.loads(line) for line in opened.lines(EVENTS_FILE)]
+
+
+def test_an_export_has_the_events_of_its_tenant_and_says_so(
+    auditor: User, principal: Principal, other_member: Principal, other_tenant_member: Principal
+) -> None:
+    append(principal, "fact.created", "fact.pinned", text="grows leeks")
+    append(other_member, "fact.created")
+    append(other_tenant_member, "fact.created")
+    archive = exported(auditor, AuditFilter(principal.tenant_id))
+    assert {event["tenant_id"] for event in events_in(archive)} == {str(principal.tenant_id)}
+    assert [event["action"] for event in events_in(archive)] == [
+        "fact.created",
+        "fact.pinned",
+        "fact.created",
+        EXPORTED,
+    ]
+    with genuine(io.BytesIO(archive)) as opened:
+        mine = next(chain for chain in opened.manifest["chains"] if str(principal.user_id) in chain["chain"])
+        head = AuditHead.objects.get(chain=owner_chain(principal.tenant_id, principal.user_id))
+        assert (mine["first"], mine["last"], mine["events"]) == (1, 2, 2)
+        assert (mine["length"], mine["digest"]) == (head.length, head.digest)
+        assert opened.manifest["by"] == {"kind": "staff", "id": str(auditor.pk), "request_id": "request-77"}
+
+
+def test_that_it_was_exported_is_recorded_before_the_first_byte(auditor: User, principal: Principal) -> None:
+    wanted = AuditFilter(principal.tenant_id, action="fact.created")
+    pieces = export_audit(auditor, Actor(ActorKind.STAFF, auditor.pk), wanted, [TableFormat.CSV])
+    event = AuditEvent.objects.get(action=EXPORTED)
+    assert event.chain == tenant_chain(principal.tenant_id) and event.actor_id == auditor.pk
+    assert event.payload.data["after"] == {"wanted": wanted.told(), "formats": ["csv"]}
+    assert next(pieces)
+
+
+@pytest.mark.parametrize("role", ["member", "support"])
+def test_other_roles_export_nothing(role: str, principal: Principal, membership: Membership) -> None:
+    staff = make_membership(membership.tenant, role=role).user
+    with pytest.raises(Forbidden):
+        exported(staff, AuditFilter(principal.tenant_id))
+    assert not AuditEvent.objects.filter(action=EXPORTED).exists()
+
+
+def test_export_isolates_other_tenants(auditor: User, other_tenant_member: Principal) -> None:
+    for wanted in (AuditFilter(other_tenant_member.tenant_id), AuditFilter(None)):
+        with pytest.raises(Forbidden):
+            exported(auditor, wanted)
+
+
+def test_the_platform_exports_its_own_affairs(db: None) -> None:
+    root = User.objects.create_superuser("root")
+    archive = exported(root, AuditFilter(None))
+    assert {event["chain"] for event in events_in(archive)} == {"platform"}
+
+
+def test_csv_is_for_reading_and_defused(auditor: User, principal: Principal) -> None:
+    append(principal, "fact.created", text='=HYPERLINK("http://example.org")')
+    archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        (row,) = csv.DictReader(io.StringIO(zipped.read("audit_events.csv").decode("utf-8-sig"), newline=""))
+    assert row["action"] == "fact.created" and json.loads(row["after"]) == {"text": '=HYPERLINK("http://example.org")'}
+    assert not [cell for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_an_erased_payload_stays_erased_and_verifies(auditor: User, principal: Principal, tmp_path: Path) -> None:
+    append(principal, "fact.created", "fact.forgotten", text="keeps bees")
+    AuditPayload.objects.filter(event__action="fact.created").delete()
+    archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)
+    assert events_in(archive)[0]["payload"] is None
+    call_command("verify_export", saved(tmp_path, archive), stdout=io.StringIO())
+
+
+def test_verification_needs_no_database(
+    auditor: User, principal: Principal, tmp_path: Path, django_assert_num_queries: DjangoAssertNumQueries,
+    settings: Settings,
+) -> None:  # fmt: skip
+    append(principal, *["fact.created"] * 3)
+    path, public = saved(tmp_path, exported(auditor, AuditFilter(principal.tenant_id))), public_keys()[0].encoded
+    settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
+    said, answer = io.StringIO(), io.StringIO()
+    with django_assert_num_queries(0):
+        call_command("verify_export", path, "--public-key", public, stdout=said)
+        call_command("verify_export", path, "--public-key", public, "--json", stdout=answer)
+    assert "All digests of 4 audit events" in said.getvalue()
+    assert json.loads(answer.getvalue())["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        pytest.param("UPDATE tenants_auditevent SET action = 'fact.pinned' WHERE sequence = 2", "event 2 of chain",
+                     id="an event changed"),
+        pytest.param("UPDATE tenants_auditpayload SET document = '{}'", "the payload was changed",
+                     id="a payload changed"),
+        pytest.param("UPDATE tenants_audithead SET digest = 'x'", "head of the chain does not match",
+                     id="a head changed"),
+    ],
+)  # fmt: skip
+def test_an_export_of_a_trail_that_was_tampered_with_names_the_event(
+    change: str, told: str, auditor: User, principal: Principal, tmp_path: Path
+) -> None:
+    append(principal, *["fact.created"] * 3)
+    drop_triggers(connection)
+    execute(change)
+    archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id))
+    answer = io.StringIO()
+    with pytest.raises(CommandError, match=told) as error:
+        call_command("verify_export", saved(tmp_path, archive), "--json", stdout=answer)
+    assert error.value.returncode == 1
+    assert json.loads(answer.getvalue())["file"] == EVENTS_FILE
+
+
+def test_a_changed_archive_names_the_file(auditor: User, principal: Principal, tmp_path: Path) -> None:
+    append(principal, "fact.created", text="leeks")
+    archive = exported(auditor, AuditFilter(principal.tenant_id))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(packed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b"leeks", b"beans"))
+    with pytest.raises(CommandError, match=r"audit_events\.jsonl: was changed") as error:
+        call_command("verify_export", saved(tmp_path, packed.getvalue()))
+    assert error.value.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["nowhere.zip"], "cannot be read", id="no file"),
+        pytest.param(["nowhere.zip", "--public-key", "bread"], "no public key", id="no key"),
+    ],
+)
+def test_what_cannot_be_checked_has_another_exit_code(arguments: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told) as error:
+        call_command("verify_export", *arguments)
+    assert error.value.returncode == 2
+
+
+def test_without_any_key_the_command_says_what_to_give(settings: Settings) -> None:
+    settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
+    with pytest.raises(CommandError, match="--public-key"):
+        call_command("verify_export", "nowhere.zip")
+
+
+def test_nothing_is_recorded_where_nothing_can_be_signed(
+    auditor: User, principal: Principal, settings: Settings
+) -> None:
+    settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
+    with pytest.raises(ImproperlyConfigured):
+        exported(auditor, AuditFilter(principal.tenant_id))
+    assert not AuditEvent.objects.filter(action=EXPORTED).exists()
+
+
+def test_a_database_that_fails_in_the_middle_leaves_nothing_to_verify(
+    auditor: User, principal: Principal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(principal, *["fact.created"] * 5)
+    whole = QuerySet.iterator
+
+    def failing(rows: QuerySet[Any], chunk_size: int | None = None) -> Iterator[Any]:
+        yield from list(whole(rows, chunk_size))[:2]
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(QuerySet, "iterator", failing)
+    sent = io.BytesIO()
+    with pytest.raises(ConnectionError):
+        sent.writelines(export_audit(auditor, Actor(ActorKind.STAFF, auditor.pk), AuditFilter(principal.tenant_id), []))
+    with pytest.raises(CommandError, match="its end is missing"):
+        call_command("verify_export", saved(tmp_path, sent.getvalue()))
+
+
+def test_a_replaced_key_still_vouches(auditor: User, principal: Principal, tmp_path: Path, settings: Settings) -> None:
+    old = new_key()
+    settings.MEMORYHUB_SIGNING_KEYS = (old,)
+    path = saved(tmp_path, exported(auditor, AuditFilter(principal.tenant_id)))
+    settings.MEMORYHUB_SIGNING_KEYS = (new_key(), old)
+    call_command("verify_export", path, stdout=io.StringIO())
+    settings.MEMORYHUB_SIGNING_KEYS = (new_key(),)
+    with pytest.raises(CommandError, match=r"manifest\.sig"):
+        call_command("verify_export", path)
