@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError
@@ -35,6 +36,7 @@ from tests.factories import MakeMember, make_membership, make_tenant, own_princi
 from tests.migrated import Migrated
 from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
+from tests.stored import Lived, Stored
 
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
@@ -43,9 +45,18 @@ LONG = {"test_proof.py": 40.0, "test_runner.py": 30.0, "test_backup.py": 30.0, "
 
 
 @pytest.fixture
-def tenant(db: None) -> Tenant:
+def relived(request: pytest.FixtureRequest, db: None) -> Lived[Any] | None:
+    """Ada as she was when her `life` was made, in a test of a folder that stores one (`lived`) and that asks for it."""
+    stored: Stored[Lived[Any]] | None = None
+    if {"life", "lived"} <= set(request.fixturenames):
+        stored = request.getfixturevalue("lived")
+    return stored.again() if stored else None
+
+
+@pytest.fixture
+def tenant(relived: Lived[Any] | None) -> Tenant:
     """An organisation."""
-    return make_tenant()
+    return relived.membership.tenant if relived else make_tenant()
 
 
 @pytest.fixture
@@ -55,9 +66,9 @@ def make_member(db: None) -> MakeMember:
 
 
 @pytest.fixture
-def membership(tenant: Tenant) -> Membership:
+def membership(tenant: Tenant, relived: Lived[Any] | None) -> Membership:
     """Ada, a member of `tenant`."""
-    return make_membership(tenant, name="Ada")
+    return relived.membership if relived else make_membership(tenant, name="Ada")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from memories.models import ConsolidationRun, Playbook, RunState
 from memories.services.facts import remember_fact
@@ -18,6 +19,7 @@ from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
 from tests.memories.api.caller import Caller, Life, caller_of
+from tests.stored import Lived, Stored, stored_life
 
 
 @pytest.fixture
@@ -38,10 +40,16 @@ def eve(db: None) -> Caller:
     return caller_of(make_membership(role="admin", name="Eve"))
 
 
+@pytest.fixture(scope="session")
+def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Life]] | None:
+    """Ada with her life, made once for each worker."""
+    return stored_life(live, django_db_blocker)
+
+
 @pytest.fixture
-def life(membership: Membership) -> Life:
+def life(membership: Membership, lived: Stored[Lived[Life]] | None, relived: Lived[Life] | None) -> Life:
     """What Ada's memory holds: a session, an episode, two facts of which one replaced another, a playbook."""
-    return live(own_principal(membership))
+    return relived.life if relived else live(own_principal(membership))
 
 
 def live(principal: Principal) -> Life:

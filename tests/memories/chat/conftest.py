@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from tenants.models import Membership
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life, live
+from tests.stored import Lived, Stored, stored_life
 
 SignIn = Callable[[Membership], Client]
 
@@ -32,7 +34,13 @@ def ada(sign_in: SignIn, membership: Membership) -> Client:
     return sign_in(membership)
 
 
+@pytest.fixture(scope="session")
+def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Life]] | None:
+    """Ada with her life, made once for each worker."""
+    return stored_life(live, django_db_blocker)
+
+
 @pytest.fixture
-def life(principal: Principal) -> Life:
+def life(principal: Principal, lived: Stored[Lived[Life]] | None, relived: Lived[Life] | None) -> Life:
     """What Ada said, and what was learned from it."""
-    return live(principal)
+    return relived.life if relived else live(principal)
