@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memories.admin.members import inspector
+from memories.admin.members import ask, conversations, inspector, turns
 from memories.admin.members.page import ADDRESS, Looking, MemberPage
 from memories.models import MemberMemory
 from memories.services.staff_reading import note_reading, note_refresh
@@ -24,7 +24,7 @@ from tenants.principals import reading_principal
 from tenants.selectors import role_in, tenant_ids_of
 
 # In the order of their tabs.
-PAGES: tuple[MemberPage, ...] = (*inspector.PAGES,)
+PAGES: tuple[MemberPage, ...] = (*inspector.PAGES, *conversations.PAGES, *turns.PAGES, *ask.PAGES)
 
 
 @admin.register(MemberMemory)

@@ -63,8 +63,6 @@ FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 
 _LONGEST_TOOL_NAME = 64
-# Its place among the calls of a step, behind all that a model may make.
-_BESIDE = 90
 _MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW)
 
 
@@ -202,7 +200,7 @@ class Answering:
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
-        beside = prompt.call_id(self._turn.turn, step, _BESIDE)
+        beside = prompt.call_id(self._turn.turn, step, prompt.BESIDE)
         for place, call in enumerate(wanted):
             identity = prompt.call_id(self._turn.turn, step, place)
             given[identity] = {}

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 RECALL_TOOL = "recall_memory"
 SEARCH_SESSION = "search_session"
+# The place of a recall that is made for the model among its calls of a step, behind all that it may make.
+BESIDE = 90
+_ID_DIGITS = 9
 # The automatic recall is shown to the model as a call of its own; this much of the message stands in it as the query.
 SHOWN_QUERY_CHARACTERS = 300
 
@@ -127,6 +130,11 @@ def tool_result_message(call_id: str, content: str) -> ChatMessage:
 def call_id(turn: int, step: int, place: int = 0) -> str:
     """Nine digits: some endpoints take nothing else as the id of a call. The same call always has the same."""
     return f"{turn % 100_000:05}{step % 100:02}{place % 100:02}"
+
+
+def made_for_the_model(identity: str) -> bool:
+    """Whether a call was made for the model and not by it: on the user's own words, or beside calls of its own."""
+    return len(identity) == _ID_DIGITS and (identity[5:7] == "00" or identity[7:] == f"{BESIDE:02}")
 
 
 def history(turns: Iterable[TurnView], *, before: int, count: Callable[[str], int] = estimated) -> list[TurnView]:
