@@ -50,3 +50,8 @@ def backlog_of(principal: Principal) -> Backlog:
         return Backlog(0, None, None)
     waiting = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated).count()
     return Backlog(waiting, ledger.waiting_since if waiting else None, ledger.retry_at)
+
+
+def reruns_of(principal: Principal, run: ConsolidationRun) -> QuerySet[ConsolidationRun]:
+    """The runs that read the episodes of a run of the principal's once more, latest first."""
+    return list_runs(principal).filter(rerun_of=run).only("pk", "state", "started_at")

@@ -1,0 +1,228 @@
+"""What changed in a memory between two times: learned, replaced, ended, evicted, brought back, forgotten.
+
+Invariant: a change is in the interval if its moment is later than the first time and no later than the second, so that
+intervals that follow each other share nothing and miss nothing. What was believed at no time (a correction of the past)
+is no change of belief: its predecessor is shown with what was believed after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from memories.errors import InvalidInput
+from memories.models import Episode, Fact, Playbook
+from memories.selectors.as_of import forgotten_since
+from memories.selectors.paging import page_of
+from memories.types import Kind, Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+Statement = Fact | Playbook
+
+_MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
+_NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
+_ENDED = (Status.SUPERSEDED, Status.EVICTED)
+
+
+class Change(StrEnum):
+    """What happened. Retired: it ended, and nothing took its place. Restored: an undo brought it back."""
+
+    LEARNED = "learned"
+    REPLACED = "replaced"
+    RETIRED = "retired"
+    EVICTED = "evicted"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: what was believed before it and after it, one of them perhaps nothing, who made it and why.
+
+    `lost`: something took its place that has been forgotten since.
+    """
+
+    change: Change
+    kind: Kind
+    at: datetime
+    before: Statement | None
+    after: Statement | None
+    by: str = ""
+    reason: str = ""
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Some changes, the latest first, and the cursor of those before them; empty if there are none."""
+
+    steps: tuple[Step, ...]
+    next_cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How many changes of each sort and kind lie between two times, how much was said, and how much is gone."""
+
+    first: datetime
+    second: datetime
+    counts: Mapping[tuple[Change, Kind], int]
+    said: int
+    forgotten: Mapping[Kind, int]
+
+    @property
+    def total(self) -> int:
+        """Of facts and playbooks."""
+        return sum(self.counts.values())
+
+
+def differences_between(principal: Principal, first: datetime, second: datetime) -> Differences:
+    """What changed after `first` and by `second`, in numbers. Raises InvalidInput if `second` is not the later one."""
+    principal.require(Right.READ)
+    _check(first, second)
+    every = [(change, kind) for kind in _MODELS for change in Change]
+    counts = {(change, kind): _rows(principal, change, kind, first, second).count() for change, kind in every}
+    said = Episode.objects.of(principal).filter(happened_at__gt=first, happened_at__lte=second).count()
+    found = {what: count for what, count in counts.items() if count}
+    return Differences(first, second, found, said, forgotten_since(principal, first, second))
+
+
+def steps_between(
+    principal: Principal, first: datetime, second: datetime, *, change: Change, kind: Kind, limit: int, cursor: str = ""
+) -> Steps:
+    """The changes of one sort and kind in the interval, the latest first. Raises InvalidInput."""
+    principal.require(Right.READ)
+    _check(first, second)
+    if kind not in _MODELS:
+        raise InvalidInput("kind", "only facts and how-tos change.")
+    column = _MOMENT[change]
+    rows = _rows(principal, change, kind, first, second).order_by(f"-{column}", "id")
+    page = page_of(rows, limit=limit, cursor=cursor)
+    return Steps(_told(principal, change, kind, page.rows), page.next_cursor)
+
+
+# When each happened, as the row says.
+_MOMENT: Mapping[Change, str] = {
+    Change.LEARNED: "learned_at",
+    Change.REPLACED: "superseded_at",
+    Change.RETIRED: "superseded_at",
+    Change.EVICTED: "evicted_at",
+    Change.RESTORED: "learned_at",
+}
+
+
+def _check(first: datetime, second: datetime) -> None:
+    if first >= second:
+        raise InvalidInput("since", "must be before the time that it is compared with.")
+
+
+def _rows(principal: Principal, change: Change, kind: Kind, first: datetime, second: datetime) -> QuerySet[Any]:
+    """The rows in which a change of this sort shows."""
+    model, column = _MODELS[kind], _MOMENT[change]
+    rows = model.objects.of(principal).filter(**{f"{column}__gt": first, f"{column}__lte": second})
+    replaced = Exists(model.objects.filter(superseded_by=OuterRef("pk")))
+    match change:
+        case Change.LEARNED:
+            return _believed(rows).filter(~replaced, restores__isnull=True)
+        case Change.RESTORED:
+            return _believed(rows).filter(restores__isnull=False)
+        case Change.REPLACED:
+            return _believed(rows).filter(status__in=_ENDED, superseded_by__isnull=False)
+        case Change.RETIRED:
+            return _believed(rows).filter(status__in=_ENDED, superseded_by__isnull=True)
+        case Change.EVICTED:
+            return rows.filter(status=Status.EVICTED)
+
+
+def _believed(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Without those that were believed at no time."""
+    return rows.exclude(superseded_at__isnull=False, superseded_at__lte=F("learned_at"))
+
+
+def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> tuple[Step, ...]:
+    """Rows as changes, with what is on their other side, and what the trail says of them."""
+    beside = _beside(principal, change, kind, rows)
+    events = _events(principal, change, kind, [row.pk for row in rows])
+    steps = []
+    for row in rows:
+        event = events.get(row.pk)
+        other = beside.get(row.pk)
+        arrives = change in (Change.LEARNED, Change.RESTORED)
+        steps.append(
+            Step(
+                change,
+                kind,
+                getattr(row, _MOMENT[change]),
+                before=other if arrives else row,
+                after=row if arrives else other,
+                by=event.actor_kind if event else "",
+                reason=_reason(event),
+                lost=change is Change.RETIRED and event is not None and event.action.endswith(".superseded"),
+            )
+        )
+    return tuple(steps)
+
+
+def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> dict[UUID, Statement]:
+    """By the id of a row, what it gave way to or what it brought back."""
+    model = _MODELS[kind]
+    if change is Change.RESTORED:
+        olds = model.objects.of(principal).in_bulk([row.restores for row in rows if row.restores])
+        return {row.pk: olds[row.restores] for row in rows if row.restores in olds}
+    if change is not Change.REPLACED:
+        return {}
+    found: dict[UUID, Statement] = {}
+    wanted = {row.superseded_by_id for row in rows}
+    while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
+        found |= model.objects.of(principal).in_bulk(wanted)
+        # Past a correction that was believed at no time; the database lets no chain close to a ring.
+        wanted = {row.superseded_by_id for pk in wanted if (row := found.get(pk)) and _is_instant(row)}
+    return {row.pk: after for row in rows if (after := _successor(row, found)) is not None}
+
+
+def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+    """What was believed in the place of `row`."""
+    after = _next(row, found)
+    seen: set[UUID] = set()
+    while after is not None and _is_instant(after) and after.pk not in seen and _next(after, found) is not None:
+        seen.add(after.pk)
+        after = _next(after, found)
+    return after
+
+
+def _next(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+    return None if row.superseded_by_id is None else found.get(row.superseded_by_id)
+
+
+def _is_instant(row: Statement) -> bool:
+    return row.superseded_at is not None and row.superseded_at <= row.learned_at
+
+
+_ACTIONS: Mapping[Change, tuple[str, ...]] = {
+    Change.LEARNED: ("created",),
+    Change.REPLACED: ("superseded", "retired"),
+    Change.RETIRED: ("superseded", "retired"),
+    Change.EVICTED: ("evicted",),
+    Change.RESTORED: ("restored",),
+}
+
+
+def _events(principal: Principal, change: Change, kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
+    """The latest event of each row that tells of the change."""
+    actions = [f"{_NOUN[kind]}.{verb}" for verb in _ACTIONS[change]]
+    events = AuditEvent.objects.filter(
+        tenant_id=principal.tenant_id, owner_id=principal.user_id, target_id__in=list(ids), action__in=actions
+    )
+    in_order = events.select_related("payload").order_by("sequence")
+    return {event.target_id: event for event in in_order if event.target_id is not None}
+
+
+def _reason(event: AuditEvent | None) -> str:
+    payload = getattr(event, "payload", None)
+    return str(payload.data.get("reason") or "") if payload else ""
