@@ -17,10 +17,12 @@ import pytest
 from memories.agent.events import MemoriesRetired
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
+from memories.importing import parse_memory
 from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.selectors.chains import verify_chains
 from memories.services.facts import remember_fact
+from memories.services.importing import import_memories
 from memories.types import Contradiction, Status
 from tenants.audit import verify_all
 from tenants.principal import Principal
@@ -178,8 +180,8 @@ def test_an_old_story_ends_nothing(principal: Principal) -> None:
 
 def test_it_finds_the_two_among_many(principal: Principal) -> None:
     ada = Conversation("offline", principal)
-    for number in range(150):
-        remember_fact(principal, text=f"Likes trail number {number} in the hills by the city")
+    trails = (f"Likes trail number {number} in the hills by the city" for number in range(150))
+    import_memories(principal, [parse_memory({"kind": "semantic", "text": trail}, place=trail) for trail in trails])
     ada.say("I live in Bristol")
     ada.say("we left Bristol, in Edinburgh now")
     answer = ada.say("Where have I lived?")
