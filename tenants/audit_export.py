@@ -7,7 +7,7 @@ gets any; events are read while they are sent.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,7 +55,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
         )
     found = wanted.events().filter(created_at__lte=event.created_at)
     in_order = found.order_by("sequence") if wanted.chain else found.order_by("created_at", "chain", "sequence")
-    trail = TrailFiles(in_order)
+    trail = TrailFiles([in_order])
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
     told = {"what": "audit", "whose": whose, "range": wanted.told()}
     return stream_archive(trail.files(forms), lambda: {**told, **made_by(actor, event), "chains": trail.chains()})
@@ -73,11 +73,11 @@ def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
 class TrailFiles:
     """Events as files of an archive, and what those had of each chain.
 
-    `events` is read once for each file, in its own order; `heads` are chains that the manifest names in any case.
+    Each of `events` is read once for each file, in its own order; `heads` says how a chain stands where that is known.
     """
 
-    def __init__(self, events: QuerySet[AuditEvent], *, heads: Mapping[str, AuditHead] | None = None) -> None:
-        self._events = events
+    def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
+        self._events = tuple(events)
         self._heads = dict(heads or {})
         self._parts = ChainParts()
 
@@ -106,7 +106,8 @@ class TrailFiles:
             yield event_line(columns, (payload.salt, payload.document) if payload else None)
 
     def _streamed(self) -> Iterator[AuditEvent]:
-        return self._events.select_related("payload").iterator(chunk_size=_ROWS_AT_ONCE)
+        for events in self._events:
+            yield from events.select_related("payload").iterator(chunk_size=_ROWS_AT_ONCE)
 
 
 def _cells(event: AuditEvent) -> list[Any]:

@@ -53,7 +53,7 @@ def export_memories(principal: Principal, *, catalog: bool = False) -> Generator
     with transaction.atomic():
         lock_owner(principal)
         record_event(principal, action="memory.exported", reason="with the catalog" if catalog else "")
-    return _records(principal, catalog=catalog)
+    return records_of(principal, catalog=catalog)
 
 
 def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
@@ -63,7 +63,8 @@ def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
     return own + (_shared(principal).count() if catalog else 0)
 
 
-def _records(principal: Principal, *, catalog: bool) -> Generator[MemoryRecord, None, None]:
+def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
+    """The same for whoever has recorded it already."""
     exported: set[UUID] = set()
     for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
         exported.add(episode.pk)

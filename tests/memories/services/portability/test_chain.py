@@ -1,0 +1,115 @@
+"""How a fact came to be leaves as its states, links, words and events, of one owner alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from memories.errors import NotFound
+from memories.services.facts import remember_fact
+from memories.services.portability import ChainExport, export_chain
+from memories.services.promote import promote
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import supersede
+from memories.types import Kind, Scope
+from memoryhub.archive_reading import genuine
+from memoryhub.tables import TableFormat
+from tenants.actor import Actor
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, Membership, User
+from tenants.principal import ActorKind, Principal
+from tests.factories import make_membership
+
+BOTH = (TableFormat.CSV, TableFormat.JSON_LINES)
+
+
+@pytest.fixture
+def auditor(membership: Membership) -> User:
+    return make_membership(membership.tenant, role="auditor", name="Olga").user
+
+
+@pytest.fixture
+def moved(principal: Principal) -> list[uuid.UUID]:
+    """Ada moved twice: Hull, York, Leeds."""
+    session = start_session(principal, title="Moving").pk
+    said = remember_episode(principal, session_id=session, text="We live in Hull now").memory_id
+    first = remember_fact(principal, text="Lives in Hull", key="home_city", supporting_episode_ids=[said]).memory_id
+    states = [first]
+    for city in ("York", "Leeds"):
+        outcome = supersede(principal, old_ids=[states[-1]], text=f"Lives in {city}")
+        states.append(outcome.memory_id)
+    return states
+
+
+def exported(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC, forms: Any = BOTH) -> bytes:
+    actor = Actor(ActorKind.STAFF, staff.pk, "request-79")
+    return b"".join(export_chain(ChainExport(kind, memory_id), staff=staff, actor=actor, forms=forms))
+
+
+def lines(archive: bytes, name: str) -> list[dict[str, Any]]:
+    with genuine(io.BytesIO(archive)) as opened:
+        return [json.loads(line) for line in opened.lines(name)]
+
+
+def test_each_state_leads_to_the_whole_chain(
+    principal: Principal, moved: list[uuid.UUID], auditor: User, tmp_path: Path
+) -> None:
+    remember_fact(principal, text="Keeps bees", key="hobby")
+    archives = [exported(auditor, state) for state in moved]
+    archive = archives[0]
+    for each in archives:
+        assert [row["text"] for row in lines(each, "states.jsonl")] == [
+            "Lives in Hull", "Lives in York", "Lives in Leeds",
+        ]  # fmt: skip
+    assert [(row["from"], row["to"]) for row in lines(archive, "links.jsonl")] == [
+        (str(moved[0]), str(moved[1])), (str(moved[1]), str(moved[2])),
+    ]  # fmt: skip
+    assert {row["text"] for row in lines(archive, "words.jsonl")} == {"We live in Hull now"}
+    assert {event["target_id"] for event in lines(archive, "audit_events.jsonl")} == set(map(str, moved))
+    (tmp_path / "chain.zip").write_bytes(archive)
+    call_command("verify_export", str(tmp_path / "chain.zip"), stdout=io.StringIO())
+
+
+def test_it_is_recorded_in_the_owners_trail(moved: list[uuid.UUID], auditor: User, principal: Principal) -> None:
+    exported(auditor, moved[0])
+    event = AuditEvent.objects.get(action="chain.exported")
+    assert (event.owner_id, event.target_id, event.actor_id) == (principal.user_id, moved[0], auditor.pk)
+    assert event.payload.data["after"] == {"states": 3, "formats": ["csv", "jsonl"]}
+
+
+def test_what_a_tenant_shares_is_recorded_in_its_own_trail(admin_principal: Principal, auditor: User) -> None:
+    own = remember_fact(admin_principal, text="The office is in Hull", key="office").memory_id
+    shared = promote(admin_principal, kind=Kind.SEMANTIC, memory_id=own, to=Scope.TENANT).memory_id
+    archive = exported(auditor, shared)
+    assert [row["id"] for row in lines(archive, "states.jsonl")] == [str(shared)]
+    event = AuditEvent.objects.get(action="chain.exported")
+    assert (event.tenant_id, event.owner_id) == (admin_principal.tenant_id, None)
+
+
+def test_a_foreign_chain_is_as_an_unknown_one(moved: list[uuid.UUID]) -> None:
+    foreign = make_membership(role="admin").user
+    for memory_id in (moved[0], uuid.uuid4()):
+        with pytest.raises(NotFound) as error:
+            exported(foreign, memory_id)
+        assert str(error.value) == str(NotFound("memory"))
+
+
+def test_support_and_members_export_no_chain(moved: list[uuid.UUID], membership: Membership) -> None:
+    with pytest.raises(Forbidden):
+        exported(make_membership(membership.tenant, role="support").user, moved[0])
+    with pytest.raises(NotFound):
+        exported(make_membership(membership.tenant).user, moved[0])
+    assert not AuditEvent.objects.filter(action="chain.exported").exists()
+
+
+@pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.CATALOG])
+def test_what_has_no_chain_is_not_found(kind: Kind, moved: list[uuid.UUID], auditor: User) -> None:
+    with pytest.raises(NotFound):
+        exported(auditor, moved[0], kind)

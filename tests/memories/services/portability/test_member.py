@@ -1,0 +1,153 @@
+"""A member's whole memory leaves for those who audit, is recorded, comes back by an import, and is theirs alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories.importing import parse_memories
+from memories.importing.records import record_line
+from memories.services.exporting import export_memories
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.portability import export_member
+from memories.types import Kind
+from memoryhub.archive_reading import genuine
+from memoryhub.tables import TableFormat
+from tenants.audit import owner_chain
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, AuditHead, Membership, User
+from tenants.principal import Principal
+from tests.factories import make_membership
+from tests.memories.services.test_exporting import live_a_little
+
+BOTH = (TableFormat.CSV, TableFormat.JSON_LINES)
+
+
+@pytest.fixture
+def auditor(membership: Membership) -> User:
+    return make_membership(membership.tenant, role="auditor", name="Olga").user
+
+
+def exported(membership: Membership, staff: User, *forms: TableFormat) -> bytes:
+    return b"".join(export_member(membership, staff=staff, forms=forms))
+
+
+def lines(archive: bytes, name: str) -> list[dict[str, Any]]:
+    with genuine(io.BytesIO(archive)) as opened:
+        return [json.loads(line) for line in opened.lines(name)]
+
+
+def test_it_has_everything_in_both_forms(principal: Principal, membership: Membership, auditor: User) -> None:
+    live_a_little(principal)
+    with genuine(io.BytesIO(exported(membership, auditor, *BOTH))) as opened:
+        rows = {entry.name: entry.rows for entry in opened.files}
+        assert opened.manifest["whose"]["owner_id"] == str(principal.user_id)
+    assert rows["facts.csv"] and rows["how_tos.csv"] and rows["episodes.csv"]
+    assert rows["memory.jsonl"] == rows["facts.csv"] + rows["how_tos.csv"] + rows["episodes.csv"]
+    assert rows["sessions.jsonl"] == rows["sessions.csv"] > 0
+    assert (
+        rows["audit_events.jsonl"]
+        == rows["audit_events.csv"]
+        == AuditHead.objects.get(chain=owner_chain(principal.tenant_id, principal.user_id)).length
+    )
+    assert {name.split(".")[0] for name in rows} >= {
+        "transcript",
+        "reviews",
+        "runs",
+        "recalls",
+        "uses",
+        "session_notes",
+    }
+
+
+def test_an_import_reads_it(principal: Principal, membership: Membership, auditor: User) -> None:
+    live_a_little(principal)
+    archive = exported(membership, auditor)
+    with genuine(io.BytesIO(archive)) as opened:
+        records = parse_memories(opened.lines("memory.jsonl"))
+    assert [record_line(record) for record in records] == [record_line(each) for each in export_memories(principal)]
+
+
+def test_the_command_verifies_it(principal: Principal, membership: Membership, auditor: User, tmp_path: Path) -> None:
+    live_a_little(principal)
+    path = tmp_path / "ada.zip"
+    path.write_bytes(exported(membership, auditor, *BOTH))
+    said = io.StringIO()
+    call_command("verify_export", str(path), stdout=said)
+    length = AuditHead.objects.get(chain=owner_chain(principal.tenant_id, principal.user_id)).length
+    assert f"events 1 to {length} of {length}" in said.getvalue()
+
+
+def test_export_isolates_other_members(
+    principal: Principal, membership: Membership, other_member: Principal, other_tenant_member: Principal, auditor: User
+) -> None:
+    remember_fact(principal, text="Plays the viola")
+    for other in (other_member, other_tenant_member):
+        remember_fact(other, text="Plays the kazoo")
+    with zipfile.ZipFile(io.BytesIO(exported(membership, auditor, *BOTH))) as zipped:
+        everything = b"".join(zipped.read(name) for name in zipped.namelist())
+    assert b"viola" in everything and b"kazoo" not in everything
+    assert str(other_member.user_id).encode() not in everything
+
+
+@pytest.mark.parametrize("role", ["member", "support"])
+def test_other_roles_get_nothing(role: str, membership: Membership) -> None:
+    with pytest.raises(Forbidden):
+        exported(membership, make_membership(membership.tenant, role=role).user)
+    assert not AuditEvent.objects.filter(action="memory.exported").exists()
+
+
+def test_an_auditor_of_another_tenant_gets_nothing(membership: Membership) -> None:
+    with pytest.raises(Forbidden):
+        exported(membership, make_membership(role="auditor").user)
+
+
+def test_it_is_recorded_before_the_first_byte(membership: Membership, auditor: User) -> None:
+    pieces = export_member(membership, staff=auditor, forms=BOTH, request_id="request-78")
+    event = AuditEvent.objects.get(action="memory.exported")
+    assert (event.owner_id, event.actor_kind, event.actor_id) == (membership.user_id, "staff", auditor.pk)
+    assert event.request_id == "request-78" and next(pieces)
+
+
+def test_a_member_who_left_can_still_be_exported(principal: Principal, membership: Membership, auditor: User) -> None:
+    remember_fact(principal, text="Plays the viola")
+    Membership.objects.filter(pk=membership.pk).update(is_active=False)
+    assert lines(exported(membership, auditor), "memory.jsonl")[0]["text"] == "Plays the viola"
+
+
+def test_what_was_forgotten_is_not_in_it(principal: Principal, membership: Membership, auditor: User) -> None:
+    fact = remember_fact(principal, text="Plays the viola").memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    with zipfile.ZipFile(io.BytesIO(exported(membership, auditor, *BOTH))) as zipped:
+        assert not [name for name in zipped.namelist() if b"viola" in zipped.read(name)]
+
+
+def test_no_cell_is_a_formula(principal: Principal, membership: Membership, auditor: User) -> None:
+    remember_fact(principal, text="=2+5 is what Ada says")
+    archive = exported(membership, auditor, *BOTH)
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        (row,) = csv.DictReader(io.StringIO(zipped.read("facts.csv").decode("utf-8-sig"), newline=""))
+    assert row["text"] == "'=2+5 is what Ada says"
+    assert lines(archive, "memory.jsonl")[0]["text"] == "=2+5 is what Ada says"
+
+
+def test_more_memories_take_no_more_queries(principal: Principal, membership: Membership, auditor: User) -> None:
+    counts = []
+    for number in range(3):
+        remember_fact(principal, text=f"Grew rose number {number}", key=f"rose_{number}")
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            exported(membership, auditor, *BOTH)
+        counts.append(len(queries))
+    assert counts[1] == counts[2]
