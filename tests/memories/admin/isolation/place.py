@@ -1,0 +1,187 @@
+"""A tenant with something of everything that the admin shows, and the same as it would be if none of it existed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.apps import apps
+from django.db.models import Model, Q
+from django.utils import timezone
+
+from memories.models import (
+    ConsolidationRun,
+    ErasureRequest,
+    ExpiryRule,
+    LegalHold,
+    MemoryPolicy,
+    MetricSample,
+    OutboxEntry,
+    RecallTrace,
+    RunState,
+    ThresholdProposal,
+)
+from memories.services.catalog import remember_catalog_entry
+from memories.services.playbooks import remember_playbook
+from memories.services.supersede import supersede
+from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.types import Kind, Recall, Scope
+from tenants.audit import owner_chain, tenant_chain
+from tenants.models import AuditEvent, ChainCheck, Checked, Membership, Tenant, User
+from tenants.principal import Role
+from tenants.services import issue_token
+from tests.factories import make_membership, make_tenant, own_principal
+from tests.memories.services.reviewing import asked, say
+
+# No id that was drawn is as small as this.
+_WORDS = 10**6
+ROLES = (Role.SUPPORT, Role.AUDITOR, Role.ADMIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tenant in which every text and every name holds `mark`; `ids` names a row of each sort, as `cases.py` does."""
+
+    mark: str
+    ids: Mapping[str, Any]
+    tenant: Tenant
+    staff: Mapping[Role, Membership]
+
+
+def make_place(mark: str) -> Place:
+    """All of it, through the services where they write it."""
+    tenant = make_tenant(f"{mark} Limited")
+    staff = {role: _staff(tenant, role, mark) for role in ROLES}
+    member = make_membership(tenant, name=f"{mark} Ada")
+    principal = own_principal(member)
+    turn = begin_turn(principal, text=f"Where does the {mark} live?")
+    call = {"id": "call-1", "name": "recall_memory", "arguments": {"query": mark}}
+    add_tool_step(principal, session_id=turn.session_id, turn=turn.turn, tool_calls=[call])
+    old = say(principal, f"The {mark} lives in Bristol", key="home_city", supporting_episode_ids=[turn.episode_id])
+    new = supersede(principal, old_ids=[old.pk], text=f"The {mark} lives in Edinburgh", reason=f"the {mark} moved")
+    playbook = remember_playbook(principal, title=f"Feed the {mark}", trigger="at noon", steps=["open the tin"])
+    shared = remember_catalog_entry(
+        own_principal(staff[Role.ADMIN]), title=f"On the {mark}", text=f"What a {mark} eats", scope=Scope.TENANT
+    )
+    trace = RecallTrace.objects.create(tenant=tenant, user=member.user, session_id=turn.session_id, query=mark)
+    recall = Recall(trace.pk, mark, (), degraded=False, took_ms=1.0)
+    add_tool_result(
+        principal, session_id=turn.session_id, turn=turn.turn, tool_call_id="call-1", recall=recall, written=[new]
+    )
+    finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text=f"In Edinburgh, says the {mark}.")
+    review = asked(
+        principal,
+        say(principal, f"The {mark} drinks from the red cup", confidence=0.7),
+        say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6),
+    )
+    run = ConsolidationRun.objects.create(
+        tenant=tenant, user=member.user, state=RunState.FAILED, extractor="rules", error=f"the {mark} ran away",
+        ended_at=timezone.now(), given_up=True, output={"facts": [{"text": mark}]},
+    )  # fmt: skip
+    erasure = ErasureRequest.objects.create(tenant=tenant, membership=member, reason=f"the {mark} asked")
+    hold = LegalHold.objects.create(tenant=tenant, user=staff[Role.SUPPORT].user, reason=f"a claim about the {mark}")
+    token, _ = issue_token(member, name=f"{mark} token")
+    MetricSample.objects.create(name="memories", label=mark, tenant=tenant, value=1.0, at=timezone.now())
+    ChainCheck.objects.create(chain=owner_chain(tenant.id, member.user_id), what=Checked.AUDIT, ok=True)
+    event = AuditEvent.objects.filter(chain=owner_chain(tenant.id, member.user_id), action="fact.superseded").first()
+    return Place(
+        mark=mark,
+        tenant=tenant,
+        staff=staff,
+        ids={
+            "app_label": "memories",
+            "tenant": tenant.pk,
+            "member": member.pk,
+            "user": member.user_id,
+            "token": token.pk,
+            "event": event.pk if event else None,
+            "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
+            "policy": MemoryPolicy.objects.create(pk=_number(), tenant=tenant, session_hours=5).pk,
+            "proposal": ThresholdProposal.objects.create(
+                pk=_number(), tenant=tenant, value=0.3, reason=f"the {mark} says so"
+            ).pk,
+            "review": review.pk,
+            "run": run.pk,
+            "erasure": erasure.pk,
+            "hold": hold.pk,
+            "outbox": _waiting(principal.tenant_id, principal.user_id, old.pk),
+            "kind": Kind.SEMANTIC.value,
+            "memory": new.memory_id,
+            "fact": new.memory_id,
+            "episode": turn.episode_id,
+            "playbook": playbook.memory_id,
+            "catalog": shared.memory_id,
+            "session": turn.session_id,
+            "turn": turn.turn,
+            "trace": trace.pk,
+            "chain": owner_chain(tenant.id, member.user_id),
+            "tenant_chain": tenant_chain(tenant.id),
+        },
+    )
+
+
+def nowhere(place: Place) -> dict[str, Any]:
+    """Ids of the same form as those of `place`, of which there is nothing."""
+    return {name: _like(value) for name, value in place.ids.items()}
+
+
+def rows_of(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
+    """Every row of a tenant, in every table that has any of its own."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for model in [*apps.get_app_config("tenants").get_models(), *apps.get_app_config("memories").get_models()]:
+        of_tenant = _of(model, tenant)
+        if of_tenant is not None and not model._meta.proxy:
+            found[model._meta.label] = list(model._default_manager.filter(of_tenant).order_by("pk").values())
+    return found
+
+
+def _of(model: type[Model], tenant: Tenant) -> Q | None:
+    names = {field.name for field in model._meta.get_fields()}
+    if model is Tenant:
+        return Q(pk=tenant.pk)
+    if model is User:
+        return Q(memberships__tenant=tenant)
+    for column, found in (
+        ("tenant", Q(tenant=tenant.pk)),
+        ("tenant_id", Q(tenant_id=tenant.pk)),
+        ("membership", Q(membership__tenant=tenant.pk)),
+        ("chain", Q(chain__contains=str(tenant.pk))),
+        ("event", Q(event__tenant_id=tenant.pk)),
+    ):
+        if column in names:
+            return found
+    return None
+
+
+def _staff(tenant: Tenant, role: Role, mark: str) -> Membership:
+    membership = make_membership(tenant, role=role.value, name=f"{mark} {role.value}")
+    User.objects.filter(pk=membership.user_id).update(is_staff=True)
+    return Membership.objects.select_related("tenant", "user").get(pk=membership.pk)
+
+
+def _waiting(tenant_id: UUID, user_id: UUID, memory_id: UUID) -> int:
+    """A change that the index does not have yet, and will not for a while."""
+    entry = OutboxEntry.objects.create(
+        pk=_number(), tenant_id=tenant_id, user_id=user_id, kind=Kind.SEMANTIC, memory_id=memory_id, version=1,
+        operation="upsert", available_at=timezone.now() + timedelta(days=1),
+    )  # fmt: skip
+    return entry.pk
+
+
+def _number() -> int:
+    """An id that is no other number on any page."""
+    return random.randrange(10**8, 10**9)
+
+
+def _like(value: object) -> object:
+    match value:
+        case UUID():
+            return uuid4()
+        case int() if value > _WORDS:
+            return _number()
+        case _:
+            return value  # a word, or the number of a turn: these name nobody
