@@ -66,6 +66,12 @@ def duration(milliseconds: float | None) -> str:
 
 
 @register.filter
+def number(value: int | None) -> str:
+    """A count with its thousands apart."""
+    return "" if value is None else f"{value:,}"
+
+
+@register.filter
 def initials(name: str) -> str:
     """One or two letters for a round badge."""
     words = name.split()

@@ -1,0 +1,69 @@
+"""What happened to one memory, each event as a sentence: who did what, why, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memories.admin.members.page import Looking
+from memories.selectors.memories import history_of
+from memories.services.staff_reading import READINGS
+from tenants.actor_names import actor_names
+
+# Events of one memory that are read at most; a memory that is confirmed again and again has many.
+MOST = 200
+_DID: Mapping[str, str] = {
+    "created": "wrote it down",
+    "merged": "came upon it again",
+    "superseded": "replaced it",
+    "retired": "retired it",
+    "promoted": "copied it into a wider scope",
+    "retracted": "found it to be wrong",
+    "pinned": "pinned it",
+    "unpinned": "unpinned it",
+    "confirmed": "confirmed it",
+    "unconfirmed": "took the confirmation back",
+    "kept": "kept it",
+    "evicted": "let it go",
+    "archived": "put it into the archive",
+    "unarchived": "took it out of the archive",
+    "restored": "brought it back",
+    "revived": "kept it after all",
+    "stale": "came to doubt it",
+    "read": "looked at it",
+    "asked": "asked about it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One event. `look`: somebody of the staff looked at it, and nothing changed."""
+
+    sentence: str
+    reason: str
+    at: datetime
+    sequence: int
+    look: bool
+
+
+def happenings_of(looking: Looking, memory_id: UUID) -> tuple[Happening, ...]:
+    """The events on a memory of the member's own, the latest first; up to three queries."""
+    events = list(history_of(looking.principal, [memory_id]).order_by("-sequence")[:MOST])
+    names = actor_names(looking.membership.tenant_id, events)
+    told = []
+    for event in events:
+        payload = getattr(event, "payload", None)
+        verb = event.action.partition(".")[2]
+        who = names.who(event)
+        told.append(
+            Happening(
+                sentence=f"{who[:1].upper()}{who[1:]} {_DID.get(verb, verb.replace('_', ' '))}",
+                reason=str(payload.data.get("reason") or "") if payload else "",
+                at=event.created_at,
+                sequence=event.sequence,
+                look=event.action in READINGS,
+            )
+        )
+    return tuple(told)

@@ -1,0 +1,83 @@
+"""From a memory to the words that it came from, to what was learned from it, and to the answers that used it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import F
+
+from memories.models import Episode, Fact, Mention, Playbook, Relation
+from memories.selectors.memories import messages_using
+from memories.selectors.paging import page_of
+from memories.selectors.sources import questions_of
+from tenants.principal import Principal, Right
+
+# Words and memories that are listed on both sides of one memory.
+MOST_LINKED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A turn in which a memory was recalled. The question is empty once it was forgotten.
+
+    `used`: whether the answer made use of it; None if nobody can tell. `reasons`: why it came up, in words.
+    """
+
+    session_id: UUID
+    turn: int
+    question: str
+    at: datetime
+    conversation: str
+    used: bool | None
+    reasons: tuple[str, ...]
+
+
+def uses_of(principal: Principal, memory_id: UUID, *, limit: int, cursor: str = "") -> tuple[tuple[Use, ...], str]:
+    """Up to `limit` uses after `cursor`, each turn once, and the cursor of what follows; three queries.
+
+    Raises InvalidInput for a cursor of another list.
+    """
+    page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit, cursor=cursor)
+    questions = {(asked.session_id, asked.turn): asked for asked in questions_of(principal, page.rows)}
+    recalled = Mention.objects.of(principal).filter(
+        message__in=[message.pk for message in page.rows], memory_id=memory_id, relation=Relation.RECALLED
+    )
+    mentions = {mention.message_id: mention for mention in recalled.order_by("-position")}
+    uses: dict[tuple[UUID, int], Use] = {}
+    for message in page.rows:
+        place = (message.session_id, message.turn)
+        asked, mention = questions.get(place), mentions.get(message.pk)
+        uses.setdefault(
+            place,
+            Use(
+                session_id=message.session_id,
+                turn=message.turn,
+                question=asked.text if asked else "",
+                at=message.created_at,
+                conversation=message.session.title,
+                used=mention.used if mention else None,
+                reasons=tuple(mention.reasons) if mention else (),
+            ),
+        )
+    return tuple(uses.values()), page.next_cursor
+
+
+def words_behind(principal: Principal, row: Fact | Playbook) -> tuple[Episode, ...]:
+    """The principal's episodes that a fact or playbook was learned from, oldest first, with their `turn`; one query."""
+    principal.require(Right.READ)
+    supported = {"supports": row.pk} if isinstance(row, Fact) else {"supports_playbooks": row.pk}
+    episodes = Episode.objects.of(principal).filter(**supported).annotate(turn=F("message__turn"))
+    return tuple(episodes.order_by("happened_at", "sequence", "pk")[:MOST_LINKED])
+
+
+def learned_from(principal: Principal, episode: Episode) -> tuple[Fact | Playbook, ...]:
+    """The principal's facts and playbooks that were learned from an episode, newest first; two queries."""
+    principal.require(Right.READ)
+    found: list[Fact | Playbook] = [
+        row
+        for model in (Fact, Playbook)
+        for row in model.objects.of(principal).filter(supporting_episodes=episode).order_by("-learned_at")[:MOST_LINKED]
+    ]
+    return tuple(found)

@@ -1,0 +1,188 @@
+// Keeps the live part of a page up to date: asks for the pulse of the memory once a second, and when it is another one
+// reads the part anew and changes what differs. What one has focused, opened or scrolled to stays; new rows fade in,
+// and a line says what changed. While nobody looks at the page nothing is asked.
+//
+// The part: [data-live] its own address, [data-pulse-url], [data-pulse]. In it, whatever comes and goes has a
+// [data-key]; rows that are spoken of have [data-noun], [data-state] and [data-print] (another one when they differ).
+
+const EVERY = 1000; // ms between two pulses
+const SLOWEST = 15000; // ms, when the server cannot be reached
+const WORDS_STAY = 20000; // ms that the line of changes is shown
+
+const part = document.querySelector("[data-live]");
+const state = document.querySelector("[data-live-state]");
+const said = document.querySelector("[data-live-said]");
+
+const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE ? node.dataset.key || node.id || "" : "");
+const isAlike = (one, other) => one.nodeType === other.nodeType && one.nodeName === other.nodeName;
+
+const show = (words, how) => {
+  if (!state) return;
+  state.hidden = false;
+  state.textContent = words;
+  state.dataset.state = how;
+};
+
+const setAttributes = (old, fresh) => {
+  for (const { name } of [...old.attributes]) {
+    // What the reader opened, and the fading of a row, are not the server's.
+    if (name === "open" || name === "class") continue;
+    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (name === "open") continue;
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+};
+
+// Makes `old` like `fresh`, keeping every node that is in both.
+const morph = (old, fresh) => {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+    return;
+  }
+  setAttributes(old, fresh);
+  const wanted = new Set([...fresh.children].map(keyOf).filter(Boolean));
+  const kept = new Map();
+  for (const child of [...old.childNodes]) {
+    const key = keyOf(child);
+    if (!key) continue;
+    if (wanted.has(key)) kept.set(key, child);
+    else child.remove();
+  }
+  let place = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const key = keyOf(child);
+    if (key) {
+      const known = kept.get(key);
+      if (known && isAlike(known, child)) {
+        if (known === place) place = place.nextSibling;
+        else old.insertBefore(known, place);
+        morph(known, child);
+      } else {
+        known?.remove();
+        if (child.dataset.print) child.classList.add("fresh");
+        old.insertBefore(child, place);
+      }
+      continue;
+    }
+    if (place && !keyOf(place) && isAlike(place, child)) {
+      const here = place;
+      place = place.nextSibling;
+      morph(here, child);
+    } else old.insertBefore(child, place);
+  }
+  while (place) {
+    const next = place.nextSibling;
+    if (!keyOf(place)) place.remove();
+    place = next;
+  }
+};
+
+const rowsOf = (root) => new Map([...root.querySelectorAll("[data-print]")].map((row) => [row.dataset.key, { ...row.dataset }]));
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+const ENDINGS = { superseded: "replaced", evicted: "evicted", stale: "in doubt", active: "believed again" };
+
+// What changed between two sets of rows, in a sentence; empty if nothing did that one would speak of.
+const told = (before, after) => {
+  const counts = new Map();
+  const add = (words, noun) => {
+    const by = counts.get(words) ?? new Map();
+    counts.set(words, by.set(noun, (by.get(noun) ?? 0) + 1));
+  };
+  for (const [key, row] of after) {
+    const was = before.get(key);
+    if (!was) add("new", row.noun);
+    else if (was.state !== row.state) add(ENDINGS[row.state] ?? "changed", row.noun);
+    else if (was.print !== row.print) add("changed", row.noun);
+  }
+  // A row that is not in the list any more may only have moved to the next page, unless nothing came.
+  if (![...after.keys()].some((key) => !before.has(key))) {
+    for (const [key, row] of before) if (!after.has(key)) add("gone from here", row.noun);
+  }
+  return [...counts].map(([words, by]) => `${words}: ${[...by].map(([noun, number]) => counted(number, noun)).join(", ")}`).join("; ");
+};
+
+// The first row that can be seen stays where it is seen, whatever comes above it.
+const anchor = () => {
+  if (window.scrollY === 0) return () => {};
+  const row = [...part.querySelectorAll("[data-key]")].find((each) => each.getBoundingClientRect().top >= 0);
+  const top = row?.getBoundingClientRect().top;
+  return () => {
+    if (row?.isConnected) window.scrollBy({ top: row.getBoundingClientRect().top - top, behavior: "instant" });
+  };
+};
+
+let quieting;
+const say = (words) => {
+  if (!said || !words) return;
+  said.textContent = `${words[0].toUpperCase()}${words.slice(1)}.`;
+  clearTimeout(quieting);
+  quieting = setTimeout(() => (said.textContent = ""), WORDS_STAY);
+};
+
+class Ended extends Error {}
+
+const asked = async (address) => {
+  const response = await fetch(address, { cache: "no-store", credentials: "same-origin", redirect: "manual" });
+  if (response.type === "opaqueredirect") throw new Ended("Signed out: load the page again.");
+  if (response.status === 403) throw new Ended("You may not see this any more.");
+  if (response.status === 404) {
+    // What was on the page may just have been forgotten: it must not stay on the screen.
+    part.replaceChildren();
+    throw new Ended("This is not there any more: it was forgotten, or the member was erased.");
+  }
+  if (!response.ok) throw new Error(`${response.status}`);
+  return response;
+};
+
+const refresh = async () => {
+  const address = new URL(part.dataset.live, location.href);
+  address.search = location.search;
+  const page = new DOMParser().parseFromString(await (await asked(address)).text(), "text/html");
+  const fresh = page.querySelector("[data-live]");
+  if (!fresh) throw new Error("no live part");
+  const before = rowsOf(part);
+  const focused = keyOf(document.activeElement?.closest("[data-key]") ?? document.body);
+  const stay = anchor();
+  morph(part, document.adoptNode(fresh));
+  stay();
+  if (focused && document.activeElement === document.body) {
+    part.querySelector(`[data-key="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+  }
+  say(told(before, rowsOf(part)));
+};
+
+const visible = () =>
+  document.hidden ? new Promise((done) => document.addEventListener("visibilitychange", done, { once: true })) : null;
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+
+const keepUp = async () => {
+  let wait = EVERY;
+  show("Live", "live");
+  for (;;) {
+    await pause(wait);
+    if (document.hidden) {
+      show("Paused", "paused");
+      while (document.hidden) await visible();
+      show("Live", "live");
+    }
+    try {
+      const { pulse } = await (await asked(part.dataset.pulseUrl)).json();
+      if (pulse !== part.dataset.pulse) await refresh();
+      if (wait !== EVERY) show("Live", "live");
+      wait = EVERY;
+    } catch (error) {
+      if (error instanceof Ended) {
+        show("Not live", "broken");
+        if (said) said.textContent = error.message;
+        return;
+      }
+      wait = Math.min(wait * 2, SLOWEST);
+      show("Not live: trying again", "broken");
+    }
+  }
+};
+
+if (part) keepUp();
