@@ -83,6 +83,7 @@ def make_place(mark: str) -> Place:
         ended_at=timezone.now(), given_up=True, output={"facts": [{"text": mark}]},
     )  # fmt: skip
     erasure = ErasureRequest.objects.create(tenant=tenant, membership=member, reason=f"the {mark} asked")
+    proposal = ThresholdProposal.objects.create(pk=_number(), tenant=tenant, value=0.3, reason=f"so says the {mark}")
     hold = LegalHold.objects.create(tenant=tenant, user=staff[Role.SUPPORT].user, reason=f"a claim about the {mark}")
     token, _ = issue_token(member, name=f"{mark} token")
     MetricSample.objects.create(name="memories", label=mark, tenant=tenant, value=1.0, at=timezone.now())

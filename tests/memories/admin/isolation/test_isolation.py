@@ -173,6 +173,22 @@ def test_forms_take_no_row_of_another_tenant(places: tuple[Place, Place], role: 
     assert rows_of(other.tenant) == before
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_nothing_of_another_tenant_is_completed(places: tuple[Place, Place], role: Role) -> None:
+    own, _ = places
+    browser = signed_in(own.staff[role])
+    for model in admin.site._registry:
+        for column in model._meta.get_fields():
+            asked = {
+                "app_label": model._meta.app_label,
+                "model_name": str(model._meta.model_name),
+                "field_name": column.name,
+                "term": PART_OF_FOREIGN,
+            }
+            answer = browser.get(reverse("admin:autocomplete"), asked)
+            assert FOREIGN not in answer.content.decode(), asked
+
+
 def test_a_member_and_a_stranger_come_to_the_door_alone(places: tuple[Place, Place]) -> None:
     own, _ = places
     for browser in (signed_in(make_membership(own.tenant)), Client()):
