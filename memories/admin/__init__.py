@@ -3,18 +3,22 @@
 Whoever looks into a member's memory is told to that member's trail; how is in `members/page.py`.
 """
 
+from memories.admin.consolidation_run import ConsolidationRunAdmin
 from memories.admin.expiry_rule import ExpiryRuleAdmin
 from memories.admin.member_memory import MemberMemoryAdmin
 from memories.admin.memory_policy import MemoryPolicyAdmin
 from memories.admin.metric_sample import MetricSampleAdmin
+from memories.admin.outbox_entry import OutboxEntryAdmin
 from memories.admin.review_item import ReviewItemAdmin
 from memories.admin.threshold_proposal import ThresholdProposalAdmin
 
 __all__ = [
+    "ConsolidationRunAdmin",
     "ExpiryRuleAdmin",
     "MemberMemoryAdmin",
     "MemoryPolicyAdmin",
     "MetricSampleAdmin",
+    "OutboxEntryAdmin",
     "ReviewItemAdmin",
     "ThresholdProposalAdmin",
 ]

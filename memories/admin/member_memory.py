@@ -13,7 +13,19 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memories.admin.members import ask, conversations, inspector, turns
+from memories.admin.members import (
+    as_of,
+    ask,
+    changes,
+    conversations,
+    credential,
+    index,
+    inspector,
+    live,
+    record,
+    runs,
+    turns,
+)
 from memories.admin.members.page import ADDRESS, Looking, MemberPage
 from memories.models import MemberMemory
 from memories.services.staff_reading import note_reading, note_refresh
@@ -24,7 +36,19 @@ from tenants.principals import reading_principal
 from tenants.selectors import role_in, tenant_ids_of
 
 # In the order of their tabs.
-PAGES: tuple[MemberPage, ...] = (*inspector.PAGES, *conversations.PAGES, *turns.PAGES, *ask.PAGES)
+PAGES: tuple[MemberPage, ...] = (
+    *inspector.PAGES,
+    *record.PAGES,
+    *live.PAGES,
+    *conversations.PAGES,
+    *turns.PAGES,
+    *ask.PAGES,
+    *as_of.PAGES,
+    *changes.PAGES,
+    *runs.PAGES,
+    *index.PAGES,
+    *credential.PAGES,
+)
 
 
 @admin.register(MemberMemory)

@@ -1,0 +1,23 @@
+// The slider of the page "As of": it says its time while it moves, and shows it when it is let go.
+// Without this the button beside it does the same.
+
+for (const form of document.querySelectorAll("form[data-slider]")) {
+  const range = form.querySelector('input[type="range"]');
+  const output = form.querySelector("output");
+  const words = new Intl.DateTimeFormat(document.documentElement.lang || "en", {
+    day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false,
+  });
+  const say = () => {
+    const text = words.format(new Date(Number(range.value) * 1000));
+    output.value = text;
+    range.setAttribute("aria-valuetext", text);
+  };
+  let waiting = 0;
+  form.dataset.live = "";
+  range.addEventListener("input", say);
+  // Keys move it step by step: only where it comes to rest is looked up.
+  range.addEventListener("change", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => form.requestSubmit(), 400);
+  });
+}
