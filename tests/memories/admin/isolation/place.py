@@ -102,9 +102,7 @@ def make_place(mark: str) -> Place:
             "event": event.pk if event else None,
             "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
             "policy": MemoryPolicy.objects.create(pk=_number(), tenant=tenant, session_hours=5).pk,
-            "proposal": ThresholdProposal.objects.create(
-                pk=_number(), tenant=tenant, value=0.3, reason=f"the {mark} says so"
-            ).pk,
+            "proposal": proposal.pk,
             "review": review.pk,
             "run": run.pk,
             "erasure": erasure.pk,
