@@ -187,6 +187,10 @@ def _pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
 
 
 def _id_in(document: str | None, name: str) -> UUID | None:
-    """An id in the `after` of a payload; None if it is not there."""
-    after = json.loads(document)["after"] if document is not None else None
-    return UUID(after[name]) if after and after.get(name) else None
+    """An id in the `after` of a payload; None if it is not there, or if somebody made the payload unreadable."""
+    try:
+        content = json.loads(document) if document is not None else {}
+        after = content.get("after") if isinstance(content, dict) else None
+        return UUID(str(after[name])) if isinstance(after, dict) and after.get(name) else None
+    except ValueError:
+        return None

@@ -1,0 +1,203 @@
+"""A chain is told whole from any of its states: merges, undos, promotions, what was erased, and the words behind it."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import ConsolidationRun, Fact, Mention, Message, Relation, RunState
+from memories.selectors import stories
+from memories.selectors.stories import (
+    Joint,
+    Link,
+    erased_state,
+    find_state,
+    story_of,
+    story_of_erased,
+    told_id,
+    told_reason,
+)
+from memories.selectors.story_words import words_of
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.playbooks import remember_playbook
+from memories.services.promote import promote
+from memories.services.remember import remember_episode
+from memories.services.sessions import start_session
+from memories.services.supersede import correct, retire
+from memories.types import Kind, Scope
+from tenants.models import AuditPayload
+from tenants.principal import Principal
+from tests.audit import audit_unguarded
+from tests.memories.five import SAID, Five, live_five
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def five(principal: Principal) -> Five:
+    return live_five(principal)
+
+
+def told(memory_id: object) -> stories.Story:
+    row = find_state(Kind.SEMANTIC, memory_id)  # type: ignore[arg-type]  # an id of a test
+    assert row is not None
+    return story_of(row)
+
+
+@pytest.mark.parametrize("asked", ["flat", "boat", "both", "wrong", "back"])
+def test_any_state_leads_to_the_whole_chain(five: Five, asked: str) -> None:
+    story = told(getattr(five, asked))
+    assert tuple(row.pk for row in story.rows) == five.ids
+    assert story.asked == getattr(five, asked)
+    assert set(story.links) == {
+        Link(five.flat, five.both, Joint.SUPERSEDED),
+        Link(five.boat, five.both, Joint.SUPERSEDED),
+        Link(five.both, five.wrong, Joint.SUPERSEDED),
+        Link(five.wrong, five.back, Joint.SUPERSEDED),
+        Link(five.both, five.back, Joint.RESTORED),
+    }
+
+
+def test_each_state_has_its_events_with_the_reasons(five: Five) -> None:
+    story = told(five.both)
+    assert [event.action for event in story.events[five.both]] == ["fact.created", "fact.superseded"]
+    assert told_reason(story.events[five.flat][-1]) == "moved"
+    assert told_reason(story.events[five.back][-1]) == "misheard"
+    assert told_id(story.events[five.flat][-1], "superseded_by") == five.both
+    assert len(story.chains) == 1
+
+
+def test_what_was_said_stands_where_a_state_began_and_where_another_ended(five: Five, principal: Principal) -> None:
+    words = words_of(principal, told(five.flat))
+    assert [each.text for each in words.learned_from[five.both]] == [SAID[0]]
+    assert [each.text for each in words.ended_by[five.flat]] == [SAID[0]]
+    assert [each.text for each in words.ended_by[five.both]] == [SAID[1]]
+
+
+def test_nobody_else_s_words_are_quoted(five: Five, other_member: Principal) -> None:
+    words = words_of(other_member, told(five.flat))
+    assert (dict(words.learned_from), dict(words.ended_by)) == ({}, {})
+
+
+def test_another_owner_s_state_is_never_part_of_a_chain(five: Five, other_member: Principal) -> None:
+    theirs = remember_fact(other_member, text="Bob's").memory_id
+    Fact.objects.filter(pk=theirs).update(restores=five.flat)
+    assert theirs not in {row.pk for row in told(five.flat).rows}
+
+
+def test_a_state_that_was_erased_leaves_a_mark_where_it_stood(principal: Principal) -> None:
+    first, second, third = (
+        remember_fact(principal, text=f"Weighs {stone} stone", key="weight").memory_id for stone in (10, 11, 12)
+    )
+    forget(principal, kind=Kind.SEMANTIC, memory_id=second)
+    story = told(first)
+    assert [(each.id, each.at is not None) for each in story.erased] == [(second, True)]
+    assert set(story.links) == {
+        Link(first, second, Joint.SUPERSEDED),
+        Link(second, third, Joint.SUPERSEDED, bridged=True),
+    }
+    event = erased_state(Kind.SEMANTIC, second)
+    assert event is not None
+    again = story_of_erased(Kind.SEMANTIC, event)
+    assert (again.asked, again.links) == (second, story.links)
+
+
+def test_of_what_was_erased_alone_only_that_is_told(principal: Principal) -> None:
+    alone = remember_fact(principal, text="Weighs 10 stone").memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=alone)
+    event = erased_state(Kind.SEMANTIC, alone)
+    assert event is not None
+    story = story_of_erased(Kind.SEMANTIC, event)
+    assert (story.rows, [each.id for each in story.erased]) == ((), [alone])
+    assert find_state(Kind.SEMANTIC, alone) is None
+    assert erased_state(Kind.PROCEDURAL, alone) is None
+
+
+def test_a_promotion_is_a_branch_without_words(admin_principal: Principal) -> None:
+    own = remember_fact(admin_principal, text="The gate code is on the board").memory_id
+    copy = promote(admin_principal, kind=Kind.SEMANTIC, memory_id=own, to=Scope.TENANT).memory_id
+    for asked, other, scope in ((own, copy, Scope.TENANT), (copy, own, Scope.USER)):
+        story = told(asked)
+        assert [(each.id, each.scope) for each in story.elsewhere] == [(other, scope)]
+        assert story.links == (Link(own, copy, Joint.PROMOTED),)
+    assert told(copy).owner.user_id is None
+    assert {event.action for event in told(copy).events[copy]} >= {"fact.created"}
+
+
+def test_what_was_retired_in_a_chat_names_the_words_of_that_turn(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Has a dog").memory_id
+    session = start_session(principal)
+    owner = {"session_id": session.id, "tenant_id": principal.tenant_id, "user_id": principal.user_id}
+    said = Message.objects.create(**owner, turn=1, step=0, role="user", text="Biscuit died")
+    answer = Message.objects.create(**owner, turn=1, step=1, role="assistant", text="I am sorry")
+    remember_episode(principal, session_id=session.id, text="Biscuit died", message_id=said.pk)
+    retire(principal, kind=Kind.SEMANTIC, memory_id=fact, reason="it died")
+    assert dict(words_of(principal, told(fact)).ended_by) == {}
+    Mention.objects.create(
+        message=answer,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        relation=Relation.REPLACED,
+        kind=Kind.SEMANTIC,
+        memory_id=fact,
+    )
+    assert [each.text for each in words_of(principal, told(fact)).ended_by[fact]] == ["Biscuit died"]
+
+
+def test_what_a_consolidation_retired_names_the_words_that_it_read(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Has a dog").memory_id
+    session = start_session(principal)
+    said = remember_episode(principal, session_id=session.id, text="Biscuit died").memory_id
+    retire(principal, kind=Kind.SEMANTIC, memory_id=fact, reason="consolidated")
+    line = {"what": "end", "memory_id": str(fact), "superseded_ids": [str(fact)], "episode_ids": [str(said)]}
+    ConsolidationRun.objects.create(
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        state=RunState.DONE,
+        extractor="rules",
+        decisions=[line],
+        ended_at=timezone.now(),
+    )
+    assert [each.text for each in words_of(principal, told(fact)).ended_by[fact]] == ["Biscuit died"]
+
+
+def test_how_tos_have_stories_too(principal: Principal) -> None:
+    first = remember_playbook(principal, title="Reset the router", steps=["Pull the plug"]).memory_id
+    second = correct(principal, kind=Kind.PROCEDURAL, memory_id=first, text="Press the knob").memory_id
+    row = find_state(Kind.PROCEDURAL, first)
+    assert row is not None
+    assert [each.pk for each in story_of(row).rows] == [first, second]
+
+
+def test_a_payload_that_was_made_unreadable_hides_nothing_else(five: Five) -> None:
+    with audit_unguarded():
+        AuditPayload.objects.filter(event__target_id=five.flat).update(document="nothing")
+    story = told(five.flat)
+    assert len(story.rows) == 5
+    assert told_reason(story.events[five.flat][-1]) == ""
+
+
+def test_a_circle_of_links_ends(five: Five) -> None:
+    Fact.objects.filter(pk=five.wrong).update(superseded_by=five.flat)
+    assert len(told(five.boat).rows) == 5
+
+
+def test_a_chain_without_end_is_told_so_far(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stories, "MOST_STATES", 4)
+    for stone in range(9):
+        remember_fact(principal, text=f"Weighs {stone} stone", key="weight")
+    story = told(Fact.objects.current().get().pk)
+    assert (len(story.rows), story.whole, story.erased) == (4, False, ())
+
+
+def test_the_cost_does_not_grow_with_the_chain(
+    principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for stone in range(30):
+        remember_fact(principal, text=f"Weighs {stone} stone", key="weight")
+    row = find_state(Kind.SEMANTIC, Fact.objects.current().get().pk)
+    assert row is not None
+    with django_assert_num_queries(4):
+        assert len(story_of(row).rows) == 30
