@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from csp.constants import UNSAFE_EVAL
 from django.contrib.admin.apps import AdminConfig
-from django.http import HttpRequest
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
 
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's has no types
@@ -33,9 +37,12 @@ class Site(UnfoldAdminSite):
         """Every page of the admin."""
         return _with_eval(super().admin_view(view, cacheable))
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """The only page of the admin for whom is not signed in."""
-        return _with_eval(super().login)(request, extra_context)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+        """The site has one page to sign in at; where to go on to is checked there."""
+        if self.has_permission(request):
+            return redirect("admin:index")
+        there = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
+        return redirect(f"{reverse('login')}?{urlencode({REDIRECT_FIELD_NAME: there})}")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """The colours come from a style sheet of ours: the theme would write them into the page."""

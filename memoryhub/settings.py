@@ -184,9 +184,11 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
+    "THEME": "memories.chat.frame.theme_of",  # as chosen anywhere on the site
     "STYLES": [
         lambda _request: static("memories/tokens.css"),
         lambda _request: static("memories/staff.css"),
+        lambda _request: static("memories/staff/frame.css"),
     ],
     "SCRIPTS": [lambda _request: static("memories/staff.js")],
     "DASHBOARD_CALLBACK": "memories.admin.dashboard.dashboard",

@@ -20,16 +20,21 @@ THEMES = ("light", "dark")
 
 def frame(request: HttpRequest) -> dict[str, Any]:
     """The context of `base.html`. Nothing is looked up until the template asks for it."""
-    theme = request.COOKIES.get(THEME_COOKIE, "")
     membership: Membership | None = getattr(request, "membership", None)
     return {
-        "theme": theme if theme in THEMES else "",
+        "theme": theme_of(request),
         "membership": membership,
         "memberships": SimpleLazyObject(lambda: _memberships(request)),
         "opens_admin": _opens_admin(request, membership),
         "offline": chat_model().offline,
         "search_down": membership is not None and not seems_well(),
     }
+
+
+def theme_of(request: HttpRequest) -> str:
+    """The theme that the reader chose; empty: what their system prefers. The admin asks for it, too."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else ""
 
 
 def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from tenants import services
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.widgets import CheckboxSelectMultiple
 from tenants.models import ApiToken, Membership
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
@@ -21,7 +22,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
     """What a new token may do, as boxes to tick."""
 
     scopes = forms.MultipleChoiceField(
-        choices=[(right.value, right.value) for right in Right], widget=forms.CheckboxSelectMultiple
+        choices=[(right.value, right.value) for right in Right], widget=CheckboxSelectMultiple
     )
 
     class Meta:

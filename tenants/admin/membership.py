@@ -16,6 +16,7 @@ from memoryhub.elasticsearch import in_use
 from tenants import services
 from tenants.admin.scoping import acting, signed_in
 from tenants.admin.search_key import PANEL, SearchKeyAdmin
+from tenants.admin.widgets import PasswordInput, TextInput
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.selectors import tenant_ids_of
@@ -24,10 +25,10 @@ from tenants.selectors import tenant_ids_of
 class NewMemberForm(forms.ModelForm[Membership]):
     """A new member; only a superuser brings a user of the platform into another tenant by naming them."""
 
-    username = forms.CharField(max_length=150, validators=[User.username_validator])
-    display_name = forms.CharField(max_length=100, required=False)
+    username = forms.CharField(max_length=150, validators=[User.username_validator], widget=TextInput)
+    display_name = forms.CharField(max_length=100, required=False, widget=TextInput)
     password = forms.CharField(
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        widget=PasswordInput(attrs={"autocomplete": "new-password"}),
         required=False,
         strip=False,
         help_text="Leave empty for an end user of your own system, who does not sign in here.",

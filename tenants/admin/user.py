@@ -5,7 +5,7 @@ A tenant's admin who could set a password could sign in as a user of another ten
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
@@ -20,11 +20,20 @@ from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.models import User
 from tenants.selectors import tenant_ids_of
 
+if TYPE_CHECKING:
+    from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
+else:
+    from unfold.forms import AdminPasswordChangeForm
+    from unfold.forms import UserCreationForm as AdminUserCreationForm
+
 
 @admin.register(User)
 class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
     """The stock pages, without groups, permissions and the stored form of the password."""
 
+    add_form = AdminUserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's pages come first, and have none
     tenant_lookup = "memberships__tenant_id"
     list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff"]

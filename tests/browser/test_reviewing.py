@@ -40,16 +40,16 @@ def test_a_contradiction_is_decided_and_undone_and_an_eviction_in_the_list(
     expect(page.locator("mark")).to_have_text(["three", "four"])
     page.get_by_role("radio", name="The older one").check()
     page.get_by_role("button", name="Keep it").click()
-    expect(page.locator(".messagelist")).to_contain_text("One fact was kept")
+    expect(page.get_by_role("status")).to_contain_text("One fact was kept")
     assert THREE in current(owner)
     assert FOUR not in current(owner)
     page.locator("#undo").get_by_role("button", name="Undo").click()
-    expect(page.locator(".messagelist")).to_contain_text("all is as it was")
+    expect(page.get_by_role("status")).to_contain_text("all is as it was")
     page.goto(f"{LIST}?kind=eviction")
     page.locator(".action-select").check()
     page.locator("select[name=action]").select_option("evict_chosen")
-    page.get_by_role("button", name="Go").click()
-    expect(page.locator(".messagelist")).to_contain_text("1 of the chosen reviews: evicted.")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("status")).to_contain_text("1 of the chosen reviews: evicted.")
     assert current(owner) == [FOUR, THREE]
 
 
@@ -62,8 +62,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_cut_off(
     for address in (page.url, LIST + str(ReviewItem.objects.exclude(pk=item.pk).get().pk) + "/change/"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        # What the admin's own frame has wrong is not of this page.
-        violations = Axe().run(page, context="#content").response["violations"]
+        violations = Axe().run(page).response["violations"]
         found += [
             (each["id"], each["nodes"][0]["html"][:160])
             for each in violations

@@ -1,13 +1,44 @@
-// What every page of staff adds when scripts run: the reader's time zone, and forms that are sent once.
+// What every page of staff adds when scripts run: the reader's time zone and theme, and forms that are sent once.
 // Each page works without it. It is loaded in the head, so it waits for nothing but events.
 
 (() => {
   const secure = location.protocol === "https:" ? "; Secure" : "";
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-  document.cookie = `tz=${zone}; Path=/; Max-Age=${60 * 60 * 24 * 365}; SameSite=Lax${secure}`;
+  const remember = (name, value) => {
+    document.cookie = `${name}=${value}; Path=/; Max-Age=${value ? 60 * 60 * 24 * 365 : 0}; SameSite=Lax${secure}`;
+  };
+  remember("tz", zone);
+
+  // The theme that is chosen anywhere on the site is in a cookie. The admin's frame keeps its own in the storage and
+  // would believe that one: so it is told before it looks, and the first paint has the right colours.
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const chosen = () => /(?:^|; )theme=(light|dark)/.exec(document.cookie)?.[1] ?? "";
+  const paint = () => root.classList.toggle("dark", (chosen() || (system.matches ? "dark" : "light")) === "dark");
+  const adopt = () => localStorage.setItem("adminTheme", JSON.stringify(chosen() || "auto"));
+  adopt();
+  paint();
+  system.addEventListener("change", paint);
+  document.addEventListener("alpine:initialized", () => {
+    const frame = window.Alpine.$data(root);
+    if (!("adminTheme" in frame)) return;
+    // It also changes by a key of the frame's own; that holds everywhere, too.
+    window.Alpine.effect(() => {
+      const theme = frame.adminTheme === "auto" ? "" : frame.adminTheme;
+      if (theme !== chosen()) remember("theme", theme);
+      for (const button of document.querySelectorAll("[data-theme-form] [name=theme]")) {
+        button.setAttribute("aria-pressed", String(button.value === theme));
+      }
+    });
+  });
 
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (form.matches("[data-theme-form]") && window.Alpine) {
+      event.preventDefault();
+      window.Alpine.$data(root).adminTheme = event.submitter.value || "auto";
+      return;
+    }
     if (!form.matches("[data-once]")) return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "true";

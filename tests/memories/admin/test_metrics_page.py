@@ -155,7 +155,7 @@ def test_there_is_a_chart_for_each_metric_that_can_be_read_without_seeing_it(sta
 def test_the_page_keeps_the_content_security_policy(staff: Client, tenant: Tenant) -> None:
     sample_metrics()
     answer = staff.get(PAGE)
-    assert not re.search(r"\bstyle=|<style|<script|\bon\w+=", inside(answer))
+    assert not re.search(r"\bstyle=|<style|<script(?! src=)|\bon\w+=", answer.content.decode())
     assert "'unsafe-inline'" not in answer["Content-Security-Policy"]
 
 

@@ -1,0 +1,15 @@
+"""Fields that a form of the admin declares itself, as the theme draws them; those of models get theirs by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the theme's have no types
+    from django.forms import CheckboxSelectMultiple, PasswordInput, Select, TextInput
+else:
+    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
+    from unfold.widgets import UnfoldAdminPasswordWidget as PasswordInput
+    from unfold.widgets import UnfoldAdminSelectWidget as Select
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+
+__all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
