@@ -4,7 +4,8 @@ Everything happens in a throwaway folder. The first part is one owner on the emb
 what the machine cannot do without: for a recall one FTS5 query and one matrix product, for a write one insert and one
 durable commit. The second part is many members on a real Elasticsearch, where the floor is the bare request: it runs if
 ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node). Between the
-two stand the collection of facts that are over and the hygiene scan, each beside the bare reads and writes it makes.
+two stand the collection of facts that are over and the hygiene scan, each beside the bare reads and writes it makes,
+and the pages of the admin.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-PARTS = ("embedded", "collection", "hygiene", "elasticsearch")
+PARTS = ("embedded", "collection", "hygiene", "staff", "elasticsearch")
 # With --large: 500,000 memories of 1,000 members, on a node with more memory.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
@@ -50,7 +51,13 @@ def main() -> int:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
         return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        parts = {"embedded": embedded, "collection": collection, "hygiene": hygiene, "elasticsearch": elasticsearch}
+        parts = {
+            "embedded": embedded,
+            "collection": collection,
+            "hygiene": hygiene,
+            "staff": staff,
+            "elasticsearch": elasticsearch,
+        }
         parts[options.part](options, folder)
     return 0
 
@@ -75,6 +82,14 @@ def hygiene(options: argparse.Namespace, folder: str) -> None:
     """The daily scan over many owners, on SQLite."""
     _on_sqlite(folder)
     from benchmarks.hygiene import run  # noqa: PLC0415 - Django reads its settings on the way in
+
+    run(options, folder)
+
+
+def staff(options: argparse.Namespace, folder: str) -> None:
+    """The pages of the admin, on SQLite."""
+    _on_sqlite(folder)
+    from benchmarks.staff import run  # noqa: PLC0415 - Django reads its settings on the way in
 
     run(options, folder)
 
