@@ -39,6 +39,12 @@ def auditor(tenant: Tenant) -> Client:
 
 
 @pytest.fixture
+def administrator(tenant: Tenant) -> Client:
+    """Somebody who administers Ada's tenant."""
+    return browser_of(tenant, "admin")
+
+
+@pytest.fixture
 def at(membership: Membership) -> At:
     """`at("change")` is the address of a page about Ada."""
 
