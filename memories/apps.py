@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
 
 from memoryhub import background, health
+
+if TYPE_CHECKING:
+    from tenants.models import Membership
 
 
 class MemoriesConfig(AppConfig):
@@ -29,15 +33,29 @@ class MemoriesConfig(AppConfig):
         background.register("session expiry", start_session_expiry)
         background.register("recall tuning", start_recall_tuning)
         background.register("metric sampling", start_metric_sampling)
+        background.register("erasure", start_eraser)
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
         _guard_request_ids()
+        _guard_activation()
 
 
 def _guard_request_ids() -> None:
     from tenants.middleware import refuse_request_ids
 
     refuse_request_ids(_holds_secrets)
+
+
+def _guard_activation() -> None:
+    from tenants.services import refuse_activation
+
+    refuse_activation(_why_not_active)
+
+
+def _why_not_active(membership: Membership) -> str:
+    from memories.selectors.erasure import why_not_active
+
+    return why_not_active(membership)
 
 
 def _holds_secrets(words: str) -> bool:
@@ -127,6 +145,13 @@ def start_recall_tuning() -> Callable[[], None]:
 def start_metric_sampling() -> Callable[[], None]:
     """Sample the metrics from now on, every five minutes, where no Celery does."""
     from memories.metrics.sampling import serve
+
+    return serve()
+
+
+def start_eraser() -> Callable[[], None]:
+    """Erase the members whose erasure is approved from now on, where no Celery does."""
+    from memories.services.erasure.carrying import serve
 
     return serve()
 

@@ -13,6 +13,7 @@ from memories.metrics import sampling
 from memories.search import expunging, outbox
 from memories.services import collecting, proving, session_expiry, tuning_daily
 from memories.services.consolidation import sweeping
+from memories.services.erasure import carrying
 from memories.services.hygiene import daily
 from memoryhub.celery import DRAIN_OUTBOX, PROVE_CHAINS, SCAN_HYGIENE, TASK_SECONDS, BrokerAway, send, task
 
@@ -83,6 +84,12 @@ def expire_sessions() -> None:
 def sample_metrics() -> None:
     """Store the metrics of these five minutes, unless they are stored."""
     sampling.sample_metrics()
+
+
+@task("memories.erase")
+def erase() -> None:
+    """Erase the members whose erasure is approved; leases keep two of these tasks off the same one."""
+    carrying.carry_out_due()
 
 
 @task("memories.expunge")

@@ -59,6 +59,7 @@ SCHEDULE = {
     "memories.expire_sessions": timedelta(hours=1),
     "memories.tune_recall": timedelta(days=1),
     "memories.sample_metrics": timedelta(minutes=1),
+    "memories.erase": timedelta(seconds=15),
 }
 # With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
 CLUSTER_SCHEDULE = {
@@ -109,6 +110,7 @@ app.conf.update(
         "tenants.*": {"queue": KEYS},
         "memories.consolidate": {"queue": UPKEEP},
         SCAN_HYGIENE: {"queue": UPKEEP},
+        "memories.erase": {"queue": UPKEEP},
         PROVE_CHAINS: {"queue": UPKEEP},
     },
     # A message is done when its task is, and goes back if the process is killed in the middle.

@@ -12,14 +12,16 @@ log = logging.getLogger(__name__)
 _PATIENCE_MS = 2_000
 
 
-def scrub_log() -> None:
+def scrub_log() -> bool:
     """Bring SQLite's write-ahead log into the database file, where deleted words are overwritten, and empty it.
+
+    Returns whether it is empty now, or there is none.
 
     To be called after the commit of an erasure. It never raises: what is committed is done, and SQLite itself reuses
     the log sooner or later.
     """
     if connection.vendor != "sqlite":
-        return
+        return True
     try:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA busy_timeout")
@@ -34,3 +36,4 @@ def scrub_log() -> None:
         busy = type(error).__name__
     if busy:
         log.warning("The database's log could not be emptied (%s); it keeps erased words until it is reused.", busy)
+    return not busy

@@ -34,9 +34,14 @@ def wait_for_owner(principal: Principal) -> bool:
 
     Whoever takes several in one transaction takes them by membership id, so that two of them never wait for each other.
     """
+    return held_owner(principal) is not None
+
+
+def held_owner(principal: Principal) -> Membership | None:
+    """The same; the membership as it is now, active or not."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    return _locked(principal).first() is not None
+    return _locked(principal).first()
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:

@@ -6,10 +6,13 @@ ever holds a password, a token or a digest. Who may act decides who has a key to
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import transaction
 
 from tenants.actor import SYSTEM, Actor
 from tenants.audit import EventDraft, record_platform_event, record_tenant_event
+from tenants.errors import InvalidValue
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.search_keys import lifecycle
@@ -31,9 +34,12 @@ __all__ = [
     "deactivate_user",
     "issue_token",
     "record_password_change",
+    "refuse_activation",
     "revoke_token",
     "update_user",
 ]
+
+_refusing: list[Callable[[Membership], str]] = []
 
 
 def create_tenant(*, name: str, slug: str, actor: Actor = SYSTEM) -> Tenant:
@@ -140,8 +146,17 @@ def deactivate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
 
 
 def activate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
-    """Undo `deactivate_member`."""
+    """Undo `deactivate_member`. Raises InvalidValue if something speaks against it (see `refuse_activation`)."""
+    for why_not in _refusing:
+        if sentence := why_not(membership):
+            raise InvalidValue("membership", sentence)
     _switch_member(membership, active=True, actor=actor)
+
+
+def refuse_activation(why_not: Callable[[Membership], str]) -> None:
+    """From now on a member of whom this says a sentence is not activated again; an empty one says nothing."""
+    if why_not not in _refusing:
+        _refusing.append(why_not)
 
 
 def deactivate_tenant(tenant: Tenant, *, actor: Actor = SYSTEM) -> None:

@@ -87,6 +87,7 @@ class MemoryPolicyForm(HandlingForm):
             "keep_superseded": "What was replaced is never archived, let go or erased by the collection.",
             "keep_originals": "Words in which a value is masked are also kept whole, encrypted; only the member "
             "in person can open them. Without this the value is gone.",
+            "erasure_needs_second": "A member is erased only when another administrator than the one who asked approves.",
         }
 
     def clean(self) -> dict[str, Any] | None:

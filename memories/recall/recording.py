@@ -24,8 +24,9 @@ from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
+from memories.selectors.erasure import is_erased
 from memoryhub import at_work
-from tenants.locks import wait_for_owner
+from tenants.locks import held_owner
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -125,7 +126,9 @@ def _write(batch: Sequence[Record]) -> None:
     with transaction.atomic():
         for _, entries in sorted(by_owner.items()):
             principal = entries[0].principal
-            wait_for_owner(principal)
+            member = held_owner(principal)
+            if member is None or (not member.is_active and is_erased(member.pk)):
+                continue  # of a member who is being erased nothing may come back
             RecallTrace.objects.bulk_create([_trace(entry) for entry in entries if not _was_forgotten(entry)])
             _count_uses(principal, entries)
 

@@ -66,6 +66,11 @@ def enqueue_delete(kind: Kind, memory_id: UUID, version: int, owner: Owner) -> N
     _enqueue([_entry(kind, memory_id, version, owner, Operation.DELETE)])
 
 
+def enqueue_deletes(rows: Sequence[MemoryRow]) -> None:
+    """Note that `rows` are gone, as `enqueue_delete` does of one. Inside the transaction of the erasure."""
+    _enqueue([_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
+
+
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
     """What the plane does not have yet of these owners' memories, latest first."""
     whose = Q()
@@ -267,6 +272,7 @@ __all__ = [
     "drain",
     "enqueue",
     "enqueue_delete",
+    "enqueue_deletes",
     "enqueue_many",
     "pending",
     "rebuild_all",

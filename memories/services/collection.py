@@ -2,8 +2,8 @@
 
 Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
 under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
-nothing half done and the next run goes on; whoever may not act any more is collected all the same; and an owner whose
-collection fails keeps nobody else waiting.
+nothing half done and the next run goes on; whoever may not act any more is collected all the same; what a legal hold
+keeps is left as it is; and an owner whose collection fails keeps nobody else waiting.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from django.utils import timezone
 from memories.errors import MemoriesError
 from memories.hygiene.endings import Cause, Ending
 from memories.selectors.due import Planned, due_batches, owners_with_due, plan
+from memories.selectors.holds import on_hold
 from memories.selectors.policies import policy_of
 from memories.services.forget import erase_rows
 from memories.services.keeping import Keeper, change, keeping
@@ -125,7 +126,12 @@ def _keeps_superseded(owner: Owner) -> bool:
 
 
 def _doable(owner: Owner, planned: list[Planned]) -> list[Planned]:
-    """Without the erasure of what is shared: whose transcripts repeat it, only each member's own erasure knows."""
+    """Without what a legal hold keeps, and without the erasure of what is shared.
+
+    Whose transcripts repeat a shared memory, only each member's own erasure knows.
+    """
+    if on_hold(owner):
+        return []
     if owner.user_id is not None:
         return planned
     return [each for each in planned if each.decision.ending is not Ending.ERASED]

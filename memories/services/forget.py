@@ -16,6 +16,7 @@ from django.db import transaction
 from memories.models import Episode, Fact, RecallTrace, Session
 from memories.models.base import MemoryRow
 from memories.search.outbox import enqueue_delete, enqueue_many
+from memories.selectors.holds import require_no_hold
 from memories.services.erasing.notes import erase_notes
 from memories.services.erasing.reach import reach, supported_by_nothing_else
 from memories.services.erasing.runs import empty_runs
@@ -26,7 +27,7 @@ from memories.services.reviews import reviews_naming
 from memories.services.screening import screened_reason
 from memories.services.sessions import locked_session
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
-from memories.types import ForgetOutcome, Kind, Source
+from memories.types import ForgetOutcome, Kind, Owner, Source
 from memoryhub.scrubbing import scrub_log
 from tenants.audit import EventDraft, erase_payloads, record_events
 from tenants.principal import Principal, Right
@@ -61,7 +62,7 @@ def forget(
 
     Rows of the same wording go with it. `cascade` also erases what only that memory supported (an episode's facts);
     `sources` also erases the episodes that a fact came from or ended by, and what else was learned from nothing but
-    them and repeats it. Raises NotFound (also for a second time), Forbidden.
+    them and repeats it. Raises NotFound (also for a second time), Forbidden, Conflict (a legal hold is in force).
     """
     reason = screened_reason(principal, reason)
     with owner_lock(principal):
@@ -70,7 +71,10 @@ def forget(
 
 
 def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = False) -> ForgetOutcome:
-    """Erase a session: its messages, its episodes, its recalls and, with `cascade`, the facts only they supported."""
+    """Erase a session: its messages, its episodes, its recalls and, with `cascade`, the facts only they supported.
+
+    Raises NotFound, Forbidden, Conflict (a legal hold is in force).
+    """
     with owner_lock(principal):
         session = locked_session(principal, session_id)
         episodes = list(Episode.objects.of(principal).filter(session=session))
@@ -88,7 +92,11 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
 
 
 def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
-    """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock."""
+    """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock.
+
+    Raises Conflict while a legal hold keeps what the owner has.
+    """
+    require_no_hold(Owner(principal.tenant_id, principal.user_id))
     ids = [row.pk for row in rows]
     transaction.on_commit(scrub_log)
     redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
@@ -98,7 +106,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
-            _bridge_chain(row)
+            bridge_chain(row)
         enqueue_delete(row.kind, row.pk, row.version + 1, row.owner)
     for row in rows:
         row.delete()
@@ -122,7 +130,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
             yield fact
 
 
-def _bridge_chain(row: Supersedable) -> None:
+def bridge_chain(row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
     predecessors = list(model_of(row.kind).objects.filter(superseded_by=row.pk))
     for predecessor in predecessors:

@@ -39,7 +39,15 @@ _BOUNDS = {
     "recall_tokens": (1, 100_000),
     "pinned_refresh_turns": (1, 1_000),
 }
-POLICY_FIELDS = (*_BOUNDS, "recall_mode", "recall_threshold", "keep_superseded", "handling", "keep_originals")
+POLICY_FIELDS = (
+    *_BOUNDS,
+    "recall_mode",
+    "recall_threshold",
+    "keep_superseded",
+    "handling",
+    "keep_originals",
+    "erasure_needs_second",
+)
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -164,7 +172,7 @@ def _checked(name: str, value: object) -> object:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded":
+        case "keep_superseded" | "erasure_needs_second":
             return _yes_or_no(name, value)
         case "keep_originals":
             if _yes_or_no(name, value) and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:

@@ -2,6 +2,7 @@
 
 Invariant: a proposal takes the normal write path and is made once (`proposed_at`); a session expires as a whole, in
 one transaction, whatever stops the process. The transcript stays: it is the member's own record, and the auditor's.
+Nothing expires while a legal hold keeps what the owner has.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from django.utils import timezone
 from memories.constants import MAX_LEARNED
 from memories.errors import InvalidInput, MemoriesError
 from memories.models import EntryKind, Episode, Session, SessionEntry
+from memories.selectors.holds import on_hold
 from memories.selectors.policies import policy_of
 from memories.services.facts import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.session_entries import checked_words, writing
 from memories.slots import Plan, Slots, from_json
-from memories.types import Importance, Source, WriteOutcome, WriteResult
+from memories.types import Importance, Owner, Source, WriteOutcome, WriteResult
 from tenants.audit import record_event
 from tenants.principal import Principal
 
@@ -67,7 +69,7 @@ def end_session(
         proposed = _propose(principal, work.session, outcome=outcome, at=work.at)
         work.slots = Slots()
         work.session.ended_at = work.at
-        if work.session.expired_at is not None or _due(work.session, work.at):
+        if work.session.expired_at is not None or _expires(principal, work.session, work.at):
             _erase_entries(work.session, work.at)
     return Ended(session_id, work.at, goal, proposed)
 
@@ -77,7 +79,7 @@ def expire_session(principal: Principal, *, session_id: UUID, now: datetime | No
     now = now or timezone.now()
     with owner_lock(principal):
         session = Session.objects.of(principal).filter(pk=session_id).first()
-        if session is None or not _due(session, now):
+        if session is None or not _expires(principal, session, now):
             return False
         _expire(principal, session, now)
         return True
@@ -88,7 +90,7 @@ def renew(principal: Principal, session: Session, *, at: datetime) -> bool:
 
     One that expired has lost its working parts; where no sweep came yet, they go now.
     """
-    overdue = _due(session, at)
+    overdue = _expires(principal, session, at)
     if overdue:
         _expire(principal, session, at)
     began_anew = overdue or session.expired_at is not None
@@ -97,9 +99,10 @@ def renew(principal: Principal, session: Session, *, at: datetime) -> bool:
     return began_anew
 
 
-def _due(session: Session, now: datetime) -> bool:
-    """Sessions without an end, such as imported ones, never are."""
-    return session.expires_at is not None and session.expires_at <= now and session.expired_at is None
+def _expires(principal: Principal, session: Session, now: datetime) -> bool:
+    """Whether it is due and nothing keeps it. Sessions without an end, such as imported ones, never are."""
+    due = session.expires_at is not None and session.expires_at <= now and session.expired_at is None
+    return due and not on_hold(Owner(principal.tenant_id, principal.user_id))
 
 
 def _expire(principal: Principal, session: Session, now: datetime) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from memories.chat.pages import member_page
 from memories.chat.sidebar import by_age
 from memories.chat.wording import counted, refusal
-from memories.errors import InvalidInput
+from memories.errors import Conflict, InvalidInput
 from memories.models import Session
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import get_session, list_sessions
@@ -72,7 +72,11 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     """Ask, then erase a conversation; `cascade` takes along the facts that only it supports."""
     session = get_session(principal, session_id)
     if request.method == "POST":
-        outcome = forget_session(principal, session_id=session_id, cascade=request.POST.get("cascade") == "1")
+        try:
+            outcome = forget_session(principal, session_id=session_id, cascade=request.POST.get("cascade") == "1")
+        except Conflict as error:
+            messages.error(request, str(error))
+            return redirect("chat:session", session_id=session_id)
         gone = counted(len(outcome.erased), "memory", "memories")
         messages.success(request, f"Forgotten for good: the conversation, and {gone} from it.")
         return redirect("chat:new")

@@ -14,6 +14,7 @@ from memories.chat.cards import cards_of
 from memories.chat.pages import member_page, next_address
 from memories.chat.sections import SECTIONS
 from memories.chat.wording import counted
+from memories.errors import Conflict
 from memories.selectors.memories import get_memory, is_shared
 from memories.services.forget import forget as forget_memory
 from memories.services.forget import preview_forget
@@ -31,7 +32,11 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
     if request.method == "POST":
         more = request.POST.get("more") == "1"
-        outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
+        try:
+            outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
+        except Conflict as error:
+            messages.error(request, str(error))
+            return redirect(request.get_full_path())
         messages.success(request, _told(kind, outcome))
         return redirect(_back(request, kind, memory_id))
     alone = preview_forget(principal, kind=kind, memory_id=memory_id).rows

@@ -220,16 +220,17 @@ class _Consolidation:
             log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
-        return ConsolidationRun.objects.create(
-            tenant_id=self.principal.tenant_id,
-            user_id=self.principal.user_id,
-            trigger=self.trigger,
-            extractor=self.extractor.name[:80],
-            rerun_of=self.of,
-            first_ordinal=episodes[0].ordinal,
-            last_ordinal=episodes[-1].ordinal,
-            input={"episodes": [str(episode.pk) for episode in episodes]},
-        )
+        with owner_lock(self.principal):  # whoever is being erased begins none
+            return ConsolidationRun.objects.create(
+                tenant_id=self.principal.tenant_id,
+                user_id=self.principal.user_id,
+                trigger=self.trigger,
+                extractor=self.extractor.name[:80],
+                rerun_of=self.of,
+                first_ordinal=episodes[0].ordinal,
+                last_ordinal=episodes[-1].ordinal,
+                input={"episodes": [str(episode.pk) for episode in episodes]},
+            )
 
     def _commit(self, run: ConsolidationRun, material: Material, extraction: Extraction) -> Applied:
         """Plan and write in one transaction, with the record and the watermark. Raises Busy if the lease was lost."""

@@ -1,0 +1,118 @@
+"""`manage.py erasure run|status|verify`: carry out erasures, say how they stand, check a receipt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from memories.management.member_command import progress, sentences
+from memories.models import ErasureRequest
+from memories.selectors.erasure import all_requests, due_requests, request_by_id
+from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.verifying import read_receipt, stored_receipt, verify_receipt
+
+
+class Command(BaseCommand):
+    """Prints ids, counts and states; never a name and never a text."""
+
+    help = "Carry out the erasures that are approved, say how they stand, or verify the receipt of one."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        run = actions.add_parser("run", help="carry out what is approved; exit code 1 if one is not done afterwards")
+        run.add_argument("id", nargs="?", help="only this erasure")
+        status = actions.add_parser("status", help="how the requests stand, the latest first")
+        status.add_argument("id", nargs="?", help="only this erasure")
+        verify = actions.add_parser(
+            "verify", help="check a receipt, ask its questions again; exit code 1 if it fails"
+        )
+        verify.add_argument("receipt", help="the file of a receipt, or the id of an erasure")
+        for action in (run, status, verify):
+            action.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, **options: Any) -> None:
+        with sentences():
+            getattr(self, f"_{options['action']}")(options)
+
+    def _run(self, options: dict[str, Any]) -> None:
+        requests = [_named(options["id"])] if options["id"] else due_requests()
+        done = []
+        for request in requests:
+            with progress("Erasing", None) as advance:
+                done.append(carry_out(request.pk, noted=lambda _, counts: advance(sum(counts.values()))))
+        self._tell(options, [_named(str(request.pk)) for request in requests], "Nothing is to be erased now.")
+        if not all(done):
+            sys.exit(1)
+
+    def _status(self, options: dict[str, Any]) -> None:
+        requests = [_named(options["id"])] if options["id"] else list(all_requests())
+        self._tell(options, requests, "No erasure was asked for.")
+
+    def _verify(self, options: dict[str, Any]) -> None:
+        given = options["receipt"]
+        erasure = _uuid(given)
+        verdict = verify_receipt(stored_receipt(erasure) if erasure else read_receipt(Path(given)))
+        if options["json"]:
+            asked = [each.as_json() for each in verdict.asked]
+            numbers = {"erasure": verdict.erasure, "ok": verdict.ok, "troubles": verdict.troubles, "asked": asked}
+            self.stdout.write(json.dumps(numbers))
+        else:
+            for each in verdict.asked:
+                self.stdout.write(f"{each.store}: {each.found:,} ({each.query})")
+            for trouble in verdict.troubles:
+                self.stderr.write(trouble)
+            self.stdout.write("The receipt holds: nothing is left." if verdict.ok else "The receipt does not hold.")
+        if not verdict.ok:
+            sys.exit(1)
+
+    def _tell(self, options: dict[str, Any], requests: list[ErasureRequest], nothing: str) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps({"erasures": [_described(each) for each in requests]}, cls=DjangoJSONEncoder))
+            return
+        for each in requests:
+            erased = ", ".join(f"{count:,} {name}" for name, count in sorted(each.progress.items()))
+            trouble = f" ({each.trouble})" if each.trouble else ""
+            self.stdout.write(
+                f"{each.pk} {each.state}{trouble}: member {each.membership_id}: {erased or 'nothing yet'}."
+            )
+        if not requests:
+            self.stdout.write(nothing)
+
+
+def _described(request: ErasureRequest) -> dict[str, Any]:
+    return {
+        "id": request.pk,
+        "tenant": request.tenant_id,
+        "membership": request.membership_id,
+        "state": request.state,
+        "stage": request.stage,
+        "trouble": request.trouble,
+        "attempts": request.attempts,
+        "erased": request.progress,
+        "asked_at": request.asked_at,
+        "finished_at": request.finished_at,
+        "digest": request.receipt_digest,
+    }
+
+
+def _named(given: str) -> ErasureRequest:
+    id_ = _uuid(given)
+    found = request_by_id(id_) if id_ else None
+    if found is None:
+        raise CommandError(f"There is no erasure {given!r}.")
+    return found
+
+
+def _uuid(given: str) -> UUID | None:
+    try:
+        return UUID(given)
+    except ValueError:
+        return None

@@ -1,0 +1,62 @@
+"""Requests to erase a member: which there are, which are due, and whether a member is erased."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState
+from memories.selectors.holds import on_hold
+from memories.types import Owner
+from tenants.models import Membership
+
+# From its first stage on a member is not to come back, nor anything of theirs.
+BEGUN = (ErasureState.RUNNING, ErasureState.STOPPED, ErasureState.DONE)
+
+
+def open_request(membership_id: UUID) -> ErasureRequest | None:
+    """The request about this member that is not over, if there is one."""
+    return ErasureRequest.objects.filter(membership=membership_id, state__in=OPEN_ERASURES).first()
+
+
+def all_requests() -> QuerySet[ErasureRequest]:
+    """Every request of every tenant, the latest first: for operators."""
+    return ErasureRequest.objects.order_by("-asked_at", "pk")
+
+
+def request_by_id(request_id: UUID) -> ErasureRequest | None:
+    """The request of this id, of whatever tenant: for operators."""
+    return ErasureRequest.objects.filter(pk=request_id).first()
+
+
+def latest_request(membership_id: UUID) -> ErasureRequest | None:
+    """The last request about this member, over or not."""
+    return ErasureRequest.objects.filter(membership=membership_id).order_by("-asked_at").first()
+
+
+def is_erased(membership_id: UUID) -> bool:
+    """Whether an erasure of this member has begun or is done: nothing of theirs may be written any more."""
+    begun = ErasureRequest.objects.filter(membership=membership_id, started_at__isnull=False)
+    return begun.filter(state__in=BEGUN).exists()
+
+
+def why_not_active(membership: Membership) -> str:
+    """Why a member is not activated again, in a sentence; empty if nothing speaks against it."""
+    return "What was kept of this member is erased; they cannot come back." if is_erased(membership.pk) else ""
+
+
+def due_requests(now: datetime | None = None) -> list[ErasureRequest]:
+    """Requests that a worker may go on with: approved, left by another worker, or stopped by a hold that is over."""
+    now = now or timezone.now()
+    free = Q(leased_until=None) | Q(leased_until__lt=now)
+    states = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+    found = ErasureRequest.objects.filter(free, state__in=states).select_related("membership").order_by("asked_at")
+    return [each for each in found if each.state != ErasureState.STOPPED or not on_hold(owner_of(each.membership))]
+
+
+def owner_of(membership: Membership) -> Owner:
+    """Whose memory it is."""
+    return Owner(membership.tenant_id, membership.user_id)

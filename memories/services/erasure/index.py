@@ -1,0 +1,62 @@
+"""The part of an erased member in the search plane, and what the plane still has of their promoted copies."""
+
+from __future__ import annotations
+
+import time
+from uuid import UUID
+
+from memories.errors import SearchUnavailable
+from memories.search import search_plane
+from memories.search.base import PartMissing
+from memories.search.checking import check
+from memories.search.outbox import drain, pending
+from memories.types import Owner
+
+WAIT_SECONDS = 60.0
+PAUSE_SECONDS = 0.5
+
+
+def erase_part(owner: Owner) -> None:
+    """Remove the part, whatever is on its way to it, and what the disk keeps of it. Raises SearchUnavailable.
+
+    On a plane that all owners share, the tombstones of every row are delivered first: their versions keep out what
+    another worker still carries. A part of one's own goes as a file, and a late delivery finds the rows gone.
+    """
+    plane = search_plane()
+    if plane.joint:
+        _deliver(owner)
+    plane.erase_owner(owner)
+    plane.settle()
+    plane.expunge()
+
+
+def deliver_shared(tenant_id: UUID) -> None:
+    """Have the plane let go of promoted copies. Raises SearchUnavailable."""
+    for owner in (Owner(tenant_id, None), Owner(None, None)):
+        _deliver(owner)
+
+
+def held_by_plane(owner: Owner) -> dict[str, int]:
+    """What the plane holds under the member's owner filter, and how often plane and database differ.
+
+    Raises SearchUnavailable.
+    """
+    plane = search_plane()
+    try:
+        plane.settle()
+        held = sum(1 for _ in plane.stored(owner))
+    except PartMissing:
+        held = 0
+    return {"held": held, "differences": len(check(owner).differences)}
+
+
+def _deliver(owner: Owner) -> None:
+    """Carry what waits of an owner to the plane; another worker may be carrying some of it."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while pending(owner).exists():
+        drain(owner=owner)
+        if not pending(owner).exists():
+            return
+        if time.monotonic() > give_up:
+            raise SearchUnavailable("The search index does not take the erasure; it is tried again.")
+        time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,105 @@
+"""The receipt of an erasure: what was erased, what was asked afterwards and answered, signed by the installation.
+
+Invariant: it holds counts, ids, times and digests, so it may be kept and handed out; an erasure is done in the
+transaction that stores its receipt, and only if every question was answered with 0 and the chain verifies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from memories.errors import Conflict
+from memories.models import ErasureRequest, ErasureState
+from memories.search import search_plane
+from memories.services.erasure.leasing import Counts, Work, record
+from memories.services.erasure.questions import Place, ask_all, chain_trouble
+from memoryhub import signing
+from tenants.audit import owner_chain
+from tenants.audit_digest import canonical_json
+from tenants.erasing import lives_elsewhere
+from tenants.models import AuditEvent, Membership
+
+FORMAT = "memoryhub.erasure-receipt/1"
+ERASED = "memory.erased"
+
+
+def complete(work: Work, disk: dict[str, object]) -> None:
+    """Ask, write the receipt, and be done with the request. Raises Conflict if anything is left after all."""
+    member = work.membership
+    place = _place(member)
+    asked = ask_all(member, place)
+    left = [each.store for each in asked if each.found]
+    trouble = chain_trouble(member, place)
+    if left or trouble:
+        raise Conflict(f"Something is left: {', '.join(left) or trouble}. It is erased again.")
+    answers = [each.as_json() for each in asked]
+
+    def done() -> Counts:
+        request = ErasureRequest.objects.get(pk=work.request_id)
+        request.finished_at = timezone.now()
+        request.receipt = json.loads(canonical_json(_document(request, place, answers, disk)))
+        body = canonical(request.receipt)
+        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), signing.sign(body)
+        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
+        request.save()
+        record(request, "done")
+        return {}
+
+    work.within(done, stage="receipt")
+
+
+def canonical(receipt: dict[str, Any]) -> bytes:
+    """The bytes of a receipt that are digested and signed."""
+    return canonical_json(receipt).encode()
+
+
+def download(request: ErasureRequest) -> dict[str, Any]:
+    """What is handed out: the receipt with its digest and signature."""
+    return {"receipt": request.receipt, "digest": request.receipt_digest, "signature": request.signature}
+
+
+def place_in(receipt: dict[str, Any]) -> Place:
+    """Where the chain was, as a receipt says. Raises KeyError, ValueError for what is no receipt."""
+    chain = receipt["chain"]
+    at = datetime.fromisoformat(chain["at"])
+    return Place(int(chain["events"]), str(chain["digest"]), at, bool(receipt["user_erased"]))
+
+
+def _place(member: Membership) -> Place:
+    chain = owner_chain(member.tenant_id, member.user_id)
+    last = AuditEvent.objects.filter(chain=chain, action=ERASED).order_by("-sequence")[0]
+    return Place(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))
+
+
+def _document(
+    request: ErasureRequest, place: Place, answers: list[dict[str, object]], disk: dict[str, object]
+) -> dict[str, object]:
+    counts = dict(request.progress)
+    stopped = {name: counts.pop(name, 0) for name in ("tokens", "keys", "logins")}
+    return {
+        "format": FORMAT,
+        "erasure": request.pk,
+        "tenant": request.tenant_id,
+        "membership": request.membership_id,
+        "user": request.membership.user_id,
+        "asked_by": request.asked_by_id,
+        "asked_at": request.asked_at,
+        "approved_by": request.decided_by_id,
+        "approved_at": request.decided_at,
+        "started_at": request.started_at,
+        "finished_at": request.finished_at,
+        "attempts": request.attempts,
+        "ended": stopped,
+        "promoted_copies": counts.pop("copies", 0),
+        "user_erased": place.whole,
+        "erased": {name: count for name, count in sorted(counts.items()) if name != "names"},
+        "asked": answers,
+        "index": search_plane().name,
+        "chain": {"ok": True, "events": place.sequence, "digest": place.digest, "at": place.at},
+        "disk": disk,
+    }

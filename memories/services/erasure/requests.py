@@ -1,0 +1,101 @@
+"""Requests: asked for by an administrator, approved by a second one where the policy wants it, or refused.
+
+Invariant: a member has one open request at most; whoever asked never approves; what has begun is not taken back.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from memories.errors import Conflict, NotFound
+from memories.models import ErasureRequest, ErasureState
+from memories.selectors.erasure import is_erased, open_request
+from memories.selectors.policies import policy_of
+from memories.services.asking import administrator_of, asked_reason, person
+from memories.services.erasure.waking import waiting
+from tenants.actor import Actor
+from tenants.audit import EventDraft, record_tenant_event
+from tenants.errors import Forbidden
+from tenants.models import Membership
+from tenants.principal import Principal
+
+AUDIT_KIND = "erasure"
+_WAITING = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.STOPPED)
+
+
+def ask_erasure(by: Principal | Actor, *, membership_id: UUID, reason: str) -> ErasureRequest:
+    """Ask that everything kept of a member is erased; approved at once unless the policy wants a second person.
+
+    Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (asked already, or erased already).
+    """
+    member = Membership.objects.filter(pk=membership_id).first()
+    if member is None:
+        raise NotFound("member")
+    actor = administrator_of(by, member.tenant_id, "member")
+    reason = asked_reason(reason)
+    if open_request(membership_id) is not None:
+        raise Conflict("The erasure of this member is asked for already.")
+    if is_erased(membership_id):
+        raise Conflict("What was kept of this member is erased already.")
+    try:
+        with transaction.atomic():
+            asked = ErasureRequest.objects.create(
+                tenant_id=member.tenant_id, membership=member, reason=reason, asked_by=person(actor)
+            )
+            _record(actor, asked, "asked", reason, {"membership": str(membership_id)})
+            if not policy_of(member.tenant_id).erasure_needs_second:
+                _decide(actor, asked, ErasureState.APPROVED)
+    except IntegrityError:
+        raise Conflict("The erasure of this member is asked for already.") from None
+    return asked
+
+
+def approve_erasure(by: Principal | Actor, *, request_id: UUID) -> ErasureRequest:
+    """Let it be carried out. Raises NotFound, Forbidden (also for whoever asked), Conflict (decided already)."""
+    actor, found = _asked(by, request_id)
+    with transaction.atomic():
+        locked = ErasureRequest.objects.select_for_update(no_key=True).get(pk=found.pk)
+        if locked.state != ErasureState.ASKED:
+            raise Conflict("This request is decided already.")
+        decider = person(actor)
+        if decider is None or decider.pk == locked.asked_by_id:
+            raise Forbidden("Another person than the one who asked must approve.")
+        _decide(actor, locked, ErasureState.APPROVED)
+    return locked
+
+
+def refuse_erasure(by: Principal | Actor, *, request_id: UUID, reason: str = "") -> ErasureRequest:
+    """Take back a request that has not begun; whoever asked may, too. Raises NotFound, Forbidden, Conflict."""
+    actor, found = _asked(by, request_id)
+    reason = asked_reason(reason, required=False)
+    with transaction.atomic():
+        locked = ErasureRequest.objects.select_for_update(no_key=True).get(pk=found.pk)
+        if locked.state not in _WAITING or locked.started_at is not None:
+            raise Conflict("This erasure has begun, or was decided already.")
+        _decide(actor, locked, ErasureState.REFUSED, reason)
+    return locked
+
+
+def _asked(by: Principal | Actor, request_id: UUID) -> tuple[Actor, ErasureRequest]:
+    found = ErasureRequest.objects.filter(pk=request_id).first()
+    if found is None:
+        raise NotFound("erasure")
+    return administrator_of(by, found.tenant_id, "erasure"), found
+
+
+def _decide(actor: Actor, request: ErasureRequest, state: ErasureState, reason: str = "") -> None:
+    request.state = state
+    request.decided_by, request.decided_at = person(actor), timezone.now()
+    request.save(update_fields=["state", "decided_by", "decided_at"])
+    _record(actor, request, state.value, reason)
+    transaction.on_commit(waiting.set)
+
+
+def _record(
+    actor: Actor, request: ErasureRequest, what: str, reason: str = "", after: dict[str, str] | None = None
+) -> None:
+    draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk, reason, after=after)
+    record_tenant_event(actor, request.tenant_id, draft)

@@ -1,0 +1,259 @@
+"""Carrying out: nothing is left of the member, everything is left of everybody else, and a kill changes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.contrib.sessions.models import Session as LoginSession
+from django.utils import timezone
+
+from memories.errors import SearchUnavailable
+from memories.models import Episode, ErasureRequest, ErasureState, Fact, LegalHold, RecallTrace
+from memories.recall import recording
+from memories.recall.pipeline import recall
+from memories.search import search_plane
+from memories.search.outbox import drain
+from memories.selectors.erasure import owner_of
+from memories.services.consolidation.running import consolidate
+from memories.services.erasure import carrying, index, leasing
+from memories.services.erasure.carrying import carry_out, carry_out_due
+from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.stores import STORES
+from memories.services.facts import remember_fact
+from memories.services.holds import place_hold, release_hold
+from memories.services.remember import remember_episode
+from memories.services.turns import begin_turn, finish_turn
+from tenants.audit import verify_all
+from tenants.errors import Forbidden, InvalidValue
+from tenants.models import ApiToken, Membership, User
+from tenants.principal import Principal
+from tenants.services import activate_member
+from tests.factories import MakeMember, own_principal
+from tests.memories.services.erasure.life import everything, live, rows_of_others, share, sign_in, staff
+
+pytestmark = pytest.mark.django_db
+
+WORD = "zanzibar"
+
+
+@pytest.fixture
+def admin(membership: Membership, make_member: MakeMember) -> Membership:
+    return make_member(membership.tenant, "admin", "Alice")
+
+
+def asked(admin: Membership, membership: Membership) -> UUID:
+    """An approved request."""
+    return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
+
+
+def request_of(request_id: UUID) -> ErasureRequest:
+    return ErasureRequest.objects.get(pk=request_id)
+
+
+def test_nothing_is_left_and_others_keep_every_row(
+    principal: Principal, membership: Membership, admin: Membership, other_member: Principal
+) -> None:
+    live(other_member, "lisbon")
+    live(principal, WORD)
+    drain()
+    others = rows_of_others(membership)
+    assert WORD in everything()
+    assert carry_out(asked(admin, membership))
+    assert WORD not in everything()
+    changed = {table: rows for table, rows in rows_of_others(membership).items() if rows - others[table]}
+    assert set(changed) <= {"memories_erasurerequest", "tenants_auditevent"}
+    assert all(others[table] <= rows for table, rows in rows_of_others(membership).items())
+    assert all(report.ok for report in verify_all())
+
+
+def test_the_members_names_go_with_them(principal: Principal, membership: Membership, admin: Membership) -> None:
+    User.objects.filter(pk=membership.user_id).update(email="ada@example.org", display_name="Ada Lovelace")
+    live(principal, WORD)
+    carry_out(asked(admin, membership))
+    user = User.objects.get(pk=membership.user_id)
+    assert user.username == f"erased-{user.pk}"
+    assert (user.email, user.display_name, user.is_active, user.has_usable_password()) == ("", "", False, False)
+    assert list(ApiToken.objects.values_list("name", flat=True)) == ["erased"]
+    assert Membership.objects.get(pk=membership.pk).external_id == ""
+
+
+def test_a_user_with_another_membership_keeps_their_names_there(
+    principal: Principal, membership: Membership, admin: Membership, make_member: MakeMember
+) -> None:
+    elsewhere = make_member(name="Boss")
+    second = Membership.objects.create(tenant=elsewhere.tenant, user=membership.user)
+    live(principal, WORD)
+    request_id = asked(admin, membership)
+    carry_out(request_id)
+    assert User.objects.get(pk=membership.user_id).display_name == "Ada"
+    assert request_of(request_id).receipt["user_erased"] is False
+    boss = make_member(elsewhere.tenant, "admin")
+    assert carry_out(asked(boss, second))
+    assert User.objects.get(pk=membership.user_id).display_name == ""
+
+
+def test_what_was_promoted_goes_too_and_is_counted_apart(admin: Membership, make_member: MakeMember) -> None:
+    promoter = own_principal(admin)
+    copy = share(promoter, live(promoter, WORD))
+    drain()
+    request_id = asked(make_member(admin.tenant, "admin"), admin)
+    assert carry_out(request_id)
+    assert not Fact.objects.filter(pk=copy).exists()
+    assert WORD not in everything()
+    assert request_of(request_id).receipt["promoted_copies"] == 1
+
+
+def test_every_login_ends_and_those_of_others_do_not(
+    membership: Membership, admin: Membership, other_member: Principal
+) -> None:
+    theirs, others = sign_in(membership), sign_in(Membership.objects.get(pk=other_member.membership_id))
+    carry_out(asked(admin, membership))
+    assert not LoginSession.objects.filter(pk=theirs).exists()
+    assert LoginSession.objects.filter(pk=others).exists()
+
+
+def test_whoever_writes_for_the_member_meanwhile_is_refused(
+    principal: Principal, membership: Membership, admin: Membership
+) -> None:
+    turn = begin_turn(principal, text=f"I live in {WORD}")
+    carry_out(asked(admin, membership))
+    for write in (
+        lambda: finish_turn(principal, session_id=turn.session_id, turn=1, text=f"{WORD}!"),
+        lambda: begin_turn(principal, text=WORD),
+        lambda: remember_fact(principal, text=f"Was in {WORD}"),
+        lambda: remember_episode(principal, text=WORD, session_id=turn.session_id),
+        lambda: consolidate(principal),
+    ):
+        with pytest.raises(Forbidden):
+            write()
+    assert WORD not in everything()
+
+
+def test_what_a_recorder_still_holds_does_not_come_back(
+    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_fact(principal, text=f"Was born in {WORD}")
+    late: list[recording.Record] = []
+    monkeypatch.setattr("memories.recall.pipeline.recording.record", late.append)
+    recall(principal, f"who was born in {WORD}?")
+    assert late
+    carry_out(asked(admin, membership))
+    recording._write(late)
+    assert not RecallTrace.objects.exists()
+
+
+def test_an_erased_member_is_not_activated_again(membership: Membership, admin: Membership) -> None:
+    carry_out(asked(admin, membership))
+    with pytest.raises(InvalidValue, match="cannot come back"):
+        activate_member(membership)
+
+
+@pytest.mark.parametrize("stage", ["stop", "messages", "facts", "index", "names", "sweep", "receipt"])
+def test_a_worker_killed_in_any_stage_is_followed_by_another(
+    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    live(principal, WORD)
+    request_id = asked(admin, membership)
+
+    class Killed(BaseException):
+        """Nothing catches it, as nothing catches a kill."""
+
+    real = leasing.Work.within
+
+    def killed(self: leasing.Work, work: object, *, stage: str) -> object:
+        done = real(self, work, stage=stage)  # type: ignore[arg-type]  # as given
+        if stage == doomed:
+            raise Killed
+        return done
+
+    doomed = stage
+    with monkeypatch.context() as patch:
+        patch.setattr(leasing.Work, "within", killed)
+        with pytest.raises(Killed):
+            carry_out(request_id)
+    if stage != "receipt":  # by then it is done
+        assert not carry_out(request_id), "its lease lasts a while"
+        ErasureRequest.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+        assert carry_out_due() == 1, request_of(request_id).trouble
+    request = request_of(request_id)
+    assert (request.state, WORD in everything()) == (ErasureState.DONE, False)
+    assert request.receipt["erased"]["episodes"] == 1
+
+
+def test_a_batch_is_bounded_and_counted(
+    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        remember_fact(principal, text=f"Owns boat number {number}")
+    monkeypatch.setattr("memories.services.erasure.stores.BATCH", 2)
+    batches: list[tuple[str, dict[str, int]]] = []
+    carry_out(asked(admin, membership), noted=lambda stage, counts: batches.append((stage, dict(counts))))
+    assert [counts["facts"] for stage, counts in batches if stage == "facts"] == [2, 2, 1, 0]
+
+
+def test_a_hold_stops_it_before_the_next_batch_and_it_goes_on_after(
+    principal: Principal, membership: Membership, admin: Membership
+) -> None:
+    live(principal, WORD)
+    request_id = asked(admin, membership)
+    holds: list[LegalHold] = []
+
+    def hold(stage: str, _counts: object) -> None:
+        if stage == "reviews" and not holds:
+            holds.append(
+                place_hold(
+                    staff(admin), tenant_id=membership.tenant_id, membership_id=membership.pk, reason="a lawsuit"
+                )
+            )
+
+    assert not carry_out(request_id, noted=hold)
+    assert request_of(request_id).state == ErasureState.STOPPED
+    assert Episode.objects.of(principal).exists()
+    assert carry_out_due() == 0
+    release_hold(staff(admin), hold_id=holds[0].pk)
+    assert carry_out_due() == 1
+    assert WORD not in everything()
+
+
+def test_an_index_that_does_not_answer_puts_it_off(
+    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(principal, WORD)
+    request_id = asked(admin, membership)
+
+    def away(_owner: object) -> None:
+        raise SearchUnavailable("The index is away.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(carrying, "erase_part", away)
+        assert not carry_out(request_id)
+    assert request_of(request_id).trouble == "The index is away."
+    assert carry_out_due() == 0, "it waits a while"
+    ErasureRequest.objects.update(leased_until=None)
+    assert carry_out_due() == 1
+    assert index.held_by_plane(owner_of(membership)) == {"held": 0, "differences": 0}
+
+
+def test_the_part_of_the_index_goes(principal: Principal, membership: Membership, admin: Membership) -> None:
+    live(principal, WORD)
+    drain()
+    owner = owner_of(membership)
+    assert list(search_plane().stored(owner))
+    carry_out(asked(admin, membership))
+    assert owner not in set(search_plane().owners())
+
+
+def test_every_table_of_owned_rows_is_a_store() -> None:
+    """A new table of a member's rows has to be erased, too."""
+    from django.apps import apps  # noqa: PLC0415 - the registry, as it is when the test runs
+
+    kept = {"legalhold", "memberreview"}
+    owned = {
+        model._meta.model_name
+        for model in apps.get_app_config("memories").get_models()
+        if {"tenant", "user"} <= {field.name for field in model._meta.get_fields()} and not model._meta.proxy
+    }
+    stores = {store.rows(Membership()).model._meta.model_name for store in STORES}
+    assert owned - stores == kept & owned | {"catalogentry"}

@@ -1,0 +1,170 @@
+"""Legal holds: while one is in force nothing is erased and nothing expires; afterwards all goes on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.agent.tools import Toolbox
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Fact, LegalHold, Session, SessionEntry
+from memories.services.collection import collect
+from memories.services.facts import remember_fact
+from memories.services.forget import forget, forget_session
+from memories.services.holds import place_hold, release_hold
+from memories.services.session_expiry import expire_sessions
+from memories.services.turns import begin_turn
+from memories.services.working_memory import observe
+from memories.types import Kind, Status
+from tenants.actor import Actor
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, Membership
+from tenants.principal import ActorKind, Principal
+from tests.factories import MakeMember, own_principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(membership: Membership, make_member: MakeMember) -> Actor:
+    return Actor(ActorKind.STAFF, make_member(membership.tenant, "admin").user_id)
+
+
+@pytest.fixture(params=["member", "tenant"])
+def hold(request: pytest.FixtureRequest, admin: Actor, membership: Membership) -> LegalHold:
+    only = {"membership_id": membership.pk} if request.param == "member" else {}
+    return place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit", **only)
+
+
+def test_forgetting_is_refused_and_erases_nothing(principal: Principal, hold: LegalHold, admin: Actor) -> None:
+    fact = remember_fact(principal, text="Plays the cello").memory_id
+    with pytest.raises(Conflict, match="legal hold"):
+        forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert Fact.objects.filter(pk=fact).exists()
+    release_hold(admin, hold_id=hold.pk)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    assert not Fact.objects.filter(pk=fact).exists()
+
+
+def test_forgetting_a_session_is_refused(principal: Principal, hold: LegalHold) -> None:
+    assert hold.released_at is None
+    turn = begin_turn(principal, text="I play the cello")
+    with pytest.raises(Conflict, match="legal hold"):
+        forget_session(principal, session_id=turn.session_id, cascade=True)
+    assert Session.objects.get(pk=turn.session_id).messages.count() == 1
+
+
+def test_a_session_keeps_what_it_works_with(principal: Principal, hold: LegalHold, admin: Actor) -> None:
+    turn = begin_turn(principal, text="I play the cello")
+    observe(principal, session_id=turn.session_id, text="Needs new strings", turn=1)
+    Session.objects.update(expires_at=timezone.now() - timedelta(hours=1))
+    assert expire_sessions().expired == 0
+    begin_turn(principal, text="And the viola", session_id=turn.session_id)
+    assert SessionEntry.objects.count() == 1
+    Session.objects.update(expires_at=timezone.now() - timedelta(hours=1))
+    release_hold(admin, hold_id=hold.pk)
+    assert expire_sessions().expired == 1
+
+
+def test_nothing_is_collected_and_a_dry_run_says_so(principal: Principal, hold: LegalHold, admin: Actor) -> None:
+    fact = remember_fact(principal, text="Plays the cello").memory_id
+    Fact.objects.update(expires_at=timezone.now() - timedelta(days=1))
+    assert not collect(apply=False).decisions
+    assert not collect(apply=True).decisions
+    assert Fact.objects.get(pk=fact).status == Status.ACTIVE
+    release_hold(admin, hold_id=hold.pk)
+    assert len(collect(apply=True).decisions) == 1
+
+
+def test_what_was_evicted_before_is_not_erased(principal: Principal, admin: Actor, membership: Membership) -> None:
+    remember_fact(principal, text="Plays the cello")
+    long_ago = timezone.now() - timedelta(days=400)
+    Fact.objects.update(status=Status.EVICTED, evicted_from=Status.ACTIVE, evicted_at=long_ago)
+    hold = place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit", membership_id=membership.pk)
+    collect(apply=True)
+    assert Fact.objects.count() == 1
+    release_hold(admin, hold_id=hold.pk)
+    collect(apply=True)
+    assert Fact.objects.count() == 0
+
+
+def test_a_hold_on_a_member_keeps_nothing_of_another(
+    admin: Actor, membership: Membership, other_member: Principal
+) -> None:
+    place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit", membership_id=membership.pk)
+    fact = remember_fact(other_member, text="Plays the drums").memory_id
+    forget(other_member, kind=Kind.SEMANTIC, memory_id=fact)
+    assert not Fact.objects.exists()
+
+
+def test_the_agent_is_told_and_erases_nothing(principal: Principal, hold: LegalHold) -> None:
+    assert hold.released_at is None
+    turn = begin_turn(principal, text="Forget that I play the cello")
+    fact = remember_fact(principal, text="Plays the cello").memory_id
+    toolbox = Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id)
+    answer = toolbox.run("forget_memory", {"memory_id": str(fact)})
+    assert "legal hold" in answer.error
+    assert Fact.objects.count() == 1
+
+
+def test_the_page_of_the_member_says_so(client: Client, membership: Membership, hold: LegalHold) -> None:
+    assert hold.released_at is None
+    fact = remember_fact(own_principal(membership), text="Plays the cello").memory_id
+    client.force_login(membership.user)
+    answer = client.post(reverse("remember:forget", kwargs={"kind": "semantic", "memory_id": fact}), follow=True)
+    assert "legal hold" in answer.content.decode()
+    assert Fact.objects.count() == 1
+
+
+def test_the_page_of_a_conversation_says_so(client: Client, membership: Membership, hold: LegalHold) -> None:
+    assert hold.released_at is None
+    turn = begin_turn(own_principal(membership), text="I play the cello")
+    client.force_login(membership.user)
+    answer = client.post(reverse("chat:forget", kwargs={"session_id": turn.session_id}), follow=True)
+    assert "legal hold" in answer.content.decode()
+    assert Session.objects.count() == 1
+
+
+def test_it_is_placed_once_and_released_once(admin: Actor, hold: LegalHold, membership: Membership) -> None:
+    only: dict[str, Any] = {"membership_id": membership.pk} if hold.user_id else {}
+    with pytest.raises(Conflict, match="already"):
+        place_hold(admin, tenant_id=membership.tenant_id, reason="again", **only)
+    release_hold(admin, hold_id=hold.pk, reason="settled")
+    with pytest.raises(Conflict, match="before"):
+        release_hold(admin, hold_id=hold.pk)
+    told = AuditEvent.objects.filter(target_id=hold.pk).order_by("sequence")
+    assert list(told.values_list("action", flat=True)) == ["hold.placed", "hold.released"]
+
+
+def test_a_hold_needs_a_reason(admin: Actor, membership: Membership) -> None:
+    with pytest.raises(InvalidInput, match="reason"):
+        place_hold(admin, tenant_id=membership.tenant_id, reason=" ")
+
+
+@pytest.mark.parametrize("role", ["support", "auditor"])
+def test_only_administrators_decide(role: str, membership: Membership, make_member: MakeMember, admin: Actor) -> None:
+    other = Actor(ActorKind.STAFF, make_member(membership.tenant, role).user_id)
+    with pytest.raises(Forbidden):
+        place_hold(other, tenant_id=membership.tenant_id, reason="a lawsuit")
+    hold = place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit")
+    with pytest.raises(Forbidden):
+        release_hold(other, hold_id=hold.pk)
+
+
+def test_another_tenants_administrator_finds_nothing(
+    membership: Membership, make_member: MakeMember, admin: Actor
+) -> None:
+    foreign = make_member(role="admin")
+    stranger = Actor(ActorKind.STAFF, foreign.user_id)
+    with pytest.raises(NotFound):
+        place_hold(stranger, tenant_id=membership.tenant_id, reason="a lawsuit")
+    with pytest.raises(NotFound):
+        place_hold(stranger, tenant_id=foreign.tenant_id, membership_id=membership.pk, reason="a lawsuit")
+    hold = place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit")
+    with pytest.raises(NotFound):
+        release_hold(stranger, hold_id=hold.pk)
