@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, Count, F, Min, Q, QuerySet
+from django.db.models import CharField, Count, F, Q, QuerySet
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
@@ -144,21 +144,6 @@ def forgotten_since(principal: Principal, at: datetime, until: datetime | None =
         events = events.filter(created_at__lte=until)
     counted = events.order_by().values_list("action").annotate(Count("pk"))
     return {FORGETTING[action]: count for action, count in counted}
-
-
-def span_of(principal: Principal, *, now: datetime | None = None) -> tuple[datetime, datetime]:
-    """When this memory begins, and now; a memory without anything in it begins now."""
-    principal.require(Right.READ)
-    now = now or timezone.now()
-    begins = [
-        Episode.objects.of(principal).order_by().aggregate(at=Min("happened_at"))["at"],
-        *(
-            model.objects.of(principal).filter(status__in=statuses).order_by().aggregate(at=Min("learned_at"))["at"]
-            for model in (Fact, Playbook)
-            for statuses in ([status] for status in Status)
-        ),
-    ]
-    return min([now, *(moment for moment in begins if moment is not None)]), now
 
 
 def changes_by_day(principal: Principal, *, now: datetime | None = None) -> dict[date, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,7 +28,6 @@ from memories.selectors.as_of import (
     forgotten_since,
     page_as_of,
     since,
-    span_of,
 )
 from memories.selectors.memories import Memory
 from memories.types import Kind
@@ -99,7 +98,8 @@ def as_of(looking: Looking) -> HttpResponse:
     except InvalidInput as refused:
         asked, error, status = Asked(now, exact=False, filters=Filters()), str(refused).capitalize(), 400
         columns = _columns(looking, asked, now)
-    begin, _ = span_of(looking.principal, now=now)
+    by_day = changes_by_day(looking.principal, now=now)
+    begin = datetime.combine(min(by_day), time.min, tzinfo=UTC) if by_day else now - timedelta(days=1)
     return looking.render(
         "admin/memories/member/as_of.html",
         title="As of",
@@ -110,7 +110,7 @@ def as_of(looking: Looking) -> HttpResponse:
         counts=_counts(looking, asked),
         forgotten=sum(forgotten_since(looking.principal, asked.at).values()),
         narrowed=asked.filters != Filters(),
-        histogram=histogram_of(changes_by_day(looking.principal, now=now), begin=begin, now=now, at=asked.at),
+        histogram=histogram_of(by_day, begin=begin, now=now, at=asked.at),
         slider=_slider(begin, now, asked.at),
         written=written(asked.at),
         latest=written(now),

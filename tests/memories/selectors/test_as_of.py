@@ -20,7 +20,6 @@ from memories.selectors.as_of import (
     forgotten_since,
     page_as_of,
     since,
-    span_of,
 )
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
@@ -167,4 +166,3 @@ def test_days_count_what_was_learned_and_what_ended(life: Principal) -> None:
     assert days[ago(100).astimezone(UTC).date()] == 1
     assert days[ago(40).astimezone(UTC).date()] == 2  # one learned, one replaced by it
     assert days[ago(20).astimezone(UTC).date()] == 1
-    assert span_of(life)[0] == Fact.objects.get(text="Lives in Bristol").learned_at
