@@ -3,8 +3,12 @@
 Whoever looks into a member's memory is told to that member's trail; how is in `members/page.py`.
 """
 
+from memories.admin import audit_words
 from memories.admin.consolidation_run import ConsolidationRunAdmin
+from memories.admin.erasure_request import ErasureRequestAdmin
 from memories.admin.expiry_rule import ExpiryRuleAdmin
+from memories.admin.history import HistoryAdmin
+from memories.admin.legal_hold import LegalHoldAdmin
 from memories.admin.member_memory import MemberMemoryAdmin
 from memories.admin.memory_policy import MemoryPolicyAdmin
 from memories.admin.metric_sample import MetricSampleAdmin
@@ -14,11 +18,15 @@ from memories.admin.threshold_proposal import ThresholdProposalAdmin
 
 __all__ = [
     "ConsolidationRunAdmin",
+    "ErasureRequestAdmin",
     "ExpiryRuleAdmin",
+    "LegalHoldAdmin",
+    "HistoryAdmin",
     "MemberMemoryAdmin",
     "MemoryPolicyAdmin",
     "MetricSampleAdmin",
     "OutboxEntryAdmin",
     "ReviewItemAdmin",
     "ThresholdProposalAdmin",
+    "audit_words",
 ]

@@ -19,6 +19,7 @@ from memories.admin.members import (
     changes,
     conversations,
     credential,
+    exporting,
     index,
     inspector,
     live,
@@ -48,6 +49,7 @@ PAGES: tuple[MemberPage, ...] = (
     *runs.PAGES,
     *index.PAGES,
     *credential.PAGES,
+    *exporting.PAGES,
 )
 
 

@@ -1,40 +1,280 @@
-"""The audit trail in the admin, read-only. It says who did what to which memory, never what the memory says."""
+"""The audit trail in the admin, read-only: a list of sentences, each event with what it says, proofs and exports.
+
+Invariant: a reader sees the trail of a tenant where they audit, one tenant at a time; all others are as unknown. The
+list shows no word of a memory; an event's own page does, and says so in the trail before it does.
+"""
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.http import HttpRequest
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
 
-from tenants.admin.scoping import TenantScopedAdmin
-from tenants.models import AuditEvent
-from tenants.principal import Role
+from django.contrib import admin, messages
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from memoryhub.tables import TableFormat
+from tenants import verifying
+from tenants.admin.audit_links import links_of
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.verification import Badge
+from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit_differences import differences
+from tenants.audit_digest import DIGESTED_COLUMNS, event_digest, payload_digest
+from tenants.audit_export import export_audit, file_name
+from tenants.audit_filters import AuditFilter, read_filter
+from tenants.audit_listing import page_of_events
+from tenants.audit_reading import note_event_read
+from tenants.audit_sentences import Sentence, sentences
+from tenants.errors import InvalidValue
+from tenants.models import AuditEvent, AuditHead, Checked, Tenant, User
+from tenants.principal import AUDITS, ActorKind, Role
+from tenants.selectors import role_in, tenant_ids_of
+
+PLATFORM = "platform"
+_ADDRESS = "admin:tenants_auditevent_"
+_ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
+# What a list of suggestions offers; every other action can be typed.
+_ACTIONS = (
+    "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
+    "review.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported", "audit.exported",
+    "member.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
+)  # fmt: skip
 
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
-    """For auditors and admins, of their own tenants. Payloads and digests are not shown."""
+    """For auditors and admins, of their own tenants."""
 
-    roles = (Role.AUDITOR, Role.ADMIN)
-    list_display = ["created_at", "action", "actor_kind", "actor_id", "target_kind", "target_id", "owner_id"]
-    list_filter = ["actor_kind", "target_kind"]
-    date_hierarchy = "created_at"
-    ordering = ["-created_at", "-sequence"]
-    search_fields = ["=action", "=target_id", "=request_id"]
-    fields = [
-        "created_at",
-        "sequence",
-        "action",
-        "actor_kind",
-        "actor_id",
-        "target_kind",
-        "target_id",
-        "tenant_id",
-        "owner_id",
-        "request_id",
-    ]
+    roles = AUDITS
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
         return False
+
+    def get_urls(self) -> list[URLPattern]:
+        """The list, an event, and what can be done; none of Django's forms, for nothing is edited here."""
+        view = self.admin_site.admin_view
+        return [
+            path("", view(require_safe(self.listing)), name="tenants_auditevent_changelist"),
+            path("export/", view(require_POST(self.export)), name="tenants_auditevent_export"),
+            path("verify/", view(require_POST(self.verify)), name="tenants_auditevent_verify"),
+            path("<uuid:event_id>/change/", view(require_safe(self.event)), name="tenants_auditevent_change"),
+        ]
+
+    def listing(self, request: HttpRequest) -> HttpResponse:
+        """Events as sentences, by the filters of the address."""
+        tenants = self._tenants(request)
+        scope = self._scope(request, request.GET, tenants)
+        page, fault, wanted = None, None, AuditFilter(scope.pk if scope else None)
+        try:
+            wanted = read_filter(wanted.tenant, _asked(request.GET))
+            page = page_of_events(wanted, cursor=request.GET.get("cursor", ""))
+        except InvalidValue as error:
+            fault = error
+        told = {"tenant": str(wanted.tenant or PLATFORM)} | {n: v for n, v in _asked(request.GET).items() if v}
+        context = {
+            "title": "Audit trail",
+            "scope": scope,
+            "scopes": tenants,
+            "asked": _asked(request.GET),
+            "told": told,
+            "is_narrowed": len(told) > 1,
+            "fault": fault,
+            "lines": _lines(page.events, told) if page else [],
+            "page": page,
+            "next": _address(told, cursor=page.next_cursor) if page and page.next_cursor else "",
+            "newest": _address(told) if request.GET.get("cursor") else "",
+            "kinds": [kind.value for kind in ActorKind],
+            "actions": _ACTIONS,
+            "badge": self._badge(wanted, back=request.get_full_path()),
+            "broken": self._broken(wanted),
+        }
+        return self._render(request, "list", context, status=400 if fault else 200)
+
+    def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
+        """One event with what it says; that it was read is in the trail first."""
+        event = self._found(request, event_id)
+        note_event_read(signed_in(request), acting(request), event)
+        payload = getattr(event, "payload", None)
+        said: Mapping[str, Any] = payload.data if payload else {}
+        (sentence,) = sentences([event])
+        told = {"tenant": str(event.tenant_id or PLATFORM)}
+        wanted = AuditFilter(event.tenant_id, member=event.owner_id)
+        neighbours = {
+            row.sequence: row
+            for row in AuditEvent.objects.filter(
+                chain=event.chain, sequence__in=[event.sequence - 1, event.sequence + 1]
+            )
+        }
+        context = {
+            "title": "Event of the audit trail",
+            "event": event,
+            "line": _line(sentence, told),
+            "erased": payload is None,
+            "reason": said.get("reason", ""),
+            "differences": differences(said.get("before"), said.get("after")),
+            "has_before": bool(said.get("before")),
+            "head": AuditHead.objects.filter(chain=event.chain).first(),
+            "before": neighbours.get(event.sequence - 1),
+            "after": neighbours.get(event.sequence + 1),
+            "fault": _fault(event),
+            "links": links_of(event, lambda roles: self._may(request, event, roles)),
+            "list_url": _address(told),
+            "badge": self._badge(wanted, back=request.get_full_path()),
+        }
+        return self._render(request, "event", context)
+
+    def export(self, request: HttpRequest) -> HttpResponseBase:
+        """The events that the list shows, all pages of them, as a signed archive."""
+        scope = self._scope(request, request.POST, self._tenants(request))
+        try:
+            wanted = read_filter(scope.pk if scope else None, _asked(request.POST))
+            forms = [TableFormat.CSV] if request.POST.get("csv") else []
+            pieces = export_audit(signed_in(request), acting(request), wanted, forms)
+        except InvalidValue as error:
+            return HttpResponse(f"Nothing was exported. {error.field}: {error.reason}", "text/plain", status=400)
+        except ImproperlyConfigured as error:
+            self.message_user(request, f"Nothing was exported. {error}", messages.ERROR)
+            return HttpResponseRedirect(_address({"tenant": str(scope.pk) if scope else PLATFORM}))
+        return download(pieces, f"audit-{scope.slug if scope else PLATFORM}")
+
+    def verify(self, request: HttpRequest) -> HttpResponse:
+        """Prove a chain now: that of a member, or of the tenant's own affairs."""
+        scope = self._scope(request, request.GET, self._tenants(request))
+        try:
+            wanted = read_filter(scope.pk if scope else None, {"member": request.GET.get("member", "")})
+        except InvalidValue as error:
+            raise Http404 from error
+        verifying.prove(_chain(wanted), signed_in(request))
+        back = request.POST.get("back", "")
+        if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
+            back = _address({"tenant": str(wanted.tenant or PLATFORM)})
+        return HttpResponseRedirect(back)
+
+    def _tenants(self, request: HttpRequest) -> list[Tenant]:
+        """Those whose trail this user may read."""
+        if not self.may_enter(request):
+            raise PermissionDenied
+        user = signed_in(request)
+        rows = Tenant.objects.order_by("name", "pk")
+        return list(rows if user.is_superuser else rows.filter(pk__in=tenant_ids_of(user, AUDITS)))
+
+    def _scope(self, request: HttpRequest, asked: Mapping[str, str], tenants: Sequence[Tenant]) -> Tenant | None:
+        """The tenant asked for, by default the first; None: the platform's own affairs, for its staff alone."""
+        named = asked.get("tenant", "")
+        if signed_in(request).is_superuser and (named == PLATFORM or not (named or tenants)):
+            return None
+        for tenant in tenants:
+            if named in ("", str(tenant.pk), tenant.slug):
+                return tenant
+        raise Http404
+
+    def _found(self, request: HttpRequest, event_id: UUID) -> AuditEvent:
+        if not self.may_enter(request):
+            raise PermissionDenied
+        event = self.get_queryset(request).select_related("payload").filter(pk=event_id).first()
+        if event is None:
+            raise Http404
+        return event
+
+    def _may(self, request: HttpRequest, event: AuditEvent, roles: Sequence[Role]) -> bool:
+        staff: User = signed_in(request)
+        return staff.is_superuser or (event.tenant_id is not None and role_in(staff, event.tenant_id) in roles)
+
+    def _badge(self, wanted: AuditFilter, *, back: str) -> Badge:
+        chain = _chain(wanted)
+        check = verifying.latest(chain, Checked.AUDIT)
+        told = {"tenant": str(wanted.tenant or PLATFORM)} | ({"member": str(wanted.member)} if wanted.member else {})
+        bad = check.event_id if check else None
+        if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
+            bad = None
+        return Badge(
+            what=Checked.AUDIT,
+            check=check,
+            verify_url=f"{reverse(f'{_ADDRESS}verify')}?{urlencode(told)}",
+            bad_event_url=reverse(f"{_ADDRESS}change", args=[bad]) if bad else "",
+            back=back,
+        )
+
+    def _broken(self, wanted: AuditFilter) -> list[tuple[str, str]]:
+        """Members of the tenant whose chain did not verify the last time: id and address."""
+        if wanted.tenant is None or wanted.member:
+            return []
+        prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
+        broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:5]
+        found = [check.chain.removeprefix(prefix) for check in broken]
+        return [(member, _address({"tenant": str(wanted.tenant), "member": member})) for member in found]
+
+    def _render(
+        self, request: HttpRequest, name: str, context: Mapping[str, Any], *, status: int = 200
+    ) -> TemplateResponse:
+        frame = {**self.admin_site.each_context(request), "is_fullwidth": "1", "opts": self.opts}
+        return TemplateResponse(request, f"admin/tenants/auditevent/{name}.html", {**frame, **context}, status=status)
+
+
+def download(pieces: Any, what: str) -> StreamingHttpResponse:
+    """An archive as a download that nobody between keeps."""
+    return StreamingHttpResponse(
+        pieces,
+        content_type="application/zip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{file_name(what)}"',
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def _asked(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: given.get(name, "").strip() for name in _ASKED}
+
+
+def _address(told: Mapping[str, str], **more: str) -> str:
+    return f"{reverse(f'{_ADDRESS}changelist')}?{urlencode({**told, **more})}"
+
+
+def _chain(wanted: AuditFilter) -> str:
+    if wanted.tenant is None:
+        return PLATFORM_CHAIN
+    return owner_chain(wanted.tenant, wanted.member) if wanted.member else tenant_chain(wanted.tenant)
+
+
+def _lines(events: Sequence[AuditEvent], told: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [_line(sentence, told) for sentence in sentences(events)]
+
+
+def _line(sentence: Sentence, told: Mapping[str, str]) -> dict[str, Any]:
+    """A sentence, and the addresses that narrow the list to what it names."""
+    event = sentence.event
+    narrowed = {
+        "actor": str(event.actor_id) if event.actor_id else event.actor_kind,
+        "member": str(event.owner_id) if event.owner_id else "",
+        "action": event.action,
+        "request": event.request_id,
+        "target": str(event.target_id) if event.target_id else "",
+    }
+    return {
+        "sentence": sentence,
+        "event": event,
+        "url": reverse(f"{_ADDRESS}change", args=[event.pk]),
+        "by": {name: _address({**told, name: value}) for name, value in narrowed.items() if value},
+    }
+
+
+def _fault(event: AuditEvent) -> str:
+    """What is wrong with this event taken by itself, if anything is."""
+    if event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}) != event.digest:
+        return "The event was changed: its digest is another."
+    payload = getattr(event, "payload", None)
+    if payload and payload_digest(payload.salt, payload.document) != event.payload_digest:
+        return "What the event says was changed: its digest is another."
+    return ""

@@ -1,0 +1,58 @@
+"""What memories adds to the pages of the audit trail: the program's own reasons, and where an event leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import NoReverseMatch, reverse
+
+from memories.models import Episode
+from memories.selectors.histories import HISTORY_MODELS
+from memories.services.consolidation.applying import REASON as CONSOLIDATED
+from memories.services.importing.replay import REASON as IMPORTED
+from memories.types import Kind
+from tenants.admin.audit_links import Link, May, offer_links
+from tenants.audit_sentences import own_reasons
+from tenants.models import AuditEvent, Membership
+from tenants.principal import READS_HISTORY, READS_MEMORY
+
+# Reasons that the program gives by itself; whatever a person or their agent wrote may quote a memory.
+_REASONS = (
+    CONSOLIDATED, IMPORTED, "promoted", "session forgotten", "kept at the end of a task", "said in chat",
+    "concluded in chat", "denied in chat", "ended in chat", "asked for in chat", "never true", "not active",
+    "the words of a request to erase", "a model found that both cannot hold", "with the catalog", "everything",
+)  # fmt: skip
+_CHAINED = frozenset(kind.value for kind in HISTORY_MODELS)
+_RECORDED = _CHAINED | {Kind.EPISODIC.value}
+
+
+def links(event: AuditEvent, may: May) -> Iterator[Link]:
+    """The chain, the record, the turn and the member that an event is about."""
+    if event.target_kind in _CHAINED and event.target_id and may(READS_HISTORY):
+        yield from _link("Its history", "memories_history_chain", event.target_kind, event.target_id)
+    if event.owner_id is None or not may(READS_MEMORY):
+        return
+    member = Membership.objects.filter(tenant_id=event.tenant_id, user_id=event.owner_id).first()
+    if member is None:
+        return
+    if event.target_kind in _RECORDED and event.target_id:
+        yield from _link("Its record", "memories_membermemory_record", member.pk, event.target_id)
+    if event.target_kind == Kind.EPISODIC.value:
+        said = Episode.objects.filter(pk=event.target_id, tenant_id=event.tenant_id, user_id=event.owner_id)
+        message = said.values_list("message__session_id", "message__turn").first()
+        if message and message[0]:
+            yield from _link("The turn in which it was said", "memories_membermemory_turn", member.pk, *message)
+    if event.target_kind == "session" and event.target_id:
+        yield from _link("The conversation", "memories_membermemory_conversation", member.pk, event.target_id)
+    yield from _link("The member's memory", "memories_membermemory_change", member.pk)
+
+
+def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:
+    try:
+        yield Link(words, reverse(f"admin:{name}", args=arguments))
+    except NoReverseMatch:
+        return  # the page is not part of this installation's admin
+
+
+own_reasons(_REASONS)
+offer_links(links)

@@ -1,0 +1,72 @@
+"""What an event says was so before, beside what was so after: pure, row by row, with the words that differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+# Beyond that, two texts stand side by side unmarked: comparing takes the square of their length.
+_MOST_WORDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some words: on one side alone (`marked`) or on both."""
+
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value; a side that does not have it is empty. `state` is `same`, `changed`, `added` or `removed`."""
+
+    name: str
+    before: tuple[Piece, ...]
+    after: tuple[Piece, ...]
+    state: str
+
+
+def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Difference]:
+    """Every value of either side, in the order of their names."""
+    old, new = before or {}, after or {}
+    return [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]
+
+
+def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
+    words = name.replace("_", " ")
+    if name not in new:
+        return Difference(words, (Piece(_plain(old[name]), marked=False),), (), "removed")
+    if name not in old:
+        return Difference(words, (), (Piece(_plain(new[name]), marked=False),), "added")
+    first, second = _plain(old[name]), _plain(new[name])
+    if first == second:
+        return Difference(words, (Piece(first, marked=False),), (Piece(second, marked=False),), "same")
+    left, right = first.split(), second.split()
+    if max(len(left), len(right)) > _MOST_WORDS:
+        return Difference(words, (Piece(first, marked=True),), (Piece(second, marked=True),), "changed")
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    codes = matcher.get_opcodes()
+    return Difference(
+        words,
+        tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
+        tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
+        "changed",
+    )
+
+
+def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[Piece]:
+    for tag, start, end in codes:
+        if start < end:
+            yield Piece(" ".join(words[start:end]), marked=tag != "equal")
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,140 @@
+"""Events of the audit trail as sentences: who did what to which thing of whom.
+
+Invariant: a sentence holds names and ids, a fact's key and a reason that the program itself gives; never the words of a
+memory. Those are on the event's own page, and that somebody read them there is an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from tenants.actor_names import actor_names
+from tenants.models import AuditEvent, Membership, User
+from tenants.principal import ActorKind
+
+# What is done, where the words of the action do not say it.
+_DID: Mapping[str, str] = {
+    "audit.exported": "exported the audit trail",
+    "audit.read": "read an event of the trail",
+    "chain.exported": "exported the history of",
+    "consolidation.done": "consolidated what was said",
+    "consolidation.given_up": "gave up consolidating",
+    "fact.confirmed": "confirmed",
+    "fact.created": "wrote down",
+    "fact.merged": "came again upon",
+    "fact.stale": "came to doubt",
+    "member.role_changed": "changed the role of",
+    "memory.asked": "asked as",
+    "memory.blocked": "refused to store what is sensitive",
+    "memory.exported": "exported the memory",
+    "memory.masked": "masked what is sensitive in",
+    "memory.read": "looked at the memory",
+    "playbook.created": "wrote down",
+    "playbook.failed": "noted a failure of",
+    "playbook.merged": "came again upon",
+    "playbook.stale": "came to doubt",
+    "playbook.succeeded": "noted a success of",
+    "review.read": "looked at a review",
+    "search.refused": "was refused a search",
+    "user.password_changed": "changed the password of",
+}
+# Whether the thing is named after what was done; in the sentences above that end in a verb it is.
+_WHOLE = frozenset({
+    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
+    "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
+})  # fmt: skip
+_NOUNS: Mapping[str, str] = {
+    "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
+    "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
+    "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
+    "erasure": "an erasure", "hold": "a legal hold",
+}  # fmt: skip
+_reasons: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One event in words. `thing_name`: the key of a fact, or whom it is about; `of` is empty for one's own."""
+
+    event: AuditEvent
+    who: str
+    did: str
+    thing: str = ""
+    thing_name: str = ""
+    of: str = ""
+    detail: str = ""
+    because: str = ""
+    erased: bool = False
+
+
+def own_reasons(reasons: Iterable[str]) -> None:
+    """Reasons that a program gives in words of its own: a list may show them."""
+    _reasons.update(reasons)
+
+
+def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
+    """Each event in words, in their order; they are of one tenant, with their payloads. Three queries at most."""
+    rows = list(events)
+    tenant_id = rows[0].tenant_id if rows else None
+    actors, others = actor_names(tenant_id, rows), _names(tenant_id, rows)
+    return [_sentence(event, actors.who(event), others) for event in rows]
+
+
+def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str]) -> Sentence:
+    payload = getattr(event, "payload", None)
+    said: Mapping[str, Any] = payload.data if payload else {}
+    noun, _, verb = event.action.partition(".")
+    thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
+    named = names.get(event.target_id, "") if event.target_id else ""
+    own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
+    return Sentence(
+        event=event,
+        who=who[:1].upper() + who[1:],
+        did=_DID.get(event.action) or verb.replace("_", " "),
+        thing=thing,
+        thing_name=named or _key(said),
+        of=names.get(event.owner_id, "a member") if event.owner_id and not own else "",
+        detail=_detail(said),
+        because=said["reason"] if said.get("reason") in _reasons else "",
+        erased=payload is None,
+    )
+
+
+def _key(said: Mapping[str, Any]) -> str:
+    for side in (said.get("before"), said.get("after")):
+        if isinstance(side, dict) and isinstance(side.get("key"), str) and side["key"]:
+            return str(side["key"]).replace("_", " ")
+    return ""
+
+
+def _detail(said: Mapping[str, Any]) -> str:
+    """The page that was looked at, or how a state ended: words of the program."""
+    for side in (said.get("after"), said.get("before")):
+        for name in ("page", "contradiction"):
+            if isinstance(side, dict) and isinstance(side.get(name), str):
+                return str(side[name])
+    return ""
+
+
+def _names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, str]:
+    """Names of the owners and of the members and users that events are about.
+
+    The platform's own affairs, which its staff alone reads, name everybody; those of a tenant its own members.
+    """
+    rows = list(events)
+    about = {event.target_id for event in rows if event.target_kind in ("membership", "user") and event.target_id}
+    people = about | {event.owner_id for event in rows if event.owner_id}
+    if not people:
+        return {}
+    if tenant_id is None:
+        return {user.pk: user.speaker for user in User.objects.filter(pk__in=people)}
+    members = Membership.objects.filter(Q(user_id__in=people) | Q(pk__in=about), tenant_id=tenant_id)
+    names: dict[UUID, str] = {}
+    for member in members.select_related("user"):
+        names |= {member.pk: member.user.speaker, member.user_id: member.user.speaker}
+    return names

@@ -1,0 +1,306 @@
+"""The pages of the audit trail: sentences without words, events that tell who read them, one's own tenant alone."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import Settings
+
+from memoryhub.archive_reading import genuine
+from tenants.actor import Actor
+from tenants.audit import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.audit_listing import PAGE
+from tenants.audit_triggers import drop_triggers
+from tenants.locks import lock_owner
+from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
+from tenants.principal import ActorKind, Principal
+from tests.factories import make_membership
+from tests.tenants.trail import append, execute
+
+LIST = "tenants_auditevent_changelist"
+WORDS = "is afraid of geese"
+
+
+@pytest.fixture
+def auditor(client: Client, tenant: Tenant) -> Client:
+    """The browser of Olga, an auditor of `tenant`."""
+    olga = make_membership(tenant, role="auditor", name="Olga").user
+    User.objects.filter(pk=olga.pk).update(is_staff=True)
+    client.force_login(User.objects.get(pk=olga.pk))
+    return client
+
+
+def address(name: str = LIST, *args: object) -> str:
+    return reverse(f"admin:{name}", args=args)
+
+
+def shown(browser: Client, **asked: str) -> str:
+    response = browser.get(address(), asked)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def listed(browser: Client, **asked: str) -> list[AuditEvent]:
+    return [line["event"] for line in browser.get(address(), asked).context["lines"]]
+
+
+def changed(principal: Principal, actor: Principal | None = None, reason: str = "") -> AuditEvent:
+    """Somebody superseded Ada's home city."""
+    before = {"key": "home_city", "text": f"Ada {WORDS} in Hull", "contradiction": "natural"}
+    lock_owner(principal)
+    return record_event(
+        actor or principal.as_agent(), action="fact.superseded", target_kind="semantic", target_id=uuid.uuid4(),
+        reason=reason, before=before, after={"key": "home_city", "text": f"Ada {WORDS} in York"},
+    )  # fmt: skip
+
+
+def test_the_list_reads_as_sentences_without_words(auditor: Client, principal: Principal) -> None:
+    changed(principal, reason=f"she {WORDS}")
+    text = " ".join(shown(auditor).split())
+    assert "The agent of Ada" in text and "superseded" in text and "home city" in text and "natural" in text
+    assert "geese" not in text and AuditPayload.objects.get().salt not in text
+
+
+def test_a_reason_of_the_program_stands_in_the_list(auditor: Client, principal: Principal) -> None:
+    changed(principal, reason="said in chat")
+    assert "because “said in chat”" in shown(auditor)
+
+
+def test_an_event_shows_before_and_after_and_who_read_it(auditor: Client, principal: Principal) -> None:
+    event = changed(principal, reason="told so")
+    text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert "<del>Hull</del>" in text and "<ins>York</ins>" in text and "told so" in text
+    assert event.digest in text and event.previous_digest in text
+    read = AuditEvent.objects.get(action="audit.read")
+    assert (read.chain, read.target_id, read.actor_kind) == (event.chain, event.pk, "staff")
+    assert "read an event of the trail" in shown(auditor)
+
+
+def test_the_look_is_recorded_before_the_words_are_shown(
+    auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = changed(principal)
+    monkeypatch.setattr("tenants.admin.audit_event.sentences", lambda _: pytest.fail("shown first"))
+    monkeypatch.setattr("tenants.admin.audit_event.note_event_read", _refuse)
+    with pytest.raises(ConnectionError):
+        auditor.get(address("tenants_auditevent_change", event.pk))
+
+
+def _refuse(*_: object) -> None:
+    raise ConnectionError
+
+
+def test_erased_words_are_said_to_be(auditor: Client, principal: Principal) -> None:
+    event = changed(principal)
+    AuditPayload.objects.filter(event=event).delete()
+    assert "words erased" in shown(auditor)
+    text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert "was erased with the memory" in text and "geese" not in text
+
+
+def test_a_changed_event_says_so_on_its_page(auditor: Client, principal: Principal) -> None:
+    event = changed(principal)
+    drop_triggers(connection)
+    execute('UPDATE tenants_auditpayload SET document = \'{"reason": "", "before": null, "after": null}\'')
+    assert (
+        "What the event says was changed"
+        in auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param({"member": "Ada"}, id="member"),
+        pytest.param({"actor": "Ada"}, id="who acted"),
+        pytest.param({"action": "fact.superseded"}, id="action"),
+        pytest.param({"action": "fact.*"}, id="actions"),
+        pytest.param({"actor_kind": "agent"}, id="acting as"),
+        pytest.param({"request": "request-of-ada"}, id="request"),
+    ],
+)
+def test_filters_are_in_the_address(
+    asked: dict[str, str], auditor: Client, principal: Principal, other_member: Principal
+) -> None:
+    event = changed(principal, replace(principal.as_agent(), request_id="request-of-ada"))
+    append(other_member, "playbook.created")
+    assert listed(auditor, **asked) == [event]
+    assert f'name="{next(iter(asked))}" value="{next(iter(asked.values()))}"' in shown(auditor, **asked)
+
+
+def test_time_and_target_narrow(auditor: Client, principal: Principal, other_member: Principal) -> None:
+    event = changed(principal)
+    append(other_member, "playbook.created")
+    assert listed(auditor, target=str(event.target_id)) == [event]
+    day = f"{event.created_at:%Y-%m-%d}"
+    assert event in listed(auditor, since=day, until=day)
+    assert listed(auditor, until="2001-01-01") == []
+
+
+def test_a_wrong_filter_is_said_and_shows_nothing(auditor: Client, principal: Principal) -> None:
+    changed(principal)
+    for asked in ({"since": "soon"}, {"member": "Nobody"}, {"cursor": "made-up"}):
+        response = auditor.get(address(), asked)
+        assert response.status_code == 400
+        assert "Nothing is shown." in response.content.decode() and not response.context["lines"]
+
+
+def test_pages_follow_each_other_while_events_come_in(auditor: Client, principal: Principal) -> None:
+    append(principal, *[f"fact.number_{number}" for number in range(PAGE + 3)])
+    first = auditor.get(address()).context
+    append(principal, "fact.late")
+    second = auditor.get(first["next"]).context
+    actions = [line["event"].action for line in (*first["lines"], *second["lines"])]
+    assert actions == [f"fact.number_{number}" for number in reversed(range(PAGE + 3))]
+    assert not second["next"]
+    along = auditor.get(address(), {"member": "Ada"}).context
+    assert [line["event"].action for line in auditor.get(along["next"]).context["lines"]][-1] == "fact.number_0"
+
+
+def test_a_filter_without_an_index_looks_a_stretch_at_a_time(
+    auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenants.audit_listing.LOOKED_AT", 4)
+    event = changed(principal)
+    append(principal, *["fact.created"] * 9)
+    for asked in ({"actor_kind": "agent"}, {"actor_kind": "agent", "member": "Ada"}):
+        context, pages = auditor.get(address(), asked).context, 1
+        while not context["lines"]:
+            assert context["page"].looked_back_to
+            context, pages = auditor.get(context["next"]).context, pages + 1
+        assert [line["event"] for line in context["lines"]] == [event] and pages == 3
+
+
+def test_the_list_reads_the_trail_once(auditor: Client, principal: Principal) -> None:
+    changed(principal)
+    auditor.get(address())
+    counts = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            auditor.get(address())
+        counts.append(len([query for query in queries if "tenants_audit" in query["sql"]]))
+        for _ in range(5):
+            changed(principal)
+    assert counts == [1, 1]
+
+
+def test_verify_now_proves_the_chain_and_shows_it(auditor: Client, principal: Principal) -> None:
+    changed(principal)
+    context = auditor.get(address(), {"member": "Ada"}).context
+    assert "not verified yet" in shown(auditor, member="Ada")
+    response = auditor.post(context["badge"].verify_url, {"back": context["badge"].back})
+    assert response["Location"] == context["badge"].back
+    check = ChainCheck.objects.get()
+    assert check.ok and check.chain == owner_chain(principal.tenant_id, principal.user_id)
+    assert "not verified yet" not in shown(auditor, member="Ada")
+
+
+def test_a_broken_chain_names_its_first_bad_event(auditor: Client, principal: Principal) -> None:
+    append(principal, *["fact.created"] * 3)
+    bad = AuditEvent.objects.get(sequence=2)
+    drop_triggers(connection)
+    execute("UPDATE tenants_auditevent SET action = 'fact.pinned' WHERE sequence = 2")
+    auditor.post(auditor.get(address(), {"member": "Ada"}).context["badge"].verify_url)
+    assert address("tenants_auditevent_change", bad.pk) in shown(auditor, member="Ada")
+    assert "did not verify the last time" in shown(auditor)
+
+
+def test_verification_leads_nowhere_else(auditor: Client, principal: Principal) -> None:
+    url = auditor.get(address()).context["badge"].verify_url
+    assert auditor.post(url, {"back": "https://example.org/"})["Location"].startswith(address())
+
+
+def test_the_list_exports_what_it_shows(auditor: Client, principal: Principal, other_member: Principal) -> None:
+    changed(principal)
+    append(other_member, "playbook.created")
+    told = auditor.get(address(), {"action": "fact.*"}).context["told"]
+    response = auditor.post(address("tenants_auditevent_export"), {**told, "csv": "1"})
+    assert response.streaming and response["Content-Type"] == "application/zip"
+    with genuine(io.BytesIO(b"".join(response.streaming_content))) as opened:
+        assert {entry.name: entry.rows for entry in opened.files} == {"audit_events.jsonl": 1, "audit_events.csv": 1}
+    assert AuditEvent.objects.filter(action="audit.exported").count() == 1
+
+
+def test_a_wrong_export_says_why_and_leaves_nothing(auditor: Client, settings: Settings, tenant: Tenant) -> None:
+    response = auditor.post(address("tenants_auditevent_export"), {"since": "soon"})
+    assert response.status_code == 400 and "since" in response.content.decode()
+    settings.PRODUCTION = True
+    response = auditor.post(address("tenants_auditevent_export"), follow=True)
+    assert "MEMORYHUB_SIGNING_KEYS" in response.content.decode()
+    assert not AuditEvent.objects.filter(action="audit.exported").exists()
+
+
+@pytest.mark.parametrize("role", ["support", "member"])
+def test_other_roles_get_no_page(role: str, client: Client, tenant: Tenant, principal: Principal) -> None:
+    event = changed(principal)
+    other = make_membership(tenant, role=role).user
+    User.objects.filter(pk=other.pk).update(is_staff=True)
+    client.force_login(other)
+    for answer in (
+        client.get(address()),
+        client.get(address("tenants_auditevent_change", event.pk)),
+        client.post(address("tenants_auditevent_export")),
+        client.post(address("tenants_auditevent_verify")),
+    ):
+        assert answer.status_code == 403
+
+
+def test_events_of_other_tenants_are_as_unknown_ones(auditor: Client, other_tenant_member: Principal) -> None:
+    event = changed(other_tenant_member)
+    for key in (event.pk, uuid.uuid4()):
+        assert auditor.get(address("tenants_auditevent_change", key)).status_code == 404
+    for tenant in (str(other_tenant_member.tenant_id), str(uuid.uuid4()), "platform"):
+        assert auditor.get(address(), {"tenant": tenant}).status_code == 404
+        assert auditor.post(address("tenants_auditevent_export"), {"tenant": tenant}).status_code == 404
+        assert auditor.post(f"{address('tenants_auditevent_verify')}?tenant={tenant}").status_code == 404
+
+
+@pytest.mark.parametrize("field", ["member", "actor", "target", "request"])
+def test_no_filter_finds_what_is_of_another_tenant(
+    field: str, auditor: Client, other_tenant_member: Principal, principal: Principal
+) -> None:
+    event = changed(other_tenant_member, replace(other_tenant_member, request_id="request-of-eve"))
+    value = {
+        "member": other_tenant_member.user_id, "actor": other_tenant_member.user_id, "target": event.target_id,
+        "request": "request-of-eve",
+    }[field]  # fmt: skip
+    assert listed(auditor, **{field: str(value)}) == []
+
+
+def test_a_name_of_another_tenant_is_not_shown(auditor: Client, tenant: Tenant, other_tenant_member: Principal) -> None:
+    foreign = Actor(ActorKind.STAFF, other_tenant_member.user_id)
+    record_tenant_event(foreign, tenant.pk, EventDraft("user.changed", "user", other_tenant_member.user_id))
+    User.objects.filter(pk=other_tenant_member.user_id).update(display_name="Quentin Zephyr")
+    assert "Zephyr" not in shown(auditor)
+
+
+def test_the_platform_reads_every_tenant_and_itself(
+    platform_browser: Client, principal: Principal, other_tenant_member: Principal
+) -> None:
+    mine, theirs = changed(principal), changed(other_tenant_member)
+    assert listed(platform_browser, tenant=str(principal.tenant_id)) == [mine]
+    assert listed(platform_browser, tenant=str(other_tenant_member.tenant_id)) == [theirs]
+    assert listed(platform_browser, tenant="platform") == []
+
+
+def test_the_trail_of_a_member_who_is_gone_stays_readable(
+    auditor: Client, membership: Membership, principal: Principal
+) -> None:
+    event = changed(principal)
+    Membership.objects.filter(pk=membership.pk).update(is_active=False)
+    response: Any = auditor.get(address("tenants_auditevent_change", event.pk))
+    assert response.status_code == 200
+
+
+def test_nothing_changes_the_trail(platform_browser: Client, principal: Principal) -> None:
+    event = changed(principal)
+    assert platform_browser.post(address("tenants_auditevent_change", event.pk), {"action": "x"}).status_code == 405
+    assert platform_browser.post(address()).status_code == 405
