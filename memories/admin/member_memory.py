@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,6 +21,7 @@ from memories.admin.members import (
     changes,
     conversations,
     credential,
+    erasure,
     exporting,
     index,
     inspector,
@@ -28,7 +31,9 @@ from memories.admin.members import (
     turns,
 )
 from memories.admin.members.page import ADDRESS, Looking, MemberPage
+from memories.chat.markup import when
 from memories.models import MemberMemory
+from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
 from tenants.middleware import request_id_of
@@ -49,6 +54,7 @@ PAGES: tuple[MemberPage, ...] = (
     *runs.PAGES,
     *index.PAGES,
     *credential.PAGES,
+    *erasure.PAGES,
     *exporting.PAGES,
 )
 
@@ -58,7 +64,7 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
     """A list to choose a member from; what is theirs is behind it."""
 
     roles = READS_MEMORY
-    list_display = ["member", "tenant", "role", "external_id", "is_active", "created_at"]
+    list_display = ["member", "tenant", "role", "external_id", "last_conversation", "is_active"]
     list_display_links = None
     list_filter = ["role", "is_active"]
     list_select_related = ["tenant", "user"]
@@ -74,10 +80,20 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
     def has_change_permission(self, request: HttpRequest, obj: MemberMemory | None = None) -> bool:  # noqa: ARG002
         return False
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemberMemory]:
+        """With when each last said something."""
+        return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
+
     @admin.display(description="member", ordering="user__username")
     def member(self, row: MemberMemory) -> SafeString:
         """Their name, as a link to what is remembered."""
         return format_html('<a href="{}">{}</a>', reverse(f"{ADDRESS}change", args=[row.pk]), row.user.speaker)
+
+    @admin.display(description="last conversation", ordering="last_turn_at", empty_value="none yet")
+    def last_conversation(self, row: MemberMemory) -> SafeString | str | None:
+        """When they last said something."""
+        moment: datetime | None = getattr(row, "last_turn_at", None)
+        return when(moment) if moment else None
 
     def get_urls(self) -> list[URLPattern]:
         """The list, and the pages; none of Django's forms, for nothing is edited here."""
@@ -94,7 +110,7 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
             ),
         ]
 
-    def look(self, request: HttpRequest, *, member_id: UUID, page: MemberPage, **arguments: object) -> HttpResponse:
+    def look(self, request: HttpRequest, *, member_id: UUID, page: MemberPage, **arguments: object) -> HttpResponseBase:
         """Show a page of a member to whom may see it."""
         if request.method not in page.methods:
             return HttpResponseNotAllowed(page.methods)
