@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from django.urls import NoReverseMatch, reverse
 
@@ -28,23 +29,28 @@ _RECORDED = _CHAINED | {Kind.EPISODIC.value}
 
 def links(event: AuditEvent, may: May) -> Iterator[Link]:
     """The chain, the record, the turn and the member that an event is about."""
-    if event.target_kind in _CHAINED and event.target_id and may(READS_HISTORY):
+    if event.target_kind in _CHAINED and event.target_id is not None and may(READS_HISTORY):
         yield from _link("Its history", "memories_history_chain", event.target_kind, event.target_id)
-    if event.owner_id is None or not may(READS_MEMORY):
+    if event.tenant_id is None or event.owner_id is None or not may(READS_MEMORY):
         return
     member = Membership.objects.filter(tenant_id=event.tenant_id, user_id=event.owner_id).first()
     if member is None:
         return
-    if event.target_kind in _RECORDED and event.target_id:
-        yield from _link("Its record", "memories_membermemory_record", member.pk, event.target_id)
-    if event.target_kind == Kind.EPISODIC.value:
-        said = Episode.objects.filter(pk=event.target_id, tenant_id=event.tenant_id, user_id=event.owner_id)
-        message = said.values_list("message__session_id", "message__turn").first()
-        if message and message[0]:
-            yield from _link("The turn in which it was said", "memories_membermemory_turn", member.pk, *message)
-    if event.target_kind == "session" and event.target_id:
-        yield from _link("The conversation", "memories_membermemory_conversation", member.pk, event.target_id)
+    if event.target_id is not None:
+        yield from _about(event.target_kind, event.target_id, member)
     yield from _link("The member's memory", "memories_membermemory_change", member.pk)
+
+
+def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[Link]:
+    if kind in _RECORDED:
+        yield from _link("Its record", "memories_membermemory_record", member.pk, target_id)
+    if kind == Kind.EPISODIC.value:
+        said = Episode.objects.filter(pk=target_id, tenant_id=member.tenant_id, user_id=member.user_id)
+        turn = said.exclude(message=None).values_list("message__session_id", "message__turn").first()
+        if turn:
+            yield from _link("The turn in which it was said", "memories_membermemory_turn", member.pk, *turn)
+    if kind == "session":
+        yield from _link("The conversation", "memories_membermemory_conversation", member.pk, target_id)
 
 
 def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:

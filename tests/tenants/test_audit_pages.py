@@ -222,7 +222,7 @@ def test_the_list_exports_what_it_shows(auditor: Client, principal: Principal, o
     changed(principal)
     append(other_member, "playbook.created")
     told = auditor.get(address(), {"action": "fact.*"}).context["told"]
-    response = auditor.post(address("tenants_auditevent_export"), {**told, "csv": "1"})
+    response: Any = auditor.post(address("tenants_auditevent_export"), {**told, "csv": "1"})
     assert response.streaming and response["Content-Type"] == "application/zip"
     with genuine(io.BytesIO(b"".join(response.streaming_content))) as opened:
         assert {entry.name: entry.rows for entry in opened.files} == {"audit_events.jsonl": 1, "audit_events.csv": 1}

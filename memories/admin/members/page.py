@@ -12,7 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
@@ -37,7 +38,7 @@ class MemberPage:
 
     name: str
     route: str
-    view: Callable[..., HttpResponse]
+    view: Callable[..., HttpResponseBase]
     roles: Sequence[Role] = READS_MEMORY
     tab: str = ""
     reads: str = ""
