@@ -18,7 +18,7 @@ from tenants.errors import TenantsError
 from tenants.middleware import request_id_of
 from tenants.models import User
 from tenants.principal import ActorKind, Role
-from tenants.selectors import tenant_ids_of
+from tenants.selectors import memberships_of, tenant_ids_of
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin  # the theme's has no types
@@ -40,6 +40,15 @@ def acting(request: HttpRequest) -> Actor:
     return Actor(ActorKind.STAFF, signed_in(request).id, request_id_of(request))
 
 
+def roles_held(request: HttpRequest) -> frozenset[Role]:
+    """The roles that the user of this request has in any tenant; asked once, for every page asks for each model."""
+    held: frozenset[Role] | None = getattr(request, "_roles_held", None)
+    if held is None:
+        held = frozenset(Role(role) for role in memberships_of(signed_in(request)).values_list("role", flat=True))
+        request._roles_held = held  # type: ignore[attr-defined]  # kept where it ends with the request
+    return held
+
+
 class TenantScopedAdmin(ModelAdmin[Row]):
     """Rows reached by `tenant_lookup`, in the tenants where the user has one of `roles`. No deletion."""
 
@@ -59,7 +68,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
     def may_enter(self, request: HttpRequest) -> bool:
         """Whether any row could be in scope."""
         user = request.user
-        return isinstance(user, User) and (user.is_superuser or tenant_ids_of(user, self.roles).exists())
+        return isinstance(user, User) and (user.is_superuser or not roles_held(request).isdisjoint(self.roles))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.may_enter(request)
