@@ -22,10 +22,9 @@ from tenants.models import Membership
 from tenants.principal import READS_MEMORY
 
 if TYPE_CHECKING:
-    from django.contrib.admin import FieldListFilter as FieldTextFilter  # the theme's have no types
-    from django.contrib.admin import FieldListFilter as RangeDateFilter
+    from django.contrib.admin import FieldListFilter as FieldTextFilter  # the theme's has no types
 else:
-    from unfold.contrib.filters.admin import FieldTextFilter, RangeDateFilter
+    from unfold.contrib.filters.admin import FieldTextFilter
 
 RUN = "admin:memories_membermemory_run"
 
@@ -75,7 +74,7 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
         ExtractorFilter,
         "trigger",
         ("user__username", FieldTextFilter),
-        ("started_at", RangeDateFilter),
+        ("started_at", admin.DateFieldListFilter),
     ]
     list_filter_submit = True
     list_select_related = ["tenant", "user"]

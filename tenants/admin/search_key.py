@@ -1,6 +1,7 @@
-"""A member's search key in the admin: in which state it is, and for the platform's staff, replacing and taking it.
+"""A member's search key in the admin: in which state it is, and replacing, making and taking it.
 
-Invariant: the secret is not even read here; rows come from the memberships that the page may show (scoping.py).
+Invariant: the secret is not even read here; keys are shown and changed of the memberships that the page may show
+(scoping.py): those of the tenants that one administers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from django.utils.formats import date_format
 
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, acting
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.search_keys.ending import allow
 from tenants.search_keys.minting import Outcome, begin_missing
@@ -56,7 +57,7 @@ class SearchKeyFilter(admin.SimpleListFilter):
 
 
 class SearchKeyAdmin(TenantScopedAdmin[Membership]):
-    """What the pages of members show of search keys where there are any, and do for the platform's staff."""
+    """What the pages of members show of search keys where there are any, and do with them."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         rows = super().get_queryset(request)
@@ -71,7 +72,7 @@ class SearchKeyAdmin(TenantScopedAdmin[Membership]):
 
     def has_keys_permission(self, request: HttpRequest) -> bool:
         """Whether the actions on keys are offered."""
-        return in_use() and signed_in(request).is_superuser
+        return in_use() and self.may_enter(request)
 
     @admin.display(description="Search key")
     def search_key(self, membership: Membership) -> str:

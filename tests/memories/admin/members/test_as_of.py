@@ -68,7 +68,7 @@ def test_what_was_forgotten_is_not_shown_and_the_page_says_so(
 
 
 def test_the_slider_leads_to_the_address_of_its_time(support: Client, at: At, moved: Fact) -> None:
-    point = int(ago(20).timestamp())
+    point = str(int(ago(20).timestamp()))
     answer = support.get(at("as_of"), {"point": point, "key": "home_city"})
     assert answer.status_code == 302
     then = words(support.get(answer.headers["Location"]))
