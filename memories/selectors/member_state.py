@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import OuterRef, Subquery
+
 from memories.models import RecallTrace, Session
 from memories.search import search_plane, seems_well
 from memories.selectors.index_state import Queue, queue_of
@@ -56,3 +58,9 @@ def member_state(principal: Principal) -> MemberState:
         last_turn_at=sessions.first(),
         last_recall_at=recalls.first(),
     )
+
+
+def last_turn_of_member() -> Subquery:
+    """An expression for rows of memberships: when each last said something; none if they never did."""
+    sessions = Session.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))
+    return Subquery(sessions.order_by("-last_turn_at").values("last_turn_at")[:1])

@@ -16,6 +16,7 @@ from tenants.principal import Principal, Right
 
 # Words and memories that are listed on both sides of one memory.
 MOST_LINKED = 50
+_ALIKE = 24  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,9 @@ class Use:
     reasons: tuple[str, ...]
 
 
-def uses_of(principal: Principal, memory_id: UUID, *, limit: int, cursor: str = "") -> tuple[tuple[Use, ...], str]:
-    """Up to `limit` uses after `cursor`, each turn once, and the cursor of what follows; three queries.
-
-    Raises InvalidInput for a cursor of another list.
-    """
-    page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit, cursor=cursor)
+def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple[Use, ...], bool]:
+    """The latest uses, out of `limit` messages, each turn once; and whether there are more. Three queries."""
+    page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit)
     questions = {(asked.session_id, asked.turn): asked for asked in questions_of(principal, page.rows)}
     recalled = Mention.objects.of(principal).filter(
         message__in=[message.pk for message in page.rows], memory_id=memory_id, relation=Relation.RECALLED
@@ -56,12 +54,17 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int, cursor: str = 
                 turn=message.turn,
                 question=asked.text if asked else "",
                 at=message.created_at,
-                conversation=message.session.title,
+                conversation=_title(message.session.title, asked.text if asked else ""),
                 used=mention.used if mention else None,
                 reasons=tuple(mention.reasons) if mention else (),
             ),
         )
-    return tuple(uses.values()), page.next_cursor
+    return tuple(uses.values()), bool(page.next_cursor)
+
+
+def _title(title: str, question: str) -> str:
+    """The name of a conversation, unless it only repeats how the question begins."""
+    return "" if question.startswith(title.rstrip("….")[:_ALIKE]) else title
 
 
 def words_behind(principal: Principal, row: Fact | Playbook) -> tuple[Episode, ...]:

@@ -17,6 +17,7 @@ from memories.selectors.inspecting import Show, Whose, counts_by_status, inspect
 from memories.selectors.member_state import member_state
 from memories.selectors.paging import Page, page_of
 from memories.types import CURRENT, Kind, Status
+from tenants.principal import ADMINISTERS
 
 PAGE_SIZE = 25
 _TITLES = {
@@ -104,6 +105,7 @@ def _page(asked: Asked) -> Any:
                 Facet(words, asked.address(whose=each), asked.by.whose is each) for each, words in _WHOSE.items()
             ],
             "state": member_state(looking.principal),
+            "key_url": looking.url("search_key") if looking.may(ADMINISTERS) else "",
             "live_url": looking.url("columns"),
             "pulse_url": looking.url("pulse"),
         }

@@ -16,10 +16,11 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from memories.admin.members import live
+from memories.admin.members.details import details_of
 from memories.admin.members.happenings import happenings_of
 from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.rows import rows_of
-from memories.errors import InvalidInput, NotFound
+from memories.errors import NotFound
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.selectors.index_state import IndexState, Standing, index_state_of
 from memories.selectors.memories import ChainLink, Memory, chain_of, find_memory, is_shared
@@ -83,7 +84,7 @@ def _part(memory_id: UUID) -> Any:
     def part(looking: Looking) -> dict[str, Any]:
         memory = _memory(looking, memory_id)
         (row,) = rows_of(looking, [memory])
-        uses, cursor, more = _uses(looking, memory_id)
+        uses, more = uses_of(looking.principal, memory_id, limit=USES_SHOWN)
         index = index_state_of(looking.principal, memory)
         behind = words_behind(looking.principal, memory) if isinstance(memory, Fact | Playbook) else ()
         learned = learned_from(looking.principal, memory) if isinstance(memory, Episode) else ()
@@ -95,8 +96,8 @@ def _part(memory_id: UUID) -> Any:
             "quotes": rows_of(looking, behind),
             "learned": rows_of(looking, learned),
             "uses": uses,
-            "uses_from": cursor,
             "more_uses": more,
+            "details": details_of(memory),
             "states": _states(looking, memory),
             "happenings": () if is_shared(memory) else happenings_of(looking, memory_id),
             "review": review_about(looking.principal, memory_id),
@@ -116,17 +117,6 @@ def _memory(looking: Looking, memory_id: UUID) -> Memory:
         return find_memory(looking.principal, memory_id)
     except NotFound as error:
         raise Http404 from error
-
-
-def _uses(looking: Looking, memory_id: UUID) -> tuple[Any, str, str]:
-    """A page of uses, the cursor that it begins after, and that of the next one."""
-    cursor = looking.request.GET.get("uses", "")
-    try:
-        uses, more = uses_of(looking.principal, memory_id, limit=USES_SHOWN, cursor=cursor)
-    except InvalidInput:
-        cursor = ""
-        uses, more = uses_of(looking.principal, memory_id, limit=USES_SHOWN)
-    return uses, cursor, more
 
 
 def _states(looking: Looking, memory: Memory) -> list[State]:

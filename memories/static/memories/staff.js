@@ -52,10 +52,19 @@
 
   const typing = (element) => element.matches("input, textarea, select") || element.isContentEditable;
 
+  // The next or the last row of a list; from nowhere, the first of the page.
+  const step = (by) => {
+    const items = [...document.querySelectorAll("[data-list] [data-item]")].filter((item) => item.checkVisibility());
+    const here = items.indexOf(document.activeElement);
+    items[here < 0 ? 0 : here + by]?.focus();
+  };
+
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) return event.target.blur();
-    if (event.key !== "/" || typing(event.target)) return;
+    if (typing(event.target)) return;
+    if (event.key === "j" || event.key === "k") return step(event.key === "j" ? 1 : -1);
+    if (event.key !== "/") return;
     const field = document.querySelector('[data-key="/"], #searchbar');
     if (!field) return;
     event.preventDefault();

@@ -1,0 +1,63 @@
+"""What is known of a memory beyond its words, as terms and values for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.utils import timezone
+
+from memories.models import Fact, Playbook
+from memories.selectors.memories import Memory
+from memories.types import Source
+
+_SOURCES = {
+    Source.USER_STATED: "the member said it",
+    Source.IMPORTED: "imported",
+    Source.CONFIG_CHANGE: "a setting changed",
+    Source.TASK_OUTCOME: "how a task went",
+    Source.AGENT_INFERRED: "the agent concluded it",
+    Source.PATTERN: "a pattern over time",
+}
+
+
+def details_of(memory: Memory) -> tuple[tuple[str, str], ...]:
+    """The terms that have a value, in reading order."""
+    match memory:
+        case Fact():
+            details = _of_fact(memory)
+        case Playbook():
+            details = _of_playbook(memory)
+        case _:
+            details = iter([("Kept since", _moment(memory.created_at))])
+    return tuple((term, value) for term, value in details if value)
+
+
+def _of_fact(fact: Fact) -> Iterator[tuple[str, str]]:
+    yield "About", fact.key
+    yield "Category", fact.category
+    yield "Source", _SOURCES[Source(fact.source)]
+    yield "Confidence", f"{fact.confidence:.0%}"
+    yield "Believed again" if fact.restores else "Learned", _moment(fact.learned_at)
+    yield "Believed until", _moment(fact.superseded_at)
+    yield "True from", _moment(fact.valid_from)
+    yield "True until", _moment(fact.valid_to)
+    yield "Confirmed", _moment(fact.last_verified_at)
+    yield "Used", f"{fact.use_count:,} times" if fact.use_count else "not yet"
+    yield "Last used", _moment(fact.last_used_at)
+    yield "To be confirmed by", _moment(fact.review_after)
+    yield "Kept until", _moment(fact.expires_at)
+    yield "Staleness", "" if fact.staleness is None else f"{fact.staleness:.0%}"
+
+
+def _of_playbook(playbook: Playbook) -> Iterator[tuple[str, str]]:
+    yield "Category", playbook.category
+    yield "Believed again" if playbook.restores else "Learned", _moment(playbook.learned_at)
+    yield "Believed until", _moment(playbook.superseded_at)
+    yield "Last worked", _moment(playbook.last_success_at)
+    yield "Last failed", _moment(playbook.last_failure_at)
+    yield "Staleness", "" if playbook.staleness is None else f"{playbook.staleness:.0%}"
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{timezone.localtime(moment):%d %b %Y, %H:%M}".lstrip("0") if moment else ""

@@ -1,0 +1,112 @@
+"""The lists of the inspector: each filter leaves what fits it, of the member's own, whatever state it is in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from memories.models import Fact
+from memories.selectors.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts import remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import EpisodeDraft, remember_episodes
+from memories.services.sessions import start_session
+from memories.services.supersede import retire
+from memories.types import Kind, Scope, Status
+from tenants.principal import Principal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def life(principal: Principal) -> dict[str, UUID]:
+    """Something of everything, in several states; names by what is said."""
+    session = start_session(principal)
+    (said,) = remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft("The kiln cracked again")])
+    kiln = remember_fact(principal, text="Fires pots in a kiln", category="craft", supporting_episode_ids=[said])
+    old = remember_fact(principal, text="Lives in Porto", key="home_city")
+    new = remember_fact(principal, text="Lives in Braga, by the kiln", key="home_city")
+    ended = remember_fact(principal, text="Has a stall on Sundays", category="craft")
+    retire(principal, kind=Kind.SEMANTIC, memory_id=ended.memory_id, reason="It closed.")
+    how = remember_playbook(
+        principal, title="Cool the kiln", steps=["Wait"], category="craft", scope=Scope.TASK, task="firing"
+    )
+    written = {"kiln": kiln, "old": old, "new": new, "ended": ended, "how": how}
+    return {name: outcome.memory_id for name, outcome in written.items()} | {"said": said, "session": session.pk}
+
+
+def found(principal: Principal, by: Narrowing) -> set[UUID]:
+    return {row.pk for kind in Kind for row in inspected(principal, kind, by)}
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        pytest.param(Narrowing(), "said kiln old new ended how", id="everything"),
+        pytest.param(Narrowing(query="KILN"), "said kiln new how", id="a word, in all kinds"),
+        pytest.param(Narrowing(query="kiln braga"), "new", id="every word"),
+        pytest.param(Narrowing(show=Show.BELIEVED), "said kiln new how", id="believed"),
+        pytest.param(Narrowing(show=Show.SUPERSEDED), "old ended", id="replaced"),
+        pytest.param(Narrowing(show=Show.EVICTED), "", id="evicted"),
+        pytest.param(Narrowing(show=Show.FLAGGED), "", id="flagged"),
+        pytest.param(Narrowing(key="home_city"), "old new", id="a key"),
+        pytest.param(Narrowing(category="craft"), "kiln ended how", id="a category"),
+        pytest.param(Narrowing(whose=Whose.TASK), "how", id="in a task"),
+        pytest.param(Narrowing(whose=Whose.TENANT), "", id="shared"),
+        pytest.param(Narrowing(since=timezone.now() + timedelta(days=1)), "", id="from tomorrow"),
+        pytest.param(Narrowing(until=timezone.now() - timedelta(days=1)), "", id="until yesterday"),
+    ],
+)
+def test_what_fits_is_left(principal: Principal, life: dict[str, UUID], by: Narrowing, names: str) -> None:
+    assert found(principal, by) == {life[name] for name in names.split()}
+
+
+def test_an_id_and_a_conversation_narrow_as_well(principal: Principal, life: dict[str, UUID]) -> None:
+    assert found(principal, Narrowing(query=str(life["old"]))) == {life["old"]}
+    assert found(principal, Narrowing(session_id=life["session"])) == {life["said"], life["kiln"]}
+
+
+def test_what_is_flagged_is_found(principal: Principal) -> None:
+    flagged = remember_fact(principal, text="Her brother answers at tom.fenwick@quill.example")
+    assert found(principal, Narrowing(show=Show.FLAGGED)) == {flagged.memory_id}
+
+
+def test_the_catalog_is_beside_it_and_shared_facts_are_asked_for(
+    principal: Principal, admin_principal: Principal
+) -> None:
+    entry = remember_catalog_entry(admin_principal, title="Glazes", text="Ash glaze melts at cone ten.")
+    shared = remember_fact(admin_principal, text="The studio opens at nine", scope=Scope.TENANT)
+    assert found(principal, Narrowing()) == {entry.memory_id}
+    assert found(principal, Narrowing(whose=Whose.TENANT)) == {entry.memory_id, shared.memory_id}
+
+
+def test_nothing_of_other_members_or_tenants_is_found_or_counted(
+    principal: Principal, life: dict[str, UUID], other_member: Principal, other_tenant_member: Principal
+) -> None:
+    for stranger in (other_member, other_tenant_member):
+        for by in (Narrowing(), Narrowing(query=str(life["old"])), Narrowing(session_id=life["session"])):
+            assert found(stranger, by) == set()
+        assert not any(counts.total() for counts in counts_by_status(stranger).values())
+        assert times_recalled(stranger, life.values()) == {}
+
+
+def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(
+    principal: Principal, life: dict[str, UUID], other_member: Principal
+) -> None:
+    theirs = remember_fact(other_member, text="Fires bricks").memory_id
+    Fact.objects.get(pk=theirs).supporting_episodes.add(life["said"])
+    assert found(other_member, Narrowing(session_id=life["session"])) == set()
+
+
+def test_counts_tell_the_states_apart(principal: Principal, life: dict[str, UUID]) -> None:
+    counts = counts_by_status(principal)
+    assert counts[Kind.SEMANTIC] == {Status.ACTIVE: 2, Status.SUPERSEDED: 2}
+    assert [counts[kind].total() for kind in Kind] == [1, 4, 1, 0]
+
+
+def test_an_unknown_conversation_has_nothing(principal: Principal, life: dict[str, UUID]) -> None:
+    assert found(principal, Narrowing(session_id=uuid4())) == set()
