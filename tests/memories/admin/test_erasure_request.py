@@ -1,0 +1,154 @@
+"""An erasure in the admin: asked on the member's page, approved by somebody else, watched, and proven by a receipt."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import ErasureRequest, ErasureState, Fact, MemoryPolicy
+from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.requests import ask_erasure
+from memories.services.facts import remember_fact
+from memoryhub import signing
+from tenants.actor import Actor
+from tenants.models import Membership, User
+from tenants.principal import ActorKind, Principal
+from tests.factories import MakeMember
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(membership: Membership) -> Client:
+    User.objects.filter(pk=membership.user_id).update(is_staff=True)
+    membership.user.refresh_from_db()
+    client = Client()
+    client.force_login(membership.user)
+    return client
+
+
+@pytest.fixture
+def admin(membership: Membership, make_member: MakeMember) -> Client:
+    return signed_in(make_member(membership.tenant, "admin", "Alice"))
+
+
+def at(name: str, *ids: UUID) -> str:
+    return reverse(f"admin:memories_{name}", args=ids)
+
+
+def asked(admin: Client, membership: Membership, **given: str) -> ErasureRequest | None:
+    data = {"reason": "asked by letter", "sure": membership.user.username} | given
+    admin.post(at("membermemory_erasure_ask", membership.pk), data)
+    return ErasureRequest.objects.first()
+
+
+def done(membership: Membership, make_member: MakeMember) -> ErasureRequest:
+    alice = make_member(membership.tenant, "admin")
+    request = ask_erasure(Actor(ActorKind.STAFF, alice.user_id), membership_id=membership.pk, reason="asked by letter")
+    assert carry_out(request.pk)
+    request.refresh_from_db()
+    return request
+
+
+def test_one_asks_on_the_page_of_the_member(admin: Client, membership: Membership) -> None:
+    page = admin.get(at("membermemory_erasure", membership.pk)).content.decode()
+    assert "Ask for the erasure" in page
+    assert asked(admin, membership, sure="somebody") is None
+    request = asked(admin, membership)
+    assert request is not None
+    assert request.state == ErasureState.APPROVED
+    assert (
+        at("erasurerequest_change", request.pk) in admin.get(at("membermemory_erasure", membership.pk)).content.decode()
+    )
+
+
+def test_a_reason_is_needed(admin: Client, membership: Membership) -> None:
+    assert asked(admin, membership, reason=" ") is None
+
+
+def test_a_second_person_approves_where_the_policy_wants_it(
+    admin: Client, membership: Membership, make_member: MakeMember
+) -> None:
+    MemoryPolicy.objects.create(tenant=membership.tenant, erasure_needs_second=True)
+    request = asked(admin, membership)
+    assert request is not None
+    assert request.state == ErasureState.ASKED
+    assert "Approve: erase" not in admin.get(at("erasurerequest_change", request.pk)).content.decode()
+    decide = at("erasurerequest_decide", request.pk)
+    admin.post(decide, {"decision": "approve"})
+    assert ErasureRequest.objects.get().state == ErasureState.ASKED
+    second = signed_in(make_member(membership.tenant, "admin", "Grace"))
+    assert "Approve: erase" in second.get(at("erasurerequest_change", request.pk)).content.decode()
+    second.post(decide, {"decision": "approve"})
+    assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+
+
+def test_what_has_not_begun_is_refused(admin: Client, membership: Membership) -> None:
+    request = asked(admin, membership)
+    assert request is not None
+    admin.post(at("erasurerequest_decide", request.pk), {"decision": "refuse", "reason": "a mistake"})
+    assert ErasureRequest.objects.get().state == ErasureState.REFUSED
+
+
+def test_the_receipt_is_shown_handed_out_and_verified(
+    principal: Principal, membership: Membership, admin: Client, make_member: MakeMember
+) -> None:
+    remember_fact(principal, text="Plays the cello")
+    request = done(membership, make_member)
+    page = admin.get(at("erasurerequest_change", request.pk)).content.decode()
+    assert request.receipt_digest in page
+    assert "data-erasing" not in page
+    handed_out = json.loads(admin.get(at("erasurerequest_receipt", request.pk)).content)
+    body = json.dumps(handed_out["receipt"], sort_keys=True, separators=(",", ":")).encode()
+    assert signing.verify(body, handed_out["signature"])
+    verify = at("erasurerequest_verify", request.pk)
+    assert "The receipt holds" in admin.post(verify).content.decode()
+    Fact.objects.create(tenant=membership.tenant, user=membership.user, text="back", content_hash="x")
+    assert "1 left in facts" in admin.post(verify).content.decode()
+
+
+def test_progress_is_shown_while_it_runs(admin: Client, membership: Membership) -> None:
+    request = asked(admin, membership)
+    assert request is not None
+    ErasureRequest.objects.update(state=ErasureState.RUNNING, stage="facts", progress={"facts": 250})
+    part = admin.get(at("erasurerequest_state", request.pk)).content.decode()
+    assert "data-erasing" in part
+    assert "erasing facts" in part
+    assert "250" in part
+
+
+def test_an_auditor_reads_and_decides_nothing(membership: Membership, make_member: MakeMember, admin: Client) -> None:
+    request = asked(admin, membership)
+    assert request is not None
+    auditor = signed_in(make_member(membership.tenant, "auditor"))
+    assert auditor.get(at("erasurerequest_changelist")).status_code == 200
+    page = auditor.get(at("erasurerequest_change", request.pk))
+    assert (page.status_code, "Refuse: erase" in page.content.decode()) == (200, False)
+    assert auditor.post(at("erasurerequest_decide", request.pk), {"decision": "refuse"}).status_code == 403
+    assert auditor.get(at("membermemory_erasure", membership.pk)).status_code == 403
+    support = signed_in(make_member(membership.tenant, "support"))
+    assert support.get(at("erasurerequest_change", request.pk)).status_code == 403
+
+
+def test_a_receipt_is_for_staff_of_its_tenant_alone(membership: Membership, make_member: MakeMember) -> None:
+    request = done(membership, make_member)
+    auditor, stranger = (signed_in(make_member(each, "auditor")) for each in (membership.tenant, None))
+    for name, send in (("change", "get"), ("state", "get"), ("receipt", "get"), ("verify", "post")):
+        address = at(f"erasurerequest_{name}", request.pk)
+        assert getattr(auditor, send)(address).status_code == 200
+        assert getattr(stranger, send)(address).status_code == 404
+    assert str(request.pk) not in stranger.get(at("erasurerequest_changelist")).content.decode()
+
+
+def test_the_page_of_a_large_list_asks_little(
+    admin: Client, membership: Membership, make_member: MakeMember, django_assert_max_num_queries: object
+) -> None:
+    for _ in range(3):
+        ErasureRequest.objects.create(
+            tenant=membership.tenant, membership=make_member(membership.tenant), reason="a letter"
+        )
+    with django_assert_max_num_queries(14):  # type: ignore[operator]  # a fixture without types
+        assert admin.get(at("erasurerequest_changelist")).status_code == 200

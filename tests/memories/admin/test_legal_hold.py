@@ -1,0 +1,78 @@
+"""Legal holds in the admin: placed on a member or a tenant, released, and read by auditors."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import LegalHold
+from tenants.models import Membership, User
+from tests.factories import MakeMember
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(membership: Membership) -> Client:
+    User.objects.filter(pk=membership.user_id).update(is_staff=True)
+    membership.user.refresh_from_db()
+    client = Client()
+    client.force_login(membership.user)
+    return client
+
+
+@pytest.fixture
+def admin(membership: Membership, make_member: MakeMember) -> Client:
+    return signed_in(make_member(membership.tenant, "admin", "Alice"))
+
+
+def at(name: str, *ids: UUID) -> str:
+    return reverse(f"admin:memories_{name}", args=ids)
+
+
+def test_one_member_is_held_on_their_page_and_released(admin: Client, membership: Membership) -> None:
+    admin.post(at("membermemory_hold_place", membership.pk), {"reason": "a lawsuit"})
+    hold = LegalHold.objects.get()
+    assert (hold.user_id, hold.reason) == (membership.user_id, "a lawsuit")
+    assert "a lawsuit" in admin.get(at("membermemory_erasure", membership.pk)).content.decode()
+    assert "in force" in admin.get(at("legalhold_change", hold.pk)).content.decode()
+    admin.post(at("legalhold_release", hold.pk), {"reason": "settled"})
+    hold.refresh_from_db()
+    assert hold.released_at is not None
+    assert "Release it" not in admin.get(at("legalhold_change", hold.pk)).content.decode()
+
+
+def test_a_whole_tenant_is_held(admin: Client, membership: Membership) -> None:
+    data = {"tenant": str(membership.tenant_id), "reason": "a lawsuit"}
+    assert "Hold a whole tenant" in admin.get(at("legalhold_changelist")).content.decode()
+    admin.post(at("legalhold_place"), data)
+    assert LegalHold.objects.get().user_id is None
+    again = admin.post(at("legalhold_place"), data)
+    assert (again.status_code, LegalHold.objects.count()) == (400, 1)
+    assert "already" in again.content.decode()
+
+
+def test_no_other_tenant_is_held(admin: Client, make_member: MakeMember) -> None:
+    other = make_member(name="Eve")
+    page = admin.get(at("legalhold_place")).content.decode()
+    assert str(other.tenant_id) not in page
+    answer = admin.post(at("legalhold_place"), {"tenant": str(other.tenant_id), "reason": "a lawsuit"})
+    assert answer.status_code == 404
+    assert admin.post(at("membermemory_hold_place", other.pk), {"reason": "a lawsuit"}).status_code == 404
+    assert not LegalHold.objects.exists()
+
+
+def test_an_auditor_reads_and_decides_nothing(membership: Membership, make_member: MakeMember) -> None:
+    hold = LegalHold.objects.create(tenant=membership.tenant, user=membership.user, reason="a lawsuit")
+    auditor = signed_in(make_member(membership.tenant, "auditor"))
+    assert "a lawsuit" in auditor.get(at("legalhold_changelist")).content.decode()
+    page = auditor.get(at("legalhold_change", hold.pk))
+    assert (page.status_code, "Release it" in page.content.decode()) == (200, False)
+    assert auditor.post(at("legalhold_release", hold.pk)).status_code == 403
+    assert auditor.get(at("legalhold_place")).status_code == 403
+    stranger = signed_in(make_member(role="admin"))
+    for send, name in (("get", "change"), ("post", "release")):
+        assert getattr(stranger, send)(at(f"legalhold_{name}", hold.pk)).status_code == 404
+    assert LegalHold.objects.get().released_at is None

@@ -1,0 +1,115 @@
+"""`manage.py erasure`: carries out, says how it stands, and verifies receipts: genuine, changed, forged, outdated."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memories.models import ErasureRequest, ErasureState, Fact, LegalHold
+from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.verifying import stored_receipt
+from memories.services.facts import remember_fact
+from tenants.actor import SYSTEM
+from tenants.audit import EventDraft, record_tenant_event
+from tenants.models import AuditEvent, Membership
+from tenants.principal import Principal
+from tests.audit import audit_unguarded
+
+pytestmark = pytest.mark.django_db
+
+
+def said(*arguments: str) -> Any:
+    out = StringIO()
+    call_command("erasure", *arguments, "--json", stdout=out, stderr=StringIO())
+    return json.loads(out.getvalue())
+
+
+def refused(*arguments: str) -> Any:
+    """What the command prints before it ends with code 1."""
+    out = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("erasure", *arguments, "--json", stdout=out, stderr=StringIO())
+    assert end.value.code == 1
+    return json.loads(out.getvalue())
+
+
+@pytest.fixture
+def erasure(principal: Principal, membership: Membership) -> ErasureRequest:
+    remember_fact(principal, text="Plays the cello")
+    return ask_erasure(SYSTEM, membership_id=membership.pk, reason="asked by letter")
+
+
+def test_it_carries_out_what_is_approved_and_says_so(erasure: ErasureRequest) -> None:
+    (before,) = said("status")["erasures"]
+    assert before["state"] == ErasureState.APPROVED
+    (after,) = said("run")["erasures"]
+    assert (after["state"], after["erased"]["facts"]) == (ErasureState.DONE, 1)
+    assert said("run")["erasures"] == []
+
+
+def test_a_genuine_receipt_verifies_by_id_and_by_file(erasure: ErasureRequest, tmp_path: Path) -> None:
+    said("run", str(erasure.pk))
+    file = tmp_path / "receipt.json"
+    file.write_text(json.dumps(stored_receipt(erasure.pk), indent=2))
+    for named in (str(erasure.pk), str(file)):
+        verdict = said("verify", named)
+        assert verdict["ok"]
+        assert {each["found"] for each in verdict["asked"]} == {0}
+
+
+def test_a_changed_or_forged_receipt_does_not(erasure: ErasureRequest, tmp_path: Path) -> None:
+    said("run")
+    file = tmp_path / "receipt.json"
+    genuine = stored_receipt(erasure.pk)
+    file.write_text(json.dumps(genuine | {"receipt": genuine["receipt"] | {"promoted_copies": 7}}))
+    assert "changed" in " ".join(refused("verify", str(file))["troubles"])
+    file.write_text(json.dumps(genuine | {"signature": genuine["signature"][:-6] + "AAAA=="}))
+    assert "signature" in " ".join(refused("verify", str(file))["troubles"])
+
+
+def test_what_came_back_is_found(erasure: ErasureRequest, membership: Membership) -> None:
+    said("run")
+    Fact.objects.create(tenant=membership.tenant, user=membership.user, text="back", content_hash="x")
+    Membership.objects.update(external_id="crm-7")
+    troubles = " ".join(refused("verify", str(erasure.pk))["troubles"])
+    assert "1 left in facts" in troubles
+    assert "1 left in names" in troubles
+
+
+def test_a_chain_that_was_tampered_with_is_found(erasure: ErasureRequest) -> None:
+    said("run")
+    with audit_unguarded():
+        AuditEvent.objects.filter(action="fact.created").update(action="fact.retired")
+    assert "audit chain" in " ".join(refused("verify", str(erasure.pk))["troubles"])
+
+
+def test_what_is_told_of_the_tenant_later_changes_nothing(erasure: ErasureRequest, membership: Membership) -> None:
+    said("run")
+    draft = EventDraft("member.deactivated", "membership", membership.pk, "looked at again")
+    record_tenant_event(SYSTEM, membership.tenant_id, draft)
+    assert said("verify", str(erasure.pk))["ok"]
+
+
+def test_a_held_member_is_not_erased(erasure: ErasureRequest, membership: Membership) -> None:
+    LegalHold.objects.create(tenant=membership.tenant, user=membership.user, reason="a lawsuit")
+    (stopped,) = refused("run")["erasures"]
+    assert stopped["state"] == ErasureState.STOPPED
+    assert Fact.objects.exists()
+
+
+def test_what_is_unknown_or_no_receipt_is_said_in_a_sentence(tmp_path: Path, db: None) -> None:
+    for action in ("run", "status"):
+        with pytest.raises(CommandError, match="no erasure"):
+            said(action, str(uuid4()))
+    with pytest.raises(CommandError, match="No such receipt"):
+        said("verify", str(uuid4()))
+    file = tmp_path / "receipt.json"
+    file.write_text('{"receipt": 1}')
+    with pytest.raises(CommandError, match="not a receipt"):
+        said("verify", str(file))
