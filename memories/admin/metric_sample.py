@@ -6,20 +6,19 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
-from memories.admin.metrics_page import Scope, page
+from memories.admin.metrics_page import page
+from memories.admin.tenant_scope import scope_of
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN
 from memories.models import MetricSample
-from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.models import Tenant
+from tenants.admin.scoping import TenantScopedAdmin
 from tenants.principal import Role
-from tenants.selectors import tenant_ids_of
 
 
 @admin.register(MetricSample)
@@ -44,7 +43,7 @@ class MetricSampleAdmin(TenantScopedAdmin[MetricSample]):
         """`?tenant=` its slug, `?span=` one of SPANS."""
         if not self.may_enter(request):
             raise PermissionDenied
-        scope = self._scope(request)
+        scope = scope_of(request, self.roles)
         span = SPANS.get(request.GET.get("span", ""), USUAL_SPAN)
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
@@ -57,18 +56,3 @@ class MetricSampleAdmin(TenantScopedAdmin[MetricSample]):
             "page": page(scope, span, timezone.localtime()),
         }
         return TemplateResponse(request, "admin/memories/metrics.html", context)
-
-    def _scope(self, request: HttpRequest) -> Scope:
-        """A tenant of others is as one that does not exist."""
-        user = signed_in(request)
-        tenants = Tenant.objects.filter(is_active=True)
-        if not user.is_superuser:
-            tenants = tenants.filter(id__in=tenant_ids_of(user, self.roles))
-        named = tuple(tenants)
-        slug = request.GET.get("tenant", "")
-        chosen = next((tenant for tenant in named if tenant.slug == slug), None)
-        if slug and chosen is None:
-            raise Http404
-        if chosen is None and len(named) == 1 and not user.is_superuser:
-            (chosen,) = named
-        return Scope(named, everything=user.is_superuser, chosen=chosen)

@@ -14,14 +14,13 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from memories.admin.tenant_scope import Scope
 from memories.metrics import definitions as named
 from memories.metrics.alerting import LONGEST_GAP, Reading, Standing
 from memories.metrics.charting import Chart, Span, chart, condition, placed, shown, stepped
 from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
 from memories.metrics.history import Look, course, last_look, looks
-from tenants.models import Tenant
 
-SHARED_NAME = "Shared by all tenants"
 # Lines of a chart that are still told apart, and alerts of a list that is still read.
 MOST_LINES = 5
 MOST_LISTED = 50
@@ -40,28 +39,6 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     ),
 }
 _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The tenants that may be shown, by name; `everything`: also what belongs to none. `chosen`: one of them."""
-
-    tenants: tuple[Tenant, ...]
-    everything: bool = False
-    chosen: Tenant | None = None
-
-    @property
-    def names(self) -> dict[UUID | None, str]:
-        """Of what is shown."""
-        if self.chosen is not None:
-            return {self.chosen.id: self.chosen.name}
-        names: dict[UUID | None, str] = {tenant.id: tenant.name for tenant in self.tenants}
-        return names | {None: SHARED_NAME} if self.everything else names
-
-    @property
-    def count(self) -> int:
-        """How many tenants are shown or could be."""
-        return len(self.tenants) if self.chosen is None else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +75,7 @@ def page(scope: Scope, span: Span, now: datetime) -> Page:
     """The page as of `now`, in the reader's zone."""
     names = scope.names
     look = last_look(None if scope.everything and scope.chosen is None else names)
-    drawn = _drawn(look, names)
+    drawn = drawn_of(look, names)
     firing = {standing.alert.name for standing in look.standings}
     return Page(
         at=look.at,
@@ -108,13 +85,13 @@ def page(scope: Scope, span: Span, now: datetime) -> Page:
         pending=sum(not each.fires for each in look.standings),
         more=max(0, len(look.standings) - MOST_LISTED),
         quiet=tuple((alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in firing),
-        groups=_groups(drawn, span, now) if look.at else (),
+        groups=charts_of(GROUPS, drawn, span, now) if look.at else (),
         shown=tuple(drawn.values()),
         hidden=scope.count - sum(1 for tenant_id in drawn if tenant_id),
     )
 
 
-def _drawn(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+def drawn_of(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
     """The tenants to draw: those in trouble first, then the busiest."""
     busy: dict[UUID | None, float] = {}
     for metric in (named.WRITES, named.RECALLS, named.REMEMBERED, named.TURNS, named.INDEX_WAITING):
@@ -126,13 +103,17 @@ def _drawn(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, st
     return {each: names[each] for each in order[:MOST_LINES]}
 
 
-def _groups(drawn: Mapping[UUID | None, str], span: Span, now: datetime) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
+def charts_of(
+    groups: Mapping[str, tuple[Metric, ...]], drawn: Mapping[UUID | None, str], span: Span, now: datetime
+) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
+    """The charts of groups of metrics, with a line for each of the tenants `drawn`; nothing else is read."""
     until = span.until(now)
     since = until - span.length
     taken = looks(since - timedelta(seconds=1), until)
     places = placed(taken, span, until)
     labels = None if len(drawn) == 1 else ("", TOTAL)
-    values = course(drawn, since - timedelta(seconds=1), until, labels)
+    wanted = {metric.name for metrics in groups.values() for metric in metrics}
+    values = course(drawn, since - timedelta(seconds=1), until, labels, wanted)
 
     def charted(metric: Metric) -> Chart:
         alert = _ALERT_OF.get(metric.name)
@@ -146,7 +127,7 @@ def _groups(drawn: Mapping[UUID | None, str], span: Span, now: datetime) -> tupl
         }
         return chart(metric, alert, lines, latest, span, timezone.localtime(until))
 
-    return tuple((title, tuple(map(charted, metrics))) for title, metrics in GROUPS.items())
+    return tuple((title, tuple(map(charted, metrics))) for title, metrics in groups.items())
 
 
 def _lines(metric: Metric, drawn: Mapping[UUID | None, str]) -> Iterable[tuple[str, Reading]]:

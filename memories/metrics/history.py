@@ -53,10 +53,14 @@ def looks(since: datetime, until: datetime) -> list[datetime]:
 
 
 def course(
-    tenants: Collection[UUID | None], since: datetime, until: datetime, labels: Collection[str] | None = None
+    tenants: Collection[UUID | None],
+    since: datetime,
+    until: datetime,
+    labels: Collection[str] | None = None,
+    names: Collection[str] = BY_NAME.keys(),
 ) -> dict[Reading, dict[datetime, float]]:
     """The samples of these tenants, of each value by time, with one of `labels` if given; no idle values."""
-    rows = MetricSample.objects.filter(_of(tenants), name__in=BY_NAME, at__gt=since, at__lte=until).order_by()
+    rows = MetricSample.objects.filter(_of(tenants), name__in=names, at__gt=since, at__lte=until).order_by()
     if labels is not None:
         rows = rows.filter(label__in=labels)
     found: dict[Reading, dict[datetime, float]] = defaultdict(dict)

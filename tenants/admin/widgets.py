@@ -1,4 +1,4 @@
-"""Fields that a form of the admin declares itself, as the theme draws them; those of models get theirs by themselves."""
+"""Fields that forms of the admin declare themselves, as the theme draws them; those of models get theirs anyway."""
 
 from __future__ import annotations
 

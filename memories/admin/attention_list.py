@@ -1,0 +1,233 @@
+"""What waits for the reader, each as a sentence with a link; and what happened lately that an auditor looks at.
+
+Invariant: a sentence counts only what is in tenants where the reader's role answers for it, and leads to a page that
+is open to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.admin.tenant_scope import Scope
+from memories.metrics.charting import shown
+from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
+from memories.metrics.history import Look
+from memories.selectors import attention
+from memories.services.staff_reading import READINGS
+from memoryhub.elasticsearch import in_use
+from tenants.models import Membership
+from tenants.principal import AUDITS, READS_MEMORY, Role
+
+EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
+WEEK = timedelta(days=7)
+MOST_ALERTS = 5
+_NAMED_TURNS = 3
+# An index that is a moment behind is as it should be.
+_LATE = 60.0
+_LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something to do. `grave`: now, not today. `details` are links to single cases."""
+
+    words: str
+    url: str
+    action: str
+    grave: bool = False
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number to look at, with the page that lists what it counts."""
+
+    title: str
+    number: str
+    url: str
+
+
+def needs_of(scope: Scope, look: Look, now: datetime) -> list[Need]:
+    """What waits, the grave first."""
+    found = [
+        *_reviews(scope, now),
+        *_erasures(scope),
+        *_turns(scope),
+        *_runs(scope, now),
+        *_lag(scope, look),
+        *_chains(scope, now),
+        *_keys(scope, now),
+        *_alerts(scope, look),
+    ]
+    return sorted(found, key=lambda need: not need.grave)
+
+
+def figures_of(scope: Scope, now: datetime) -> list[Figure]:
+    """What happened in the last week, for who audits."""
+    tenants = scope.within(AUDITS)
+    if _nobody(tenants):
+        return []
+    since = now - WEEK
+    trail = reverse("admin:tenants_auditevent_changelist")
+    asked = {"tenant": str(scope.chosen.id)} if scope.chosen else {}
+    asked |= {"since": f"{timezone.localtime(since):%Y-%m-%d}"}
+    return [
+        Figure(
+            "Times staff looked into a memory",
+            _number(attention.count_events(tenants, READINGS, since)),
+            f"{trail}?{urlencode(asked | {'actor': 'staff', 'action': READINGS[0]})}",
+        ),
+        Figure(
+            "Exports made",
+            _number(attention.count_events(tenants, EXPORTS, since)),
+            f"{trail}?{urlencode(asked | {'action': EXPORTS[0]})}",
+        ),
+        Figure("Members erased", _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
+        Figure("Legal holds in force", _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
+    ]
+
+
+def _reviews(scope: Scope, now: datetime) -> Iterator[Need]:
+    tenants = scope.within(READS_MEMORY)
+    count = 0 if _nobody(tenants) else attention.open_reviews(tenants, now)
+    if count:
+        words = _many(count, "review waits for a decision", "reviews wait for a decision")
+        yield Need(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
+
+
+def _turns(scope: Scope) -> Iterator[Need]:
+    tenants = scope.within((Role.SUPPORT,))
+    if _nobody(tenants):
+        return
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    count, turns = attention.troubled_turns(tenants, today, named=_NAMED_TURNS)
+    if count:
+        words = _many(count, "answer failed or was given without search today", "answers failed or were given without "
+                      "search today")  # fmt: skip
+        yield Need(words, _list("memories_membermemory"), "Members", details=tuple(_named(turns)))
+
+
+def _named(turns: Sequence[attention.Turn]) -> Iterator[tuple[str, str]]:
+    owners = Membership.objects.select_related("user").filter(user__in={turn.user_id for turn in turns})
+    known = {(each.tenant_id, each.user_id): each for each in owners}
+    for turn in turns:
+        member = known.get((turn.tenant_id, turn.user_id))
+        if member is not None:
+            where = reverse("admin:memories_membermemory_turn", args=[member.pk, turn.session_id, turn.number])
+            yield f"{member.user.speaker}, turn {turn.number}", where
+
+
+def _runs(scope: Scope, now: datetime) -> Iterator[Need]:
+    tenants = scope.within(READS_MEMORY)
+    count = 0 if _nobody(tenants) else attention.failed_runs(tenants, now - WEEK)
+    if count:
+        words = _many(count, "consolidation failed this week and was not made good",
+                      "consolidations failed this week and were not made good")  # fmt: skip
+        yield Need(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
+
+
+def _lag(scope: Scope, look: Look) -> Iterator[Need]:
+    """As the last look at the metrics found it."""
+    tenants = scope.within((Role.SUPPORT,))
+    behind = {
+        reading.tenant_id: value
+        for reading, value in look.readings.items()
+        if reading.metric == INDEX_LAG.name and value > _LATE and (tenants is None or reading.tenant_id in tenants)
+    }
+    if behind:
+        waiting = sum(
+            value
+            for reading, value in look.readings.items()
+            if reading.metric == INDEX_WAITING.name and reading.tenant_id in behind
+        )
+        lag = shown(max(behind.values()), Unit.SECONDS)
+        words = _many(int(waiting), "change waits", "changes wait") + f" for the index, the oldest for {lag}"
+        yield Need(words, _list("memories_outboxentry"), "Index and queue", grave=max(behind.values()) > _LATE * 5)
+
+
+def _chains(scope: Scope, now: datetime) -> Iterator[Need]:
+    tenants = scope.within((Role.AUDITOR,))
+    if _nobody(tenants):
+        return
+    found = attention.chains(tenants, now)
+    if found.broken:
+        words = _many(found.broken, "chain does not verify", "chains do not verify")
+        yield Need(words, _list("tenants_auditevent"), "See which", grave=True)
+    if found.unchecked:
+        words = f"{_number(found.unchecked)} of {_number(found.all)} chains were not verified for a day"
+        yield Need(words, _list("tenants_auditevent"), "Audit trail")
+
+
+def _erasures(scope: Scope) -> Iterator[Need]:
+    tenants = scope.within((Role.ADMIN,))
+    if _nobody(tenants):
+        return
+    waiting = attention.erasures(tenants)
+    if waiting["asked"]:
+        words = _many(waiting["asked"], "erasure waits for a second person", "erasures wait for a second person")
+        yield Need(words, _list("memories_erasurerequest"), "Decide")
+    if waiting["stopped"]:
+        words = _many(waiting["stopped"], "erasure was begun and stands still", "erasures were begun and stand still")
+        yield Need(words, _list("memories_erasurerequest"), "See why", grave=True)
+
+
+def _keys(scope: Scope, now: datetime) -> Iterator[Need]:
+    """Where there are search keys at all."""
+    tenants = scope.within((Role.ADMIN,))
+    if _nobody(tenants) or not in_use():
+        return
+    troubled, soon = attention.troubled_keys(tenants, now)
+    members = _list("tenants_membership")
+    if troubled:
+        words = _many(troubled, "search key could not be made or replaced", "search keys could not be made or replaced")
+        yield Need(words, members, "Members", grave=True)
+    if soon:
+        words = _many(soon, "search key ends within a week", "search keys end within a week")
+        yield Need(words, members, "Members")
+
+
+def _alerts(scope: Scope, look: Look) -> Iterator[Need]:
+    """Those that fire, in the tenants that the reader administers."""
+    tenants = scope.within((Role.ADMIN,))
+    slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
+    told = [
+        each
+        for each in look.standings
+        if each.fires and (tenants is None or each.tenant_id in tenants) and not _said_by_lag(scope, each.alert.name)
+    ]
+    page = _list("memories_metricsample")
+    for each in told[:MOST_ALERTS]:
+        slug = slugs.get(each.tenant_id) if each.tenant_id else None
+        where = f" in {scope.names[each.tenant_id]}" if scope.count > 1 and each.tenant_id in scope.names else ""
+        grave = each.alert.severity is Severity.CRITICAL
+        yield Need(f"{each.alert.title}{where}", f"{page}?tenant={slug}" if slug else page, "Metrics", grave=grave)
+    if len(told) > MOST_ALERTS:
+        yield Need(_many(len(told) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
+
+
+def _said_by_lag(scope: Scope, alert: str) -> bool:
+    """A superuser reads of the lag once."""
+    return scope.everything and alert in _LAG_ALERTS
+
+
+def _nobody(tenants: Collection[UUID] | None) -> bool:
+    return tenants is not None and not tenants
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{_number(count)} {one if count == 1 else several}"
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count < attention.MOST else f"{attention.MOST:,} or more"
+
+
+def _list(model: str) -> str:
+    return reverse(f"admin:{model}_changelist")

@@ -1,0 +1,152 @@
+"""What waits for staff: counts over the tenants that they may look into, for the first page of the admin.
+
+Invariant: `tenants` are the ids that the reader may see (None: a superuser, all); nothing of any other tenant is
+counted. A count stops at MOST, so that no page grows slower with what waits. No text of a memory is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TypeVar
+from uuid import UUID
+
+from django.db.models import Count, DateField, Max, Model, Q, QuerySet
+from django.db.models.functions import Cast
+
+from memories.models import (
+    ConsolidationRun,
+    ErasureRequest,
+    ErasureState,
+    LegalHold,
+    Message,
+    MessageState,
+    ReviewItem,
+    RunState,
+    Session,
+)
+from memories.selectors.reviews import decidable
+from tenants.models import AuditEvent, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant
+from tenants.verifying import broken
+
+Tenants = Collection[UUID] | None
+Row = TypeVar("Row", bound=Model)
+
+MOST = 1000
+DAY = timedelta(days=1)
+# A key is replaced long before it ends: one that is so near its end was not.
+ENDS_SOON = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn that went wrong, by ids: whose, in which conversation, which."""
+
+    tenant_id: UUID
+    user_id: UUID
+    session_id: UUID
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """How many chains do not verify, and how many were not checked for a day, of `all`."""
+
+    broken: int
+    unchecked: int
+    all: int
+
+
+def open_reviews(tenants: Tenants, now: datetime) -> int:
+    """Reviews that can be decided."""
+    return _count(decidable(_of(ReviewItem.objects.all(), tenants), now=now))
+
+
+def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[Turn]]:
+    """Answers since then that failed or were given without the search, and the latest `named` of them."""
+    sessions = _of(Session.objects.filter(last_turn_at__gte=since), tenants).order_by().values("pk")
+    wrong = Q(state=MessageState.FAILED) | Q(degraded=True)
+    rows = Message.objects.filter(wrong, session__in=sessions, created_at__gte=since).order_by()
+    # Several messages of one turn may tell of it.
+    of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
+    turns = [Turn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
+    return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
+
+
+def failed_runs(tenants: Tenants, since: datetime) -> int:
+    """Consolidations that failed since then, and that no later run of the same episodes made good."""
+    rows = _of(ConsolidationRun.objects.filter(state=RunState.FAILED, started_at__gte=since), tenants)
+    return _count(rows.exclude(reruns__state=RunState.DONE))
+
+
+def erasures(tenants: Tenants) -> Mapping[str, int]:
+    """Erasures that wait for a person, by state: asked for, and stopped by a hold or by trouble."""
+    waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
+        Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
+    )
+    rows = _of(ErasureRequest.objects.filter(waiting), tenants).order_by()
+    found = dict(rows.values_list("state").annotate(Count("pk")))
+    asked = found.pop(ErasureState.ASKED.value, 0)
+    return {"asked": asked, "stopped": sum(found.values())}
+
+
+def erasures_done(tenants: Tenants, since: datetime) -> int:
+    """Erasures that were carried out since then."""
+    return _count(_of(ErasureRequest.objects.filter(state=ErasureState.DONE, finished_at__gte=since), tenants))
+
+
+def holds_in_force(tenants: Tenants) -> int:
+    """Legal holds that nobody released."""
+    return _count(_of(LegalHold.objects.filter(released_at=None), tenants))
+
+
+def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
+    """Search keys of active members that could not be made or replaced, and those that end soon."""
+    rows = SearchCredential.objects.filter(membership__is_active=True)
+    rows = _of(rows, tenants, "membership__tenant_id")
+    troubled = ~Q(trouble="")
+    soon = Q(trouble="", state=CredentialState.ACTIVE.value, expires_at__lt=now + ENDS_SOON)
+    found = rows.aggregate(troubled=Count("pk", filter=troubled), soon=Count("pk", filter=soon))
+    return found["troubled"], found["soon"]
+
+
+def chains(tenants: Tenants, now: datetime) -> Chains:
+    """The chains of the audit trail and what is known of them: one for each member, and one for each tenant."""
+    # A user is a member of a tenant once, so each membership has its own chain.
+    members = _of(Membership.objects.all(), tenants).count()
+    total = members + (Tenant.objects.count() if tenants is None else len(tenants))
+    within = _chains_of(tenants)
+    checked = ChainCheck.objects.filter(within, what=Checked.AUDIT.value, checked_at__gte=now - DAY)
+    recent = checked.aggregate(count=Count("chain", distinct=True))["count"]
+    return Chains(_count(broken().filter(within).order_by()), max(0, total - recent), total)
+
+
+def count_events(tenants: Tenants, actions: Collection[str], since: datetime) -> int:
+    """Events of the trail with one of these actions since then."""
+    return _count(_of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants))
+
+
+def events_by_day(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[tuple[str, date], int]:
+    """How many events of each action there were on each day (UTC) since then; by the index on tenant and action."""
+    rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
+    counted = rows.annotate(day=Cast("created_at", DateField())).values_list("action", "day").annotate(count=Count("*"))
+    return {(action, day): count for action, day, count in counted}
+
+
+def _of(rows: QuerySet[Row], tenants: Tenants, column: str = "tenant_id") -> QuerySet[Row]:
+    return rows if tenants is None else rows.filter(**{f"{column}__in": list(tenants)})
+
+
+def _count(rows: QuerySet[Row]) -> int:
+    return rows.order_by()[:MOST].count()
+
+
+def _chains_of(tenants: Tenants) -> Q:
+    """As ranges of names, which an index finds; `;` is what follows `:`."""
+    if tenants is None:
+        return Q()
+    found = Q(pk__in=())
+    for tenant_id in tenants:
+        found |= Q(chain__gte=f"owner:{tenant_id}:", chain__lt=f"owner:{tenant_id};") | Q(chain=f"tenant:{tenant_id}")
+    return found

@@ -1,0 +1,200 @@
+"""The first page of the admin: to each role what waits for it, of its own tenants, in sentences with links."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from memories.admin import attention_list
+from memories.metrics.sampling import sample_metrics
+from memories.models import ErasureRequest, ErasureState, Message, MessageState
+from memories.services.facts import remember_fact
+from tenants.audit import tenant_chain
+from tenants.models import ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
+from tenants.principal import Role
+from tests.factories import make_membership, own_principal
+from tests.memories.admin.isolation.place import ROLES, Place, make_place
+from tests.memories.metrics import situations
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/"
+
+
+@pytest.fixture
+def heron(db: None) -> Place:
+    """A tenant in which something of everything waits."""
+    place = make_place("heron")
+    Message.objects.filter(session=place.ids["session"], role="assistant", turn=1).update(state=MessageState.FAILED)
+    return place
+
+
+def opened_by(user: User, query: str = "") -> Any:
+    browser = Client()
+    browser.force_login(user)
+    answer = browser.get(PAGE + query)
+    assert answer.status_code == 200
+    return answer
+
+
+def needs(answer: Any) -> list[str]:
+    return [need.words for need in answer.context["needs"]]
+
+
+def root() -> User:
+    return User.objects.create_superuser("root", password="correct horse battery staple")
+
+
+def test_support_sees_what_went_wrong_for_members(heron: Place) -> None:
+    answer = opened_by(heron.staff[Role.SUPPORT].user)
+    assert needs(answer) == [
+        "1 review waits for a decision",
+        "1 answer failed or was given without search today",
+        "1 consolidation failed this week and was not made good",
+    ]
+    turn = f"/admin/memories/membermemory/{heron.ids['member']}/conversations/{heron.ids['session']}/1/"
+    assert f'href="{turn}"' in answer.content.decode()
+    assert answer.context["figures"] == []
+
+
+def test_auditors_see_chains_and_what_was_looked_at(heron: Place) -> None:
+    auditor = heron.staff[Role.AUDITOR].user
+    ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=False)
+    answer = opened_by(auditor)
+    # Four members and the tenant; of one member and of the tenant it was proven just now.
+    assert needs(answer) == ["1 chain does not verify", "3 of 5 chains were not verified for a day"]
+    assert [need.grave for need in answer.context["needs"]] == [True, False]
+    assert [(each.title, each.number) for each in answer.context["figures"]] == [
+        ("Times staff looked into a memory", "0"),
+        ("Exports made", "0"),
+        ("Members erased", "0"),
+        ("Legal holds in force", "1"),
+    ]
+    ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=True)
+    assert needs(opened_by(auditor)) == ["3 of 5 chains were not verified for a day"]
+
+
+def test_looks_of_staff_and_exports_are_counted(heron: Place) -> None:
+    support = Client()
+    support.force_login(heron.staff[Role.SUPPORT].user)
+    support.get(f"/admin/memories/membermemory/{heron.ids['member']}/change/")
+    figures = opened_by(heron.staff[Role.ADMIN].user).context["figures"]
+    assert figures[0].number == "1"
+    assert f"tenant={heron.tenant.pk}" in figures[0].url
+
+
+def test_admins_see_what_they_decide(heron: Place) -> None:
+    stuck = make_membership(heron.tenant)
+    ErasureRequest.objects.create(
+        tenant=heron.tenant, membership=stuck, reason="asked", state=ErasureState.STOPPED, trouble="a legal hold"
+    )
+    assert needs(opened_by(heron.staff[Role.ADMIN].user)) == [
+        "1 erasure was begun and stands still",
+        "1 review waits for a decision",
+        "1 erasure waits for a second person",
+        "1 consolidation failed this week and was not made good",
+    ]
+
+
+def test_keys_in_trouble_are_told_of_where_there_are_keys(
+    tenant: Tenant, membership: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = staff(tenant, Role.ADMIN)
+    SearchCredential.objects.update_or_create(
+        membership=membership, defaults={"state": CredentialState.PENDING.value, "trouble": "unreachable"}
+    )
+    assert needs(opened_by(admin)) == []
+    monkeypatch.setattr(attention_list, "in_use", lambda: True)
+    assert needs(opened_by(admin)) == ["1 search key could not be made or replaced"]
+
+
+def test_alerts_and_the_lag_come_from_the_last_look(tenant: Tenant, membership: Membership) -> None:
+    now = timezone.now()
+    for situation in situations.SITUATIONS.values():
+        situation(membership, now)
+    for back in (10, 5, 0):
+        sample_metrics(now - timedelta(minutes=back))
+    told = needs(opened_by(staff(tenant, Role.ADMIN)))
+    assert "Secrets are sent to memory" in told
+    assert any(re.fullmatch(r"[\d,]+ changes? waits? for the index, the oldest for .+", words) for words in
+               needs(opened_by(staff(tenant, Role.SUPPORT))))  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_nothing_of_another_tenant_is_counted(heron: Place, tenant: Tenant, role: Role) -> None:
+    someone = staff(tenant, role)
+    ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=False)
+    sample_metrics()
+    answer = opened_by(someone)
+    assert needs(answer) == (["2 of 2 chains were not verified for a day"] if role is Role.AUDITOR else [])
+    assert {figure.number for figure in answer.context["figures"]} <= {"0"}
+    text = answer.content.decode()
+    assert "heron" not in text and heron.tenant.slug not in text
+    growth = answer.context["groups"][0].charts[0][0]
+    assert {line.last for line in growth.lines} == {"0"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_tenant_of_others_is_as_one_that_does_not_exist(heron: Place, tenant: Tenant, role: Role) -> None:
+    browser = Client()
+    browser.force_login(staff(tenant, role))
+    foreign, unknown = (browser.get(PAGE, {"tenant": slug}) for slug in (heron.tenant.slug, "no-such-tenant"))
+    assert foreign.status_code == unknown.status_code == 404
+
+
+def test_a_role_in_one_tenant_counts_for_that_one_alone(heron: Place, tenant: Tenant) -> None:
+    """An admin of one tenant who only audits another is not asked to decide there."""
+    someone = staff(tenant, Role.ADMIN)
+    Membership.objects.create(tenant=heron.tenant, user=someone, role=Role.AUDITOR)
+    answer = opened_by(someone)
+    assert needs(answer) == ["5 of 6 chains were not verified for a day"]
+    assert needs(opened_by(someone, f"?tenant={tenant.slug}")) == []
+
+
+def test_a_superuser_sees_all_tenants_and_each_alone(heron: Place, tenant: Tenant) -> None:
+    superuser = root()
+    told = needs(opened_by(superuser))
+    assert "1 review waits for a decision" in told and "1 erasure waits for a second person" in told
+    assert needs(opened_by(superuser, f"?tenant={tenant.slug}")) == ["1 of 1 chains were not verified for a day"]
+    page = opened_by(superuser).content.decode()
+    assert f'<option value="{tenant.slug}">' in page and "All tenants" in page
+
+
+def test_who_has_no_role_is_told_so(tenant: Tenant) -> None:
+    assert "No page of the admin is open to you" in opened_by(staff(tenant, Role.MEMBER)).content.decode()
+
+
+def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membership) -> None:
+    for text in ("Has a cat", "Drinks tea"):
+        remember_fact(own_principal(membership), text=text)
+    before = timezone.now() - timedelta(days=3)
+    remember_fact(own_principal(membership), text="Rows", learned_at=before)
+    growth = opened_by(staff(tenant, Role.SUPPORT)).context["groups"][0].charts[0][0]
+    facts = [cells[1] for _, cells in growth.rows]
+    assert growth.lines[1].name == "facts" and facts[:5] == ["3", "1", "1", "1", "0"]
+
+
+def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    sample_metrics()
+    for role, expected in QUERIES.items():
+        browser = Client()
+        browser.force_login(heron.staff[role].user)
+        browser.get(PAGE)
+        with django_assert_num_queries(expected):
+            browser.get(PAGE)
+
+
+# Session, user, memberships; the frame; then what this role is told of.
+QUERIES = {Role.SUPPORT: 23, Role.AUDITOR: 26, Role.ADMIN: 26}
+
+
+def staff(tenant: Tenant, role: Role) -> User:
+    member = make_membership(tenant, role=role.value)
+    User.objects.filter(pk=member.user_id).update(is_staff=True)
+    return User.objects.get(pk=member.user_id)
