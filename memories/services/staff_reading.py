@@ -14,7 +14,7 @@ from django.utils import timezone
 from memories.models import ReviewItem
 from memories.services.reviews import AUDIT_KIND, subject
 from tenants.actor import Actor
-from tenants.audit import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.audit import EventDraft, owner_chain, record_event, record_platform_event, record_tenant_event
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -45,6 +45,18 @@ def note_refresh(principal: Principal, page: str) -> None:
     )
     if not looked.exists():
         note_reading(principal, page)
+
+
+def note_shared_reading(
+    actor: Actor, tenant_id: UUID | None, page: str, *, target_kind: str = "", target_id: UUID | None = None
+) -> None:
+    """Tell a tenant's trail that staff looked at what it shares (None: the platform's, of what all share)."""
+    draft = EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page})
+    with transaction.atomic():
+        if tenant_id is None:
+            record_platform_event(actor, draft)
+        else:
+            record_tenant_event(actor, tenant_id, draft)
 
 
 def note_question(principal: Principal, question: str) -> None:

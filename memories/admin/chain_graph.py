@@ -1,0 +1,143 @@
+"""Where the states of a chain stand in its graph, and how the lines between them run. Pure: plain values in and out.
+
+Invariant: a state stands right of all that lead to it, in a lane of its own; coordinates are pixels, as whole numbers
+in words, so that no locale rewrites them. A circle of links, which only tampering makes, is drawn and hangs nothing.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+WIDTH, HEIGHT = 196, 58
+_GAP, _LANE, _MARGIN = 58, 78, 24
+_LINE_CHARACTERS = 25
+_LINES = 2
+_LINE_HEIGHT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A state to be placed: its words, what it links to when it is chosen, a note below, and its look."""
+
+    id: UUID
+    words: str
+    url: str
+    note: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From one state to another; `look` is a class name."""
+
+    start: UUID
+    end: UUID
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A placed state: `lines` are its words with their heights."""
+
+    point: Point
+    x: str
+    y: str
+    text_x: str
+    lines: tuple[tuple[str, str], ...]
+    note_y: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A placed line."""
+
+    path: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All of it, with the size of the drawing."""
+
+    width: str
+    height: str
+    nodes: tuple[Node, ...]
+    curves: tuple[Curve, ...]
+
+
+def graph_of(points: Sequence[Point], edges: Sequence[Edge]) -> Graph:
+    """The drawing of `points`, which come in the order of time."""
+    known = {point.id for point in points}
+    edges = [edge for edge in edges if {edge.start, edge.end} <= known]
+    places = _places(points, edges)
+    columns = max((column for column, _ in places.values()), default=0) + 1
+    lanes = max((lane for _, lane in places.values()), default=0) + 1
+    return Graph(
+        width=str(2 * _MARGIN + columns * WIDTH + (columns - 1) * _GAP),
+        height=str(2 * _MARGIN + lanes * HEIGHT + (lanes - 1) * (_LANE - HEIGHT)),
+        nodes=tuple(_node(point, places[point.id]) for point in points),
+        curves=tuple(Curve(_path(places[edge.start], places[edge.end]), edge.look) for edge in edges),
+    )
+
+
+def _places(points: Sequence[Point], edges: Sequence[Edge]) -> Mapping[UUID, tuple[int, int]]:
+    """Column and lane of each: right of what leads to it, and beside it where the lane is free."""
+    order = {point.id: number for number, point in enumerate(points)}
+    leading: dict[UUID, list[UUID]] = defaultdict(list)
+    for edge in edges:
+        if order[edge.start] < order[edge.end]:
+            leading[edge.end].append(edge.start)
+    places: dict[UUID, tuple[int, int]] = {}
+    taken: set[tuple[int, int]] = set()
+    for point in points:
+        before = [places[each] for each in leading[point.id]]
+        column = max((each[0] for each in before), default=-1) + 1
+        wanted = min((lane for each, lane in before if each == column - 1), default=0)
+        lane = next(each for each in _outwards(wanted) if (column, each) not in taken)
+        places[point.id] = (column, lane)
+        taken.add((column, lane))
+    return places
+
+
+def _outwards(lane: int) -> range:
+    return range(lane, lane + 1000)
+
+
+def _node(point: Point, place: tuple[int, int]) -> Node:
+    x, y = _corner(place)
+    lines = textwrap.wrap(point.words, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …") or [""]
+    return Node(
+        point=point,
+        x=str(x),
+        y=str(y),
+        text_x=str(x + 12),
+        lines=tuple((str(y + 18 + number * _LINE_HEIGHT), line) for number, line in enumerate(lines)),
+        note_y=str(y + HEIGHT - 7),
+    )
+
+
+def _path(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """A curve from the right side of one to the left side of the other; over the top where that would run back."""
+    (left, top), (right, bottom) = _corner(start), _corner(end)
+    middle, target = top + HEIGHT // 2, bottom + HEIGHT // 2
+    if end[0] <= start[0]:
+        return f"M{left + WIDTH // 2} {top} C{left + WIDTH // 2} {top - 30} {right} {bottom - 30} {right} {bottom}"
+    begin, stop = left + WIDTH, right - 7
+    if end[0] - start[0] > 1 and start[1] == end[1]:
+        # Past what stands between them.
+        over = top - 18
+        return (
+            f"M{left + WIDTH - 24} {top} C{left + WIDTH} {over} {left + WIDTH} {over} {left + WIDTH + 24} {over}"
+            f" L{right - 30} {over} C{right} {over} {right + 14} {over} {right + 20} {bottom - 6}"
+        )
+    bend = max(_GAP // 2, (stop - begin) // 2)
+    return f"M{begin} {middle} C{begin + bend} {middle} {stop - bend} {target} {stop} {target}"
+
+
+def _corner(place: tuple[int, int]) -> tuple[int, int]:
+    column, lane = place
+    return _MARGIN + column * (WIDTH + _GAP), _MARGIN + lane * _LANE

@@ -1,0 +1,196 @@
+"""The list of histories: what an address asks for, and what each line says.
+
+Invariant: a line shows words only where one member's histories are asked for, which that member's trail is told, or
+those that a tenant shares; across members it shows slots, times and who it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from memories.admin.history_access import member_of, tenants_of
+from memories.admin.story_wording import did, ending, state_word
+from memories.errors import InvalidInput
+from memories.models import Fact
+from memories.selectors.histories import Change, How, Sought, changes_of, page_of_histories
+from memories.services.staff_reading import note_refresh, note_shared_reading
+from memories.types import Kind, Owner
+from tenants.actor_names import ActorNames, actor_names
+from tenants.admin.scoping import acting, signed_in
+from tenants.audit_filters import read_filter
+from tenants.errors import InvalidValue
+from tenants.middleware import request_id_of
+from tenants.models import Membership, Tenant
+from tenants.principal import ActorKind
+from tenants.principals import reading_principal
+
+PLATFORM = "platform"
+SHARED = "shared"
+_LONGEST_WORDS = 200
+FIELDS = ("tenant", "member", "kind", "key", "q", "since", "until", "actor", "how", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One state that ended. `words` and `became` are empty where they are not to be shown."""
+
+    url: str
+    kind: Kind
+    slot: str
+    words: str
+    became: str
+    state: str
+    ending: str
+    retracted: bool
+    whose: str
+    who: str
+    did: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of the list with what was asked for; `refused` names a field of the form and says why."""
+
+    tenants: list[Tenant]
+    tenant: Tenant | None
+    asked: Mapping[str, str]
+    member: Membership | None = None
+    lines: tuple[Line, ...] = ()
+    with_words: bool = False
+    next_url: str = ""
+    first_url: str = ""
+    refused: tuple[str, str] | None = None
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Who may have acted, in a word."""
+        return tuple(kind.value for kind in ActorKind)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """What may have become of a state."""
+        return tuple(how.value for how in How)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything but the tenant was asked for."""
+        return any(value for name, value in self.asked.items() if name not in ("tenant", "kind"))
+
+
+def listing_of(request: HttpRequest) -> Listing:
+    """The list as the address asks for it, once the trail of whose words it shows is told."""
+    asked = {name: request.GET.get(name, "").strip() for name in FIELDS}
+    tenants = tenants_of(signed_in(request))
+    tenant = _tenant(tenants, asked["tenant"]) if asked["tenant"] != PLATFORM else None
+    base = reverse("admin:memories_history_changelist")
+    try:
+        sought = _sought(request, tenant, asked)
+        page = page_of_histories(sought, cursor=request.GET.get("cursor", ""))
+    except (InvalidValue, InvalidInput) as error:
+        return Listing(tenants, tenant, asked, refused=(error.field, error.reason))
+    member = member_of(Owner(sought.tenant_id, sought.user_id))
+    with_words = _tell(request, sought, member)
+    changes = changes_of(page.rows)
+    names = actor_names(sought.tenant_id, [change.event for change in changes if change.event])
+    return Listing(
+        tenants=tenants,
+        tenant=tenant,
+        member=member,
+        asked=asked,
+        lines=tuple(_line(change, names, with_words=with_words) for change in changes),
+        with_words=with_words,
+        next_url=_address(base, {**asked, "cursor": page.next_cursor}) if page.next_cursor else "",
+        first_url=_address(base, asked) if request.GET.get("cursor") else "",
+    )
+
+
+def _tenant(tenants: list[Tenant], wanted: str) -> Tenant | None:
+    """The one asked for, else the first; one that is not in reach is as none at all."""
+    return next((each for each in tenants if wanted in (str(each.pk), each.slug)), tenants[0] if tenants else None)
+
+
+def _sought(request: HttpRequest, tenant: Tenant | None, asked: Mapping[str, str]) -> Sought:
+    """Raises InvalidValue, InvalidInput."""
+    if tenant is None and not (asked["tenant"] == PLATFORM and signed_in(request).is_superuser):
+        raise InvalidValue("tenant", "There is no tenant whose history you may read.")
+    if len(asked["q"]) > _LONGEST_WORDS:
+        raise InvalidValue("q", f"Search for at most {_LONGEST_WORDS} characters.")
+    shared = asked["member"] == SHARED
+    told = read_filter(
+        tenant.pk if tenant else None,
+        {
+            "member": "" if shared else asked["member"],
+            "actor": asked["actor"],
+            "since": asked["since"],
+            "until": asked["until"],
+        },
+    )
+    return Sought(
+        tenant_id=tenant.pk if tenant else None,
+        kind=Kind.PROCEDURAL if asked["kind"] == Kind.PROCEDURAL else Kind.SEMANTIC,
+        user_id=told.member,
+        shared=shared,
+        key=asked["key"].lower().replace(" ", "_"),
+        text=asked["q"],
+        since=told.since,
+        until=told.until,
+        actor_id=told.actor,
+        actor_kind=told.actor_kind,
+        how=How(asked["how"]) if asked["how"] in {how.value for how in How} else None,
+        everything=asked["all"] == "1",
+    )
+
+
+def _tell(request: HttpRequest, sought: Sought, member: Membership | None) -> bool:
+    """Tell whose words are looked at (of a search in all members' words, their tenant). Whether to show words."""
+    if member is not None:
+        staff, request_id = signed_in(request), request_id_of(request)
+        note_refresh(reading_principal(member, staff=staff, request_id=request_id), "histories")
+        return True
+    shared = sought.user_id is None and (sought.shared or sought.tenant_id is None)
+    if shared or sought.text:
+        note_shared_reading(acting(request), sought.tenant_id, "shared histories" if shared else "search in histories")
+    return shared
+
+
+def _line(change: Change, names: ActorNames, *, with_words: bool) -> Line:
+    row, event = change.row, change.event
+    fact = row if isinstance(row, Fact) else None
+    slot = (fact.key.replace("_", " ") if fact and fact.key else "") or row.category
+    return Line(
+        url=reverse("admin:memories_history_chain", args=[row.kind.value, row.pk]),
+        kind=row.kind,
+        slot=slot,
+        words=_words(row) if with_words else "",
+        became=_words(change.successor) if with_words and change.successor else "",
+        state=state_word(row),
+        ending=ending(row),
+        retracted=row.retracted,
+        whose=row.user.speaker if row.user else "shared",
+        who=names.who(event) if event else "",
+        did=did(event.action) if event else "",
+        at=row.superseded_at or row.learned_at,
+    )
+
+
+def _words(row: Any) -> str:
+    return str(row.text if isinstance(row, Fact) else row.title)
+
+
+def _address(base: str, asked: Mapping[str, str]) -> str:
+    said = {name: value for name, value in asked.items() if value}
+    return f"{base}?{urlencode(said)}" if said else base
+
+
+def chain_address(kind: Kind, memory_id: UUID) -> str:
+    """The permanent address of a state in its chain."""
+    return reverse("admin:memories_history_chain", args=[kind.value, memory_id])
