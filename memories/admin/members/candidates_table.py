@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
 from memories.chat.cards import headline
+from memories.chat.markup import kind_mark
 from memories.models import Episode, Fact, Playbook, RecallTrace
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Considered, Origin, Place
@@ -56,6 +61,16 @@ ORIGINS: Mapping[Origin, str] = {
 }
 # The width of a bar in its own units.
 WIDE = 100.0
+BRIEF = 90
+_BAR = (
+    '<span class="bar-number">{}</span><svg class="reach {}" viewBox="0 0 100 6" preserveAspectRatio="none"'
+    ' aria-hidden="true"><rect class="reach-track" width="100" height="6"/>'
+    '<rect class="reach-bar" width="{}" height="6"/></svg>'
+)
+_BRIEF = '<span class="memory-cell">{}<a href="#candidate-{}" dir="auto">{}</a></span>'
+_GONE = '<span class="memory-cell">{}<span class="tombstone">No longer there.</span></span>'
+# What two digits show as more than nothing.
+_SHOWS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,12 @@ class Bar:
 
     value: float
     width: str
+    tone: str = "c1"
+
+    @property
+    def drawn(self) -> SafeString:
+        """As it stands in a cell. A table has hundreds, which templates of their own would take long for."""
+        return format_html(_BAR, f"{self.value:.2f}", self.tone, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +123,14 @@ class Line:
     like: UUID | None = None
     fused_rank: int | None = None
     factors: tuple[float, ...] = ()
+
+    @property
+    def brief(self) -> SafeString:
+        """In a few words, as a link to its row in the table of all signals."""
+        if self.told is None:
+            return format_html(_GONE, kind_mark(self.kind))
+        text = Truncator(self.told.text).chars(BRIEF)
+        return format_html(_BRIEF, kind_mark(self.kind), self.rank, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +222,17 @@ class _Scale:
         return tuple(_bar(added.get(name, 0.0), self._signal) for name in names)
 
     def score(self, value: float) -> Bar:
-        return _bar(value, self._score)
+        return _bar(value, self._score, "c3")
 
 
 def _present(added: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """The signals that say something of any candidate."""
-    return tuple(name for name in SIGNALS if any(abs(line.get(name, 0.0)) > 0 for line in added))
+    """The signals that say something of any candidate, as far as two digits show."""
+    return tuple(name for name in SIGNALS if any(abs(line.get(name, 0.0)) >= _SHOWS for line in added))
 
 
 def _coverage(signals: Mapping[str, float]) -> tuple[Bar, ...]:
-    return tuple(_bar(signals.get(name, 0.0), 1.0) for name in ("coverage", "coverage_before", "coverage_around"))
+    return tuple(_bar(signals.get(name, 0.0), 1.0, "c4") for name in ("coverage", "coverage_before", "coverage_around"))
 
 
-def _bar(value: float, highest: float) -> Bar:
-    return Bar(value, f"{WIDE * min(max(value / highest, 0.0), 1.0):.1f}")
+def _bar(value: float, highest: float, tone: str = "c1") -> Bar:
+    return Bar(value, f"{WIDE * min(max(value / highest, 0.0), 1.0):.1f}", tone)

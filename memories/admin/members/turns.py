@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -181,12 +182,13 @@ def _recorded(traced: TracedRecall) -> RecordedRecall:
 
 def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the recall was asked to keep to, as far as that says something."""
+    kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
     told = [
-        ("kinds", ", ".join(parameters.get("types", ()))),
+        ("kinds", ", ".join(kinds) if set(kinds) != set(Kind) else None),
         ("limit", parameters.get("limit")),
         ("tokens", parameters.get("token_budget")),
         ("threshold", parameters.get("threshold")),
-        ("as of", parameters.get("as_of")),
+        ("as of", f"{datetime.fromisoformat(as_of):%d %B %Y, %H:%M %Z}" if as_of else None),
         ("task", parameters.get("task")),
         ("superseded ones", "too" if parameters.get("include_superseded") else None),
     ]
