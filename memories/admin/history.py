@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
+from memories.admin.exporting import export_history
 from memories.admin.history_access import Looked, kind_of, look, may_see, owner_of
 from memories.admin.history_list import chain_address, listing_of
 from memories.admin.story_page import Around, view_of
@@ -47,11 +48,12 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """The list, a chain, and its proof; none of Django's forms."""
+        """The list, a chain, its export and its proof; none of Django's forms."""
         view = self.admin_site.admin_view
         return [
             path("", view(self.list_view), name="memories_history_changelist"),
             path("<str:kind>/<uuid:memory_id>/", view(self.chain_view), name="memories_history_chain"),
+            path("<str:kind>/<uuid:memory_id>/export/", view(export_history), name="memories_history_export"),
             path("<str:kind>/<uuid:memory_id>/verify/", view(self.verify_view), name="memories_history_verify"),
         ]
 
@@ -90,6 +92,7 @@ class HistoryAdmin(TenantScopedAdmin[History]):
             "permalink": request.build_absolute_uri(chain_address(wanted, memory_id)),
             "inspector_url": _inspector(signed_in(request), looked, memory_id),
             "may_audit": may_see(signed_in(request), story.owner, AUDITS),
+            "exported": story.rows[-1].pk if story.rows else None,
         }
         return self._page(request, "chain", context)
 

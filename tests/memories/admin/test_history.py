@@ -169,6 +169,15 @@ def test_one_proof_can_be_asked_for(five: Five, client: Client, auditor: Members
 
 
 @pytest.mark.usefixtures("auditor")
+def test_a_chain_is_exported_from_its_page(five: Five, client: Client) -> None:
+    address = reverse("admin:memories_history_export", args=["semantic", five.back])
+    assert f'action="{address}"' in shown(client, chain(five.flat))
+    assert client.get(address).status_code == 405
+    answer = client.post(address)
+    assert b"".join(answer.streaming_content)[:2] == b"PK"
+
+
+@pytest.mark.usefixtures("auditor")
 def test_the_page_names_the_first_bad_event_of_a_changed_audit_row(five: Five, client: Client) -> None:
     event = AuditEvent.objects.get(target_id=five.flat, action="fact.superseded")
     with audit_unguarded():
