@@ -14,12 +14,11 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from memories.errors import InvalidInput
 from memories.models import Episode, Fact, Playbook
-from memories.selectors.as_of import forgotten_since
-from memories.selectors.paging import page_of
+from memories.selectors.as_of import forgotten_since, page_by_status
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -86,11 +85,14 @@ def differences_between(principal: Principal, first: datetime, second: datetime)
     """What changed after `first` and by `second`, in numbers. Raises InvalidInput if `second` is not the later one."""
     principal.require(Right.READ)
     _check(first, second)
-    every = [(change, kind) for kind in _MODELS for change in Change]
-    counts = {(change, kind): _rows(principal, change, kind, first, second).count() for change, kind in every}
+    counts: dict[tuple[Change, Kind], int] = {}
+    for kind in _MODELS:
+        for changes in ((Change.LEARNED, Change.RESTORED), (Change.REPLACED, Change.RETIRED), (Change.EVICTED,)):
+            rows = _in(principal, kind, changes[0], first, second)
+            found = rows.aggregate(**{change.value: Count("pk", filter=_condition(change, kind)) for change in changes})
+            counts |= {(change, kind): found[change.value] for change in changes if found[change.value]}
     said = Episode.objects.of(principal).filter(happened_at__gt=first, happened_at__lte=second).count()
-    found = {what: count for what, count in counts.items() if count}
-    return Differences(first, second, found, said, forgotten_since(principal, first, second))
+    return Differences(first, second, counts, said, forgotten_since(principal, first, second))
 
 
 def steps_between(
@@ -101,9 +103,8 @@ def steps_between(
     _check(first, second)
     if kind not in _MODELS:
         raise InvalidInput("kind", "only facts and how-tos change.")
-    column = _MOMENT[change]
-    rows = _rows(principal, change, kind, first, second).order_by(f"-{column}", "id")
-    page = page_of(rows, limit=limit, cursor=cursor)
+    rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
+    page = page_by_status(rows, (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
     return Steps(_told(principal, change, kind, page.rows), page.next_cursor)
 
 
@@ -122,27 +123,34 @@ def _check(first: datetime, second: datetime) -> None:
         raise InvalidInput("since", "must be before the time that it is compared with.")
 
 
-def _rows(principal: Principal, change: Change, kind: Kind, first: datetime, second: datetime) -> QuerySet[Any]:
-    """The rows in which a change of this sort shows."""
-    model, column = _MODELS[kind], _MOMENT[change]
-    rows = model.objects.of(principal).filter(**{f"{column}__gt": first, f"{column}__lte": second})
-    replaced = Exists(model.objects.filter(superseded_by=OuterRef("pk")))
+def _in(principal: Principal, kind: Kind, change: Change, first: datetime, second: datetime) -> QuerySet[Any]:
+    """The rows whose moment of this sort lies in the interval, without those that were believed at no time.
+
+    Every status is named, for the owner's index begins with it.
+    """
+    column = _MOMENT[change]
+    statuses = {"learned_at": list(Status), "superseded_at": list(_ENDED), "evicted_at": [Status.EVICTED]}[column]
+    rows = _MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
+    rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
+    if change is Change.EVICTED:
+        return rows
+    return rows.exclude(superseded_at__isnull=False, superseded_at__lte=F("learned_at"))
+
+
+def _condition(change: Change, kind: Kind) -> Q:
+    """Which of these rows show a change of this sort."""
     match change:
         case Change.LEARNED:
-            return _believed(rows).filter(~replaced, restores__isnull=True)
+            replaced = Exists(_MODELS[kind].objects.filter(superseded_by=OuterRef("pk")))
+            return Q(restores__isnull=True) & ~Q(replaced)
         case Change.RESTORED:
-            return _believed(rows).filter(restores__isnull=False)
+            return Q(restores__isnull=False)
         case Change.REPLACED:
-            return _believed(rows).filter(status__in=_ENDED, superseded_by__isnull=False)
+            return Q(superseded_by__isnull=False)
         case Change.RETIRED:
-            return _believed(rows).filter(status__in=_ENDED, superseded_by__isnull=True)
+            return Q(superseded_by__isnull=True)
         case Change.EVICTED:
-            return rows.filter(status=Status.EVICTED)
-
-
-def _believed(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Without those that were believed at no time."""
-    return rows.exclude(superseded_at__isnull=False, superseded_at__lte=F("learned_at"))
+            return Q(pk__isnull=False)
 
 
 def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> tuple[Step, ...]:
