@@ -10,6 +10,7 @@ from typing import Any
 
 # Beyond that, two texts stand side by side unmarked: comparing takes the square of their length.
 _MOST_WORDS = 600
+_ORDER = ("changed", "added", "before", "same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value; a side that does not have it is empty. `state` is `same`, `changed`, `added` or `removed`."""
+    """One value; a side that does not tell it is empty. `state`: changed, added, same, or before (there alone)."""
 
     name: str
     before: tuple[Piece, ...]
@@ -31,15 +32,19 @@ class Difference:
 
 
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Difference]:
-    """Every value of either side, in the order of their names."""
+    """Every value of either side: first what differs, then the rest, each by name.
+
+    What stands before alone is not gone: an event tells after it only what it changed.
+    """
     old, new = before or {}, after or {}
-    return [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]
+    rows = [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]
+    return sorted(rows, key=lambda row: _ORDER.index(row.state))
 
 
 def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
     words = name.replace("_", " ")
     if name not in new:
-        return Difference(words, (Piece(_plain(old[name]), marked=False),), (), "removed")
+        return Difference(words, (Piece(_plain(old[name]), marked=False),), (), "before")
     if name not in old:
         return Difference(words, (), (Piece(_plain(new[name]), marked=False),), "added")
     first, second = _plain(old[name]), _plain(new[name])

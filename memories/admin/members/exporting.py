@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from memories.admin.exporting import chosen_forms
@@ -15,10 +15,13 @@ from tenants.middleware import request_id_of
 from tenants.principal import AUDITS
 
 
+def shown(looking: Looking) -> HttpResponse:
+    """What will be in it."""
+    return looking.render("admin/memories/member/exporting.html", title="Export", export_url=looking.url("export"))
+
+
 def export(looking: Looking) -> HttpResponseBase:
-    """GET says what will be in it; POST sends it, and the member's trail tells of it first."""
-    if looking.request.method != "POST":
-        return looking.render("admin/memories/member/export.html", title="Export")
+    """The archive; the member's trail tells of it first."""
     try:
         pieces = export_member(
             looking.membership,
@@ -28,8 +31,11 @@ def export(looking: Looking) -> HttpResponseBase:
         )
     except ImproperlyConfigured as error:
         messages.error(looking.request, f"Nothing was exported. {error}")
-        return HttpResponseRedirect(looking.url("export"))
+        return HttpResponseRedirect(looking.url("exporting"))
     return download(pieces, "member")
 
 
-PAGES = (MemberPage("export", "export/", export, roles=AUDITS, tab="Export", methods=("GET", "POST")),)
+PAGES = (
+    MemberPage("exporting", "export/", shown, roles=AUDITS, tab="Export"),
+    MemberPage("export", "export/download/", export, roles=AUDITS, methods=("POST",)),
+)

@@ -1,0 +1,32 @@
+"""Before and after stand side by side, and what differs is marked."""
+
+from __future__ import annotations
+
+from tenants.audit_differences import Difference, Piece, differences
+
+
+def test_the_words_that_differ_are_marked() -> None:
+    (row,) = differences({"home_city": "lives in Hull now"}, {"home_city": "lives in York now"})
+    assert row == Difference(
+        "home city",
+        (Piece("lives in", marked=False), Piece("Hull", marked=True), Piece("now", marked=False)),
+        (Piece("lives in", marked=False), Piece("York", marked=True), Piece("now", marked=False)),
+        "changed",
+    )
+
+
+def test_what_differs_comes_first() -> None:
+    rows = differences({"a": 1, "b": True, "c": None}, {"a": 1, "b": False, "d": [1, 2]})
+    assert [(row.name, row.state) for row in rows] == [("b", "changed"), ("d", "added"), ("c", "before"), ("a", "same")]
+    assert [piece.text for row in rows for piece in (*row.before, *row.after)] == [
+        "yes", "no", "[1, 2]", "nothing", "1", "1",
+    ]  # fmt: skip
+
+
+def test_long_texts_are_not_compared_word_by_word() -> None:
+    (row,) = differences({"text": "word " * 2000}, {"text": "other " * 2000})
+    assert len(row.before) == len(row.after) == 1 and row.state == "changed"
+
+
+def test_an_event_may_tell_nothing() -> None:
+    assert differences(None, None) == []
