@@ -14,10 +14,13 @@ from urllib.parse import urlencode
 from csp.constants import UNSAFE_EVAL
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's has no types
@@ -37,10 +40,13 @@ class Site(UnfoldAdminSite):
         """Every page of the admin."""
         return _with_eval(super().admin_view(view, cacheable))
 
+    @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
-        """The site has one page to sign in at; where to go on to is checked there."""
+        """The site has one page to sign in at; where to go on to is checked there. Raises PermissionDenied."""
         if self.has_permission(request):
             return redirect("admin:index")
+        if request.user.is_authenticated:
+            raise PermissionDenied("Your account cannot open the admin. Sign out, and in again as somebody who can.")
         there = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
         return redirect(f"{reverse('login')}?{urlencode({REDIRECT_FIELD_NAME: there})}")
 

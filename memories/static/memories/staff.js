@@ -50,6 +50,16 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
+  // What scrolls sideways can be reached by keyboard.
+  const reach = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  document.addEventListener("DOMContentLoaded", reach);
+  window.addEventListener("resize", reach);
+
   const typing = (element) => element.matches("input, textarea, select") || element.isContentEditable;
 
   // The next or the last row of a list; from nowhere, the first of the page.

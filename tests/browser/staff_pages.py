@@ -1,0 +1,72 @@
+"""Every page of the admin that is looked at: the addresses of the isolation tests, with rows of one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from tenants.models import Membership, User
+from tests.memories.admin.isolation.cases import MODELS, PAGES
+from tests.memories.admin.isolation.place import Place, make_place
+
+SERIOUS = ("serious", "critical")
+# What the policy forbids, with the element that it was about.
+_TELL = """document.addEventListener("securitypolicyviolation", (event) => console.error(
+    `${event.violatedDirective} ${event.sourceFile}:${event.lineNumber} ${event.target?.outerHTML?.slice(0, 200)}`));"""
+
+
+def everything(member: Membership) -> Place:
+    """A tenant with something of everything, and `member` on the platform's staff."""
+    User.objects.filter(pk=member.user_id).update(is_staff=True, is_superuser=True)
+    return make_place("heron")
+
+
+def staff_pages(place: Place) -> list[str]:
+    """The address of each page that is read, of rows of `place`."""
+    found = [
+        reverse(f"admin:{name}", args=[place.ids[each] for each in page.takes])
+        for name, page in PAGES.items()
+        if page.method == "GET" and page.opens == 200
+    ]
+    for name, model in MODELS.items():
+        found += [reverse(f"admin:{name}_changelist"), reverse(f"admin:{name}_change", args=[place.ids[model.row]])]
+        found.append(reverse(f"admin:{name}_add"))
+    return [*found, reverse("admin:password_change"), "/admin/memories/nothing/"]
+
+
+def faults_of(page: Page, address: str) -> list[str]:
+    """What axe finds that is serious on the page that is open, and whether it is wider than the window."""
+    found = [
+        f"{address}: {each['id']}: {node['html'][:240]} {node.get('failureSummary', '')[:300]}"
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in SERIOUS
+        for node in each["nodes"][:3]
+    ]
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append(f"{address}: wider than the window")
+    return found
+
+
+def open_each(page: Page, addresses: Iterable[str]) -> list[str]:
+    """The faults of all of them. What answers with a part of a page, or with a file, is no page to look at."""
+    found: list[str] = []
+    for address in addresses:
+        answer = page.request.get(address)
+        if answer.status >= 500:
+            found.append(f"{address}: {answer.status}")
+        elif "text/html" in answer.headers["content-type"] and "<!doctype html>" in answer.text()[:400].lower():
+            page.goto(address)
+            found += faults_of(page, address)
+    return found
+
+
+def faults_in(page: Page, addresses: Iterable[str]) -> str:
+    """Those of every page, and what the console says that is an error; empty if all is well."""
+    said: list[str] = []
+    page.add_init_script(_TELL)
+    page.on("console", lambda line: said.append(f"{page.url}: {line.text}") if line.type == "error" else None)
+    found = open_each(page, addresses)
+    return "\n".join([*found, *(line for line in said if "status of 40" not in line)])
