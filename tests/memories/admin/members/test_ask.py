@@ -24,6 +24,7 @@ from memories.services.sessions import start_session
 from memories.types import Kind
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant
 from tenants.principal import Principal
+from tenants.search_keys import revoke
 from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, words
 from tests.parts import about_the_embedded_plane
 
@@ -206,3 +207,14 @@ def test_the_number_of_queries_does_not_grow(support: Client, keys: Principal, a
 def test_whatever_a_recall_can_tell_has_its_words() -> None:
     assert set(SIGNALS) == set(Weights.__dataclass_fields__) - {"coverage_power"}
     assert set(CUTS) == set(Cut) and set(ORIGINS) == set(Origin)
+
+
+@pytest.mark.usefixtures("elasticsearch")
+def test_a_member_without_a_key_is_answered_by_nobody_else_s(
+    support: Client, keys: Principal, membership: Membership, address: str
+) -> None:
+    assert "Keeps a spare key" in words(support.post(address, FORM))
+    revoke(membership)
+    answer = support.post(address, FORM)
+    assert answer.status_code == 200 and answer.context["closed"] and answer.context["explained"] is None
+    assert "Nothing stands in for their key" in words(answer) and "Keeps a spare key" not in words(answer)
