@@ -106,8 +106,8 @@ def _page(asked: Asked) -> Any:
             ],
             "state": member_state(looking.principal),
             "key_url": looking.url("search_key") if looking.may(ADMINISTERS) else "",
-            "live_url": looking.url("columns"),
-            "pulse_url": looking.url("pulse"),
+            "live_url": looking.url("change_live"),
+            "pulse_url": looking.url("pulse_live"),
         }
 
     return part
@@ -173,5 +173,5 @@ def _states(asked: Asked, counts: dict[Kind, Counter[Status]]) -> list[Facet]:
 
 PAGES = (
     MemberPage("change", "change/", inspect, tab="Memory", reads="inspector"),
-    MemberPage("columns", "change/live/", refresh, reads="inspector", live=True),
+    MemberPage("change_live", "change/live/", refresh, reads="inspector", live=True),
 )

@@ -40,4 +40,4 @@ def refreshed(looking: Looking, template: str, part: Callable[[Looking], dict[st
     return render(looking.request, template, context)
 
 
-PAGES = (MemberPage("pulse", "pulse/", pulse),)
+PAGES = (MemberPage("pulse_live", "pulse/", pulse),)

@@ -106,7 +106,7 @@ def _part(memory_id: UUID) -> Any:
             "verdict": _verdict(index),
             "columns": tuple(_columns(memory)),
             "live_url": looking.url("record_live", memory_id),
-            "pulse_url": looking.url("pulse"),
+            "pulse_url": looking.url("pulse_live"),
         }
 
     return part

@@ -104,10 +104,20 @@ const told = (before, after) => {
   return [...counts].map(([words, by]) => `${words}: ${[...by].map(([noun, number]) => counted(number, noun)).join(", ")}`).join("; ");
 };
 
-// The first row that can be seen stays where it is seen, whatever comes above it.
+// The row that one is at stays where it is, whatever comes above it: the one with the focus, else the one under the
+// pointer, else the first that can be seen.
 const anchor = () => {
   if (window.scrollY === 0) return () => {};
-  const row = [...part.querySelectorAll("[data-key]")].find((each) => each.getBoundingClientRect().top >= 0);
+  const seen = (row) => {
+    const { top, bottom } = row.getBoundingClientRect();
+    return bottom > 0 && top < window.innerHeight;
+  };
+  const candidates = [
+    document.activeElement?.closest("[data-print]"),
+    part.querySelector("[data-print]:hover"),
+    ...part.querySelectorAll("[data-print]"),
+  ];
+  const row = candidates.find((each) => each && part.contains(each) && seen(each));
   const top = row?.getBoundingClientRect().top;
   return () => {
     if (row?.isConnected) window.scrollBy({ top: row.getBoundingClientRect().top - top, behavior: "instant" });

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-import pytest
-from django.test import Client
+import re
+from datetime import timedelta
 
-from memories.services.facts import remember_fact
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from memories.admin.members.inspector import PAGE_SIZE
+from memories.models import Episode, Session
+from memories.services.facts import pin_fact, remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.remember import EpisodeDraft, remember_episodes
+from memories.services.sessions import start_session
+from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
+from tests.factories import make_membership
 from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import inside
+from tests.memories.admin.members.looking import INLINE, inside, words
 
 pytestmark = pytest.mark.django_db
+
+# Who asks 6, the pulse 10, counts 4, lists 4 and what their rows name 7, how the member stands 6.
+QUERIES_OF_THE_LIVE_PART = 37
+
+
+def say(principal: Principal, *texts: str) -> Session:
+    session = start_session(principal)
+    remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft(text) for text in texts])
+    return session
+
+
+def read_events(principal: Principal) -> int:
+    return AuditEvent.objects.filter(action="memory.read", owner_id=principal.user_id).count()
 
 
 def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, principal: Principal) -> None:
@@ -20,3 +46,172 @@ def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, p
     assert page.index("Lives in Braga</a>") < page.index("Lives in Porto</a>")
     assert f'is-superseded" href="{at("record", old.memory_id)}"' in page
     assert f'<a href="{at("record", new.memory_id)}"><bdi>Lives in Braga' in page
+
+
+def test_each_kind_has_its_column_with_its_count(support: Client, at: At, principal: Principal) -> None:
+    say(principal, "The kiln cracked", "Again, the kiln")
+    remember_playbook(principal, title="Cool the kiln", steps=["Wait a night", "Open it"])
+    told = words(support.get(at("change")))
+    for column in (
+        "Event What happened 2",
+        "Fact What is true 0",
+        "How-to What works 1",
+        "Shared entry Shared catalog 0",
+    ):
+        assert column in told
+    assert "2 steps" in told and "Wait a night" in told
+
+
+def test_what_is_empty_says_what_will_appear(support: Client, at: At) -> None:
+    told = words(support.get(at("change")))
+    assert told.count("appear here") == 3 and "appears here, word for word" in told
+
+
+def test_words_are_escaped_and_nothing_is_inline(support: Client, at: At, principal: Principal) -> None:
+    say(principal, "<b>red</b>")
+    remember_fact(principal, text="Likes <i>red</i>", key="colour", category='"><img>')
+    page = inside(support.get(at("change"), {"q": "<u>", "category": '"><img>'}))
+    page += inside(support.get(at("change")))
+    assert "<b>red" not in page and "<i>red" not in page and "<u>" not in page and "<img>" not in page
+    assert "&lt;b&gt;red" in page and not INLINE.search(page)
+
+
+def test_a_search_goes_through_all_columns(support: Client, at: At, principal: Principal) -> None:
+    say(principal, "The kiln cracked")
+    remember_fact(principal, text="Owns a kiln")
+    remember_fact(principal, text="Has a cat")
+    page = inside(support.get(at("change"), {"q": "kiln"}))
+    assert "The kiln cracked" in page and "Owns a kiln" in page and "Has a cat" not in page
+    assert "1 of 2" in words(support.get(at("change"), {"q": "kiln"}))
+
+
+def test_a_filter_that_a_kind_cannot_have_says_so(support: Client, at: At, principal: Principal) -> None:
+    say(principal, "The kiln cracked")
+    told = words(support.get(at("change"), {"key": "home_city"}))
+    assert "Events have no key" in told and "How-tos have no key" in told and "The kiln cracked" not in told
+
+
+def test_every_filter_is_in_the_address_and_can_be_taken_off(support: Client, at: At, principal: Principal) -> None:
+    remember_fact(principal, text="Owns a kiln", category="craft")
+    page = inside(support.get(at("change"), {"q": "kiln", "category": "craft", "show": "believed"}))
+    assert 'href="?q=kiln&amp;show=superseded&amp;category=craft"' in page
+    assert 'href="?q=kiln&amp;show=believed"' in page and "Owns a kiln" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        pytest.param({"from": "yesterday"}, "From is a day", id="a day"),
+        pytest.param({"to": "2026-02-31"}, "To is a day", id="a day that is none"),
+        pytest.param({"session": "abc"}, "Conversation is named by an id", id="a conversation"),
+        pytest.param({"show": "secret"}, "State is one of", id="a state"),
+        pytest.param({"q": "a\0b"}, "Words has to be a text", id="a character"),
+        pytest.param({"semantic": "forged"}, "names a page that there is not", id="a page"),
+    ],
+)
+def test_what_cannot_be_asked_is_named_and_left_out(
+    support: Client, at: At, principal: Principal, query: dict[str, str], told: str
+) -> None:
+    remember_fact(principal, text="Owns a kiln")
+    answer = support.get(at("change"), query)
+    assert answer.status_code == 200 and told in words(answer) and "Owns a kiln" in words(answer)
+
+
+def test_pages_follow_each_other_and_miss_and_repeat_nothing(support: Client, at: At, principal: Principal) -> None:
+    session = say(principal, "first")
+    begun = timezone.now() - timedelta(days=1)
+    Episode.objects.bulk_create(
+        Episode(
+            tenant_id=principal.tenant_id, user_id=principal.user_id, session=session, text=f"word {number}",
+            content_hash=f"{number}", sequence=number + 2, ordinal=number + 2, happened_at=begun,
+        )
+        for number in range(2 * PAGE_SIZE)
+    )  # fmt: skip
+    seen: list[str] = []
+    address = ""
+    for _ in range(4):
+        page = inside(support.get(at("change") + address))
+        seen += re.findall(r">(word \d+|first)</a>", page)
+        older = re.search(r'href="(\?[^"]*)" rel="next">Older', page)
+        if older is None:
+            break
+        address = older.group(1).replace("&amp;", "&")
+    assert len(seen) == len(set(seen)) == 2 * PAGE_SIZE + 1
+
+
+def test_nothing_of_another_member_is_on_the_page(
+    support: Client, at: At, principal: Principal, other_member: Principal, other_tenant_member: Principal
+) -> None:
+    secret = "Hides the key under the third pot"
+    for stranger in (other_member, other_tenant_member):
+        remember_fact(stranger, text=secret)
+        say(stranger, secret)
+    for name in ("change", "change_live"):
+        answer = support.get(at(name), {"q": "pot"})
+        assert answer.status_code == 200 and secret not in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["change", "change_live", "pulse_live"])
+def test_another_tenant_s_member_is_as_one_that_is_not(
+    support: Client, at: At, name: str, other_tenant_member: Principal
+) -> None:
+    stranger = Membership.objects.get(pk=other_tenant_member.membership_id)
+    assert support.get(at(name, of=stranger)).status_code == 404
+    assert read_events(other_tenant_member) == 0
+
+
+@pytest.mark.parametrize("name", ["change", "change_live", "pulse_live"])
+def test_an_auditor_reads_no_memory(auditor: Client, at: At, name: str, principal: Principal) -> None:
+    assert auditor.get(at(name)).status_code == 403
+    assert read_events(principal) == 0
+
+
+def test_a_look_is_in_the_member_s_trail_and_a_refresh_is_the_same_look(
+    support: Client, at: At, principal: Principal
+) -> None:
+    support.get(at("change"))
+    for _ in range(3):
+        support.get(at("change_live"))
+        support.get(at("pulse_live"))
+    assert read_events(principal) == 1
+
+
+def test_a_part_that_is_asked_for_alone_is_a_look(support: Client, at: At, principal: Principal) -> None:
+    support.get(at("change_live"))
+    assert read_events(principal) == 1
+
+
+def test_the_live_part_is_that_of_the_page(support: Client, at: At, principal: Principal) -> None:
+    remember_fact(principal, text="Owns a kiln")
+    whole, part = inside(support.get(at("change"))), support.get(at("change_live")).content.decode()
+    rows = re.compile(r'data-key="[^"]+" data-noun="[^"]+" data-state="[^"]+" data-print="[^"]+"')
+    assert rows.findall(part) == rows.findall(whole) != []
+    assert support.get(at("pulse_live")).json()["pulse"] in part
+
+
+def test_a_row_that_changed_has_another_print(support: Client, at: At, principal: Principal) -> None:
+    fact = remember_fact(principal, text="Owns a kiln").memory_id
+    print_of = re.compile(rf'data-key="{fact}"[^>]* data-print="(\w+)"')
+    before = print_of.findall(support.get(at("change_live")).content.decode())
+    pin_fact(principal, fact_id=fact, pinned=True)
+    assert print_of.findall(support.get(at("change_live")).content.decode()) != before != []
+
+
+def test_it_costs_the_same_whatever_there_is(support: Client, at: At, principal: Principal) -> None:
+    counts = []
+    for number in range(3):
+        say(principal, f"The kiln cracked {number} times", f"and {number} more")
+        for place in ("Porto", "Braga"):
+            remember_fact(principal, text=f"Lives in {place}, house {number}", key=f"home{number}")
+        remember_playbook(principal, title=f"Cool kiln {number}", steps=["Wait"])
+        with CaptureQueriesContext(connection) as asked:
+            support.get(at("change_live"))
+        counts.append(len(asked))
+    assert counts[1] == counts[2] <= QUERIES_OF_THE_LIVE_PART
+
+
+def test_the_list_of_members_says_when_each_last_spoke(support: Client, at: At, principal: Principal) -> None:
+    say(principal, "The kiln cracked")
+    make_membership(Membership.objects.get(pk=principal.membership_id).tenant, name="Sil Ent")
+    told = words(support.get(at("change").replace(f"{principal.membership_id}/change/", "")))
+    assert "Ada" in told and "just now" in told and "none yet" in told
