@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 LENGTH = 1000
 _SHORTEST = 6
 _TICKS = 4
+_BY_CLOCK = timedelta(days=_TICKS)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Where a bar begins and how long it is; `open_start` and `open_end`: nobody knows when, or it goes on."""
+    """Where a bar begins and how long it is; `open_start`: nobody knows when it began."""
 
     x: str
     width: str
     open_start: bool = False
-    open_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,18 @@ class Axis:
         left = self._place(since or self.begin)
         right = self._place(until or self.end)
         width = max(right - left, _SHORTEST)
-        return Bar(str(min(left, LENGTH - width)), str(width), since is None, until is None)
+        return Bar(str(min(left, LENGTH - width)), str(width), since is None)
 
     @property
-    def ticks(self) -> tuple[tuple[str, datetime], ...]:
-        """Places of the axis and the moments that they stand for."""
+    def by_clock(self) -> bool:
+        """Whether days alone would not tell the ticks apart."""
+        return self.end - self.begin < _BY_CLOCK
+
+    @property
+    def ticks(self) -> tuple[datetime, ...]:
+        """Moments at equal distances, from its begin to its end."""
         step = (self.end - self.begin) / _TICKS
-        return tuple((str(number * LENGTH // _TICKS), self.begin + number * step) for number in range(_TICKS + 1))
+        return tuple(self.begin + number * step for number in range(_TICKS + 1))
 
     def _place(self, moment: datetime) -> int:
         share = (moment - self.begin) / (self.end - self.begin)

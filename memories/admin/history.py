@@ -136,7 +136,7 @@ def _result(check: ChainCheck) -> str:
     """In a sentence."""
     what = "The audit trail" if check.what == Checked.AUDIT else "The supersession"
     if check.ok:
-        return f"{what} was verified: {check.count} good, in {check.took_ms / 1000:.1f} s."
+        return f"{what} was verified: {check.count} good, in {check.took_ms:.0f} ms."
     at = f" at event {check.first_bad} (id {check.event_id})" if check.event_id else ""
     return f"{what} is broken{at}: {check.reason}."
 

@@ -152,6 +152,7 @@ def _state(story: Story, row: Row, neighbours: Mapping[UUID, Neighbour], axis: A
     events = [_told(event, around) for event in story.events.get(row.pk, ())]
     fact = row if isinstance(row, Fact) else None
     before = [link.start for link in story.links if link.end == row.pk and link.joint is Joint.SUPERSEDED]
+    before.sort(key=lambda pk: neighbours[pk].number)
     return StoryState(
         id=row.pk,
         number=neighbours[row.pk].number,
@@ -175,7 +176,7 @@ def _state(story: Story, row: Row, neighbours: Mapping[UUID, Neighbour], axis: A
         more_events=max(0, len(events) - EVENTS_SHOWN),
         learned_from=around.words.learned_from.get(row.pk, ()),
         ended_by=around.words.ended_by.get(row.pk, ()),
-        merges=tuple(neighbours[pk] for pk in before if pk in neighbours) if len(before) > 1 else (),
+        merges=tuple(neighbours[pk] for pk in before) if len(before) > 1 else (),
         differences=_differences(story, row, before, neighbours),
         successor=_next(story, row.pk, neighbours),
         restores=neighbours.get(row.restores) if row.restores else None,

@@ -38,8 +38,10 @@ def words_of(principal: Principal, story: Story) -> StoryWords:
     principal.require(Right.READ)
     support = _support(principal, story)
     ended: dict[UUID, dict[UUID, Episode]] = defaultdict(dict)
+    # What an undo brought back has the words that it had before; those did not end what it took the place of.
+    brought_back = {row.pk for row in story.rows if row.restores is not None}
     for row in story.rows:
-        if row.superseded_by_id in support:
+        if row.superseded_by_id in support and row.superseded_by_id not in brought_back:
             own = {episode.pk for episode in support.get(row.pk, ())}
             ended[row.pk] |= {each.pk: each for each in support[row.superseded_by_id] if each.pk not in own}
     retired = [row.pk for row in story.rows if row.superseded_at is not None and row.superseded_by_id is None]

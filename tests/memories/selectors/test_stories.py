@@ -74,6 +74,7 @@ def test_what_was_said_stands_where_a_state_began_and_where_another_ended(five: 
     assert [each.text for each in words.learned_from[five.both]] == [SAID[0]]
     assert [each.text for each in words.ended_by[five.flat]] == [SAID[0]]
     assert [each.text for each in words.ended_by[five.both]] == [SAID[1]]
+    assert five.wrong not in words.ended_by
 
 
 def test_nobody_else_s_words_are_quoted(five: Five, other_member: Principal) -> None:
