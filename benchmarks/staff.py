@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -34,7 +34,7 @@ from benchmarks.population import Population  # noqa: E402
 from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRole, Playbook, RunState  # noqa: E402
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
-from memories.types import Owner, Status  # noqa: E402
+from memories.types import Kind, Owner, Status  # noqa: E402
 from tenants.audit import EventDraft, record_events  # noqa: E402
 from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
@@ -180,6 +180,7 @@ def _measured(browser: Client, member: Membership) -> Iterator[Page]:
 _SEARCHED = {
     "memories_membermemory_change": "?q=garden",
     "memories_membermemory_as_of": "?q=garden",
+    "memories_membermemory_conversations": "?q=zeppelin",
     "memories_membermemory_changelist": "?q=bench-7",
     "memories_history_changelist": "?q=garden",
 }
@@ -205,7 +206,7 @@ def _page(browser: Client, name: str, address: str, query: str = "") -> Page:
 
 
 def _asked(browser: Client, address: str) -> Page:
-    form: Mapping[str, str] = {"question": "Where is the garden?", "q": "Where is the garden?", "limit": "10"}
+    form = {"question": "Where is the garden?", "kinds": [kind.value for kind in Kind], "limit": "10"}
     return _timed("memories_membermemory_ask", "a question", lambda: browser.post(address, form))
 
 

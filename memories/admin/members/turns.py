@@ -19,10 +19,11 @@ from memories.admin.members.conversations import ending_of
 from memories.admin.members.page import Looking, MemberPage
 from memories.agent.prompt import made_for_the_model
 from memories.errors import NotFound
+from memories.hygiene.sensitivity.telling import short
 from memories.models import RecallTrace, Relation
 from memories.selectors.conversations import TracedRecall, TurnRecord, turn_record
 from memories.selectors.sessions import MentionView, StepView
-from memories.types import Kind
+from memories.types import Kind, SensitiveKind
 
 _STAGES: Mapping[str, str] = {
     "query": "Question",
@@ -73,8 +74,12 @@ class RecordedRecall:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool that was called, and what came of it. `result` is what it said where that is not memories."""
+    """A tool that was called, and what came of it. `result` is what it said where that is not memories.
 
+    `said`: the agent's words before its calls, beside the first of them.
+    """
+
+    said: str
     name: str
     arguments: str
     automatic: bool
@@ -101,6 +106,7 @@ def turn_page(looking: Looking, *, session_id: UUID, turn: int) -> HttpResponse:
         record=record,
         view=view,
         ending=ending_of(view),
+        masked=[short(SensitiveKind(kind)) for kind in view.masked],
         calls=_calls(record),
         changed=_changed(view.mentions, {}),
         recalled=len(recalled),
@@ -113,18 +119,19 @@ def _calls(record: TurnRecord) -> list[Call]:
     """The calls in order, each with the message that answered it; one without is told all the same."""
     results = {step.tool_call_id: step for step in record.view.steps if step.tool_call_id}
     return [
-        _call(record, call, results.get(str(call.get("id", ""))))
+        _call(record, call, results.get(str(call.get("id", ""))), said="" if place else step.text)
         for step in record.view.steps
-        for call in step.tool_calls
+        for place, call in enumerate(step.tool_calls)
     ]
 
 
-def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None) -> Call:
+def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None, *, said: str) -> Call:
     recall_id = result.recall_id if result else None
     traced = record.recalls.get(recall_id) if recall_id else None
     mentions = result.mentions if result else ()
     scores = traced.scores if traced else {}
     return Call(
+        said=said,
         name=str(call.get("name", "")),
         arguments=json.dumps(call.get("arguments", {}), ensure_ascii=False, indent=2),
         automatic=made_for_the_model(str(call.get("id", ""))),

@@ -87,6 +87,14 @@ def test_every_stage_is_told(support: Client, keys: Principal, address: str) -> 
     assert "below the limit" in told and 'class="is-cut"' in inside(answer)
 
 
+def test_what_the_index_has_not_heard_of_is_told_with_its_state(support: Client, keys: Principal, address: str) -> None:
+    ended = Fact.objects.get(text="Keeps a spare key under the pot")
+    remember_fact(keys, text="Keeps a spare key at work", key="spare_key")
+    told = words(support.post(address, FORM))
+    assert f"{ended.pk} superseded: named by the index" in told
+    assert "Keeps a spare key at work" in told and "just written" in told
+
+
 def test_nothing_is_kept_but_that_staff_asked(support: Client, keys: Principal, address: str) -> None:
     uses = list(Fact.objects.values_list("pk", "use_count", "last_used_at"))
     support.post(address, FORM)

@@ -126,12 +126,13 @@ def test_what_went_wrong_is_told(support: Client, membership: Membership, princi
     number = "4111 1111 " + "1111 1111"
     turn = begin_turn(principal, text=f"My card is {number}")
     place: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn}
-    add_tool_step(principal, tool_calls=[{"id": "x", "name": "recall_memory", "arguments": {"query": number}}], **place)
+    calls = [{"id": "x", "name": "recall_memory", "arguments": {"query": number}}]
+    add_tool_step(principal, tool_calls=calls, text="Let me look", **place)
     add_tool_result(principal, tool_call_id="x", text="Nobody may search here now.", **place)
     finish_turn(principal, text="", state=MessageState.FAILED, error="The model did not answer.", **place)
     answer = support.get(page_of("turn", membership, turn.session_id, 1))
     told = words(answer)
-    assert "4111" not in answer.content.decode() and "masked" in told
+    assert "4111" not in answer.content.decode() and "card masked" in told and "Let me look" in told
     assert "Nobody may search here now." in told and "The model did not answer." in told and "failed" in told
     listed = words(support.get(page_of("conversations", membership)))
     assert "1 not whole" in listed
