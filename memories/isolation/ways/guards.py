@@ -39,6 +39,16 @@ def candidates(attempt: Attempt) -> None:
     attempt.shows(attacker, [str(hit.id) for hit in hits])
 
 
+@way("search plane: another's memory by its id", weight=8, tests=Target.SEARCH_GUARD)
+def seen(attempt: Attempt) -> None:
+    """What the inspector asks, as the attacker: the best that one can know of a memory is its id."""
+    attacker = attempt.attacker()
+    target = attempt.target(attempt.victim(attacker))
+    document = search_plane().see(attacker.principal, target.kind, target.id).document
+    if document is not None:
+        attempt.shows(attacker, [str(target.id), document.text])
+
+
 @way("search plane: candidates moved by what others write", weight=8, tests=Target.SEARCH_GUARD)
 def moved(attempt: Attempt) -> None:
     """A watcher's candidates and their scores, as they were before anybody wrote."""
