@@ -34,10 +34,14 @@ def make_tenant(name: str = "") -> Tenant:
     return Tenant.objects.create(name=name or f"Tenant {number}", slug=f"tenant-{number}")
 
 
-def make_membership(tenant: Tenant | None = None, role: str = "member", name: str = "") -> Membership:
+def make_membership(
+    tenant: Tenant | None = None, role: str = "member", name: str = "", *, username: str = ""
+) -> Membership:
     """A membership of a new user; see MakeMember. On Elasticsearch they have their key."""
     number = next(_numbers)
-    user = User.objects.create_user(f"user{number}", password=PASSWORD, display_name=name or f"User {number}")
+    user = User.objects.create_user(
+        username or f"user{number}", password=PASSWORD, display_name=name or f"User {number}"
+    )
     membership = Membership.objects.create(tenant=tenant or make_tenant(), user=user, role=role)
     if settings.MEMORYHUB_SEARCH == "elasticsearch":
         give_key(membership)

@@ -19,7 +19,9 @@ from tenants.models import Membership
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.parts import missing_part
 
+Browse = Callable[..., Page]
 OpenPage = Callable[..., Page]
+SitDown = Callable[..., Page]
 
 FLAGS = [
     "--no-sandbox",
@@ -64,12 +66,11 @@ def member(transactional_db: None) -> Membership:
 
 
 @pytest.fixture
-def open_page(chromium: Browser, live_server: LiveServer, member: Membership) -> Iterator[OpenPage]:
-    """`open_page(path="/", phone=False, dark=False, scripts=True)` is a page of Mara's that logs no error."""
+def browse(chromium: Browser, live_server: LiveServer) -> Iterator[Browse]:
+    """`browse(phone=False, dark=False, scripts=True)` is a page of somebody's own browser, not signed in yet."""
     contexts: list[BrowserContext] = []
-    errors: list[str] = []
 
-    def opened(path: str = "/", *, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
+    def opened(*, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
         context = chromium.new_context(
             base_url=live_server.url,
             viewport=PHONE if phone else DESKTOP,  # type: ignore[arg-type]  # a dict is what the protocol takes
@@ -81,7 +82,20 @@ def open_page(chromium: Browser, live_server: LiveServer, member: Membership) ->
         )
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        page = context.new_page()
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def open_page(browse: Browse, member: Membership) -> Iterator[OpenPage]:
+    """`open_page(path="/", phone=False, dark=False, scripts=True)` is a page of Mara's that logs no error."""
+    errors: list[str] = []
+
+    def opened(path: str = "/", **how: bool) -> Page:
+        page = browse(**how)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda line: errors.append(line.text) if "Content Security Policy" in line.text else None)
         sign_in(page, member)
@@ -90,8 +104,22 @@ def open_page(chromium: Browser, live_server: LiveServer, member: Membership) ->
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def sit_down(browse: Browse) -> Iterator[SitDown]:
+    """`sit_down(membership)` is the page of staff who signed in by the form; its console stays empty of errors."""
+    errors: list[str] = []
+
+    def seated(membership: Membership, **how: bool) -> Page:
+        page = browse(**how)
+        page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
+        page.on("console", lambda line: errors.append(f"{page.url}: {line.text}") if line.type == "error" else None)
+        sign_in(page, membership)
+        return page
+
+    yield seated
     assert errors == []
 
 
