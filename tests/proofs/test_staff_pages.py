@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from tenants.models import Membership
-from tests.browser.conftest import OpenPage, chromium, member, open_page
+from tests.browser.conftest import OpenPage, browse, chromium, member, open_page
 from tests.browser.staff_pages import everything, faults_in, staff_pages
 
-__all__ = ["chromium", "member", "open_page"]  # fixtures
+__all__ = ["browse", "chromium", "member", "open_page"]  # fixtures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -1,0 +1,76 @@
+"""The frame of the admin: one theme with the rest of the site, and everything in reach of a keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tenants.models import Membership, User
+from tests.browser.conftest import AT_HOME, OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(autouse=True)
+def _staff(member: Membership) -> None:
+    """Mara administers her tenant."""
+    Membership.objects.filter(pk=member.pk).update(role="admin")
+    User.objects.filter(pk=member.user_id).update(is_staff=True)
+
+
+def background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.querySelector('#main, body')).backgroundColor"))
+
+
+def choose(page: Page, theme: str) -> None:
+    page.locator("[popovertarget=account]").click()
+    page.get_by_role("button", name=theme, exact=True).click()
+    expect(page.locator("[name=theme]", has_text=theme)).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_theme_chosen_anywhere_holds_everywhere(open_page: OpenPage, scripts: bool) -> None:
+    page = open_page("/admin/", dark=True, scripts=scripts)
+    if scripts:  # without them, what the system prefers is not known to the admin
+        expect(page.locator("html")).to_have_class("dark")
+    page.goto("/")
+    choose(page, "Light")
+    page.goto("/admin/")
+    expect(page.locator("html")).not_to_have_class("dark")
+    light = background(page)
+    choose(page, "Dark")
+    page.goto("/")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto("/admin/tenants/tenant/")
+    expect(page.locator("html")).to_have_class("dark")
+    assert background(page) != light
+    choose(page, "System")
+    page.goto("/")
+    assert page.locator("html").get_attribute("data-theme") is None
+
+
+def test_the_account_menu_leads_back_to_the_chat_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/admin/")
+    page.locator("[popovertarget=account]").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Back to the chat").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(AT_HOME)
+
+
+def test_the_sidebar_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page("/admin/", phone=True)
+    entry = page.get_by_role("link", name="Audit trail").first
+    expect(page.locator("#nav-sidebar")).to_be_hidden()
+    page.get_by_role("button", name="Show the sidebar").press("Enter")
+    expect(entry).to_be_visible()
+    page.get_by_role("button", name="Hide the sidebar").tap()
+    expect(page.locator("#nav-sidebar")).to_be_hidden()
+
+
+def test_filters_open_by_keyboard_and_close_with_escape(open_page: OpenPage) -> None:
+    page = open_page("/admin/tenants/membership/")
+    page.get_by_role("button", name="Filters").press("Enter")
+    expect(page.locator("#changelist-filter")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#changelist-filter")).to_be_hidden()
