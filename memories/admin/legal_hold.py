@@ -99,7 +99,8 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
             raise PermissionDenied("Only an administrator places a legal hold.")
         if request.method == "GET":
             return self._render(request, "place", tenants=tenants, reason="")
-        chosen = tenants.filter(pk=_uuid(request.POST.get("tenant", ""))).first()
+        wanted = request.POST.get("tenant", "")
+        chosen = next((each for each in tenants if str(each.pk) == wanted), None)
         if chosen is None:
             raise Http404("No such tenant.")
         reason = request.POST.get("reason", "")
@@ -161,10 +162,3 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
     def _may_decide(self, request: HttpRequest, hold: LegalHold) -> bool:
         user = signed_in(request)
         return user.is_superuser or has_role(user, hold.tenant_id, ADMINISTERS)
-
-
-def _uuid(given: str) -> UUID | None:
-    try:
-        return UUID(given)
-    except ValueError:
-        return None
