@@ -13,9 +13,9 @@ from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from memories.admin.links import named_link
 from memories.models import ConsolidationRun, RunState
 from tenants.admin.scoping import TenantScopedAdmin
 from tenants.models import Membership
@@ -67,7 +67,7 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
     """A list; each run opens under its member. Nothing is changed here."""
 
     roles = READS_MEMORY
-    list_display = ["began", "member", "tenant", "outcome", "trigger", "extractor", "tokens", "cost", "error"]
+    list_display = ["began", "member", "tenant", "outcome", "trigger", "extractor", "tokens", "cost", "fault"]
     list_display_links = None
     list_filter = [
         OutcomeFilter,
@@ -106,7 +106,7 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
         """When, as a link to its page; whoever left has none."""
         at = f"{run.started_at:%Y-%m-%d %H:%M:%S}"
         member_id = getattr(run, "member_id", None)
-        return format_html('<a href="{}">{}</a>', reverse(RUN, args=[member_id, run.pk]), at) if member_id else at
+        return named_link(reverse(RUN, args=[member_id, run.pk]), at) if member_id else at
 
     @admin.display(description="member", ordering="user__username")
     def member(self, run: ConsolidationRun) -> str:
@@ -122,3 +122,8 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
     def tokens(self, run: ConsolidationRun) -> str:
         """What the model read and wrote."""
         return f"{run.input_tokens:,} / {run.output_tokens:,}"
+
+    @admin.display(description="error", ordering="error", empty_value="")
+    def fault(self, run: ConsolidationRun) -> str | None:
+        """Why it failed, in a sentence."""
+        return run.error or None

@@ -11,9 +11,9 @@ from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from memories.admin.links import named_link
 from memories.models import OutboxEntry
 from memories.search import search_plane
 from memories.selectors.lag import lag_by_tenant, lag_of
@@ -86,7 +86,8 @@ class OutboxEntryAdmin(TenantScopedAdmin[OutboxEntry]):
         """With the lag of all that is in scope, whatever the list is narrowed to."""
         entries = self.in_scope(request, OutboxEntry.objects.all()) if self.may_enter(request) else None
         lag = {} if entries is None else {"lag": lag_of(entries), "lags": lag_by_tenant(entries)}
-        return super().changelist_view(request, {**(extra_context or {}), **lag, "health": search_plane().health()})
+        told = {"title": "Index and queue", "health": search_plane().health(), **lag}
+        return super().changelist_view(request, {**(extra_context or {}), **told})
 
     @admin.display(description="waits since", ordering="id")
     def waits_since(self, entry: OutboxEntry) -> str:
@@ -99,7 +100,7 @@ class OutboxEntryAdmin(TenantScopedAdmin[OutboxEntry]):
         name, member_id = getattr(entry, "member_name", None), getattr(entry, "member_id", None)
         if not member_id:
             return name
-        return format_html('<a href="{}">{}</a>', reverse(INDEX, args=[member_id]), name)
+        return named_link(reverse(INDEX, args=[member_id]), str(name))
 
     @admin.display(description="tenant", empty_value="all")
     def tenant(self, entry: OutboxEntry) -> str | None:

@@ -16,7 +16,15 @@ from memories.admin.members.times import moment_in, written
 from memories.chat.sections import SECTIONS, Section
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
-from memories.selectors.differences_between import Change, Differences, Step, differences_between, steps_between
+from memories.models import Fact
+from memories.selectors.differences_between import (
+    Change,
+    Differences,
+    Statement,
+    Step,
+    differences_between,
+    steps_between,
+)
 from memories.types import Kind
 
 A_FEW, A_PAGE = 8, 30
@@ -29,6 +37,10 @@ TITLES = {
     Change.RESTORED: ("Brought back", "Believed again, by an undo."),
     Change.EVICTED: ("Evicted", "Hidden by the collection, for its time was over."),
 }
+
+
+# Of these only one side is anything.
+_ONE_SIDED = (Change.LEARNED, Change.RETIRED, Change.EVICTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,16 @@ class Part:
     lines: tuple[Line, ...]
     more: str
     cursor: str
+
+    @property
+    def has_before(self) -> bool:
+        """Whether anything was believed before these changes."""
+        return self.change is not Change.LEARNED
+
+    @property
+    def has_after(self) -> bool:
+        """Whether anything was believed after them."""
+        return self.change not in (Change.RETIRED, Change.EVICTED)
 
 
 def changes(looking: Looking) -> HttpResponse:
@@ -138,13 +160,27 @@ def _part(
 
 
 def _line(looking: Looking, step: Step) -> Line:
-    before, after = (row.searchable_text if row else "" for row in (step.before, step.after))
+    told = headline if step.change in _ONE_SIDED else wording
+    before, after = (told(row) if row else "" for row in (step.before, step.after))
     left: tuple[Piece, ...] = (Piece(before, differs=False),)
     right: tuple[Piece, ...] = (Piece(after, differs=False),)
     if before and after and step.change is not Change.RESTORED:
         left, right = differences(before, after)
     addresses = [record_address(looking, row.pk) if row else "" for row in (step.before, step.after)]
     return Line(step, left, right, *addresses)
+
+
+def headline(row: Statement) -> str:
+    """A fact, or what a how-to is called."""
+    return row.text if isinstance(row, Fact) else row.title
+
+
+def wording(row: Statement) -> str:
+    """All words of a memory, each step of a how-to in a line of its own."""
+    if isinstance(row, Fact):
+        return row.text
+    steps = [f"{place}. {step}" for place, step in enumerate(row.steps, 1)]
+    return "\n".join(part for part in (row.title, row.trigger, row.text, *steps) if part)
 
 
 PAGES = (MemberPage("changes", "changes/", changes, reads="what changed"),)
