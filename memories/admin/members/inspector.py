@@ -19,7 +19,7 @@ from memories.selectors.paging import Page, page_of
 from memories.types import CURRENT, Kind, Status
 from tenants.principal import ADMINISTERS
 
-PAGE_SIZE = 25
+PAGE_SIZE = 20
 _TITLES = {
     Kind.EPISODIC: ("What happened", "event", "Events"),
     Kind.SEMANTIC: ("What is true", "fact", "Facts"),
@@ -95,7 +95,7 @@ def _page(asked: Asked) -> Any:
     def part(looking: Looking) -> dict[str, Any]:
         counts = counts_by_status(looking.principal)
         problems = list(asked.problems)
-        columns = [_column(looking, asked, kind, counts[kind], problems) for kind in Kind]
+        columns = _columns(looking, asked, counts, problems)
         return {
             "asked": asked,
             "problems": problems,
@@ -113,11 +113,18 @@ def _page(asked: Asked) -> Any:
     return part
 
 
-def _column(looking: Looking, asked: Asked, kind: Kind, counts: Counter[Status], problems: list[str]) -> Column:
+def _columns(looking: Looking, asked: Asked, counts: dict[Kind, Counter[Status]], problems: list[str]) -> list[Column]:
+    """All of them; what their rows name is looked up for all at once."""
+    pages = {kind: _rows(looking, asked, kind, problems) for kind in Kind}
+    rows = rows_of(looking, [row for page, _ in pages.values() for row in page.rows])
+    return [
+        _column(asked, kind, page, cursor, tuple(row for row in rows if row.kind is kind), counts[kind].total())
+        for kind, (page, cursor) in pages.items()
+    ]
+
+
+def _column(asked: Asked, kind: Kind, page: Page[Any], cursor: str, rows: tuple[Row, ...], total: int) -> Column:
     title, noun, name = _TITLES[kind]
-    page, cursor = _rows(looking, asked, kind, problems)
-    rows = rows_of(looking, page.rows)
-    total = counts.total()
     return Column(
         kind=kind,
         title=title,
