@@ -26,14 +26,14 @@ from tenants.models import AuditEvent, AuditPayload, Membership, Tenant
 from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, words
-from tests.parts import about_the_embedded_plane
+from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
 ASKED = "where is the spare key?"
 FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in Kind], "limit": "10"}
-# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy.
-QUERIES = 16
+# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy; the key, if any.
+QUERIES = 16 + ON_ELASTICSEARCH
 
 
 @pytest.fixture
