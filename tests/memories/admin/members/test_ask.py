@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 ASKED = "where is the spare key?"
 FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in Kind], "limit": "10"}
-# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy; the key, if any.
+# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy; a key.
 QUERIES = 16 + ON_ELASTICSEARCH
 
 
