@@ -21,6 +21,8 @@ from memories.selectors.inspecting import times_recalled
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind, Scope, SensitiveKind, Status
 
+_QUIET = ("uses", "waiting")
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -77,8 +79,8 @@ class Row:
 
     @property
     def print(self) -> str:
-        """What is another one when something that the row shows is; times in words, which pass by themselves, aside."""
-        shown = [getattr(self, each.name) for each in fields(self)]
+        """Another one when the memory is; that it was used, or reached the index, is shown and not spoken of."""
+        shown = [getattr(self, each.name) for each in fields(self) if each.name not in _QUIET]
         return blake2s(repr(shown).encode(), digest_size=6).hexdigest()
 
 

@@ -35,13 +35,21 @@ const setAttributes = (old, fresh) => {
   }
 };
 
+const flash = (row) => {
+  row.classList.remove("fresh");
+  void row.offsetWidth; // so that it fades once more
+  row.classList.add("fresh");
+};
+
 // Makes `old` like `fresh`, keeping every node that is in both.
 const morph = (old, fresh) => {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
+  const changed = old.dataset.print !== fresh.dataset.print;
   setAttributes(old, fresh);
+  if (changed) flash(old);
   const wanted = new Set([...fresh.children].map(keyOf).filter(Boolean));
   const kept = new Map();
   for (const child of [...old.childNodes]) {

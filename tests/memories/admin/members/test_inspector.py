@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from memories.admin.members.inspector import PAGE_SIZE
 from memories.models import Episode, Session
+from memories.search.outbox import drain
 from memories.services.facts import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.remember import EpisodeDraft, remember_episodes
@@ -194,6 +195,8 @@ def test_a_row_that_changed_has_another_print(support: Client, at: At, principal
     fact = remember_fact(principal, text="Owns a kiln").memory_id
     print_of = re.compile(rf'data-key="{fact}"[^>]* data-print="(\w+)"')
     before = print_of.findall(support.get(at("change_live")).content.decode())
+    drain()
+    assert print_of.findall(support.get(at("change_live")).content.decode()) == before, "it reached the index"
     pin_fact(principal, fact_id=fact, pinned=True)
     assert print_of.findall(support.get(at("change_live")).content.decode()) != before != []
 
