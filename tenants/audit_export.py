@@ -54,7 +54,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
             else record_tenant_event(actor, wanted.tenant, draft)
         )
     found = wanted.events().filter(created_at__lte=event.created_at)
-    in_order = found.order_by("sequence") if wanted.chain else found.order_by("created_at", "chain", "sequence")
+    in_order = found.order_by("sequence") if wanted.along_chain else found.order_by("created_at", "chain", "sequence")
     trail = TrailFiles([in_order])
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
     told = {"what": "audit", "whose": whose, "range": wanted.told()}
