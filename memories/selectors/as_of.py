@@ -8,7 +8,7 @@ forgotten since is gone: it is counted, and shown to nobody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -21,7 +21,9 @@ from django.utils import timezone
 
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
 from memories.models.base import OwnedQuerySet
+from memories.models.supersedable import Supersedable
 from memories.recall.visibility import held_at
+from memories.search.base import readable_by
 from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.paging import Page, page_of
 from memories.types import CURRENT, Kind, Status
@@ -81,39 +83,42 @@ def as_of(principal: Principal, kind: Kind, at: datetime, filters: Filters | Non
     The owner's own, in all their tasks; with `filters.shared` also what they could see of others.
     """
     principal.require(Right.READ)
-    wanted = filters or Filters()
-    rows = believed_at(_visible(principal, kind, shared=wanted.shared), kind, at)
-    if kind not in wanted.kinds:
-        return rows.none()
-    session = wanted.session_id if kind is Kind.EPISODIC else None
-    found: OwnedQuerySet[Any] = narrowed(
-        matching(rows, kind, wanted.query), kind, category=wanted.category, key=wanted.key, session_id=session
-    )
-    return found.order_by(*ORDER[kind])
+    first, *others = _parts(principal, kind, at, filters or Filters())
+    for part in others:
+        first |= part
+    return first.order_by(*ORDER[kind])
 
 
 def page_as_of(
     principal: Principal, kind: Kind, at: datetime, filters: Filters, *, limit: int, cursor: str = ""
 ) -> Page[Memory]:
     """At most `limit` rows of `as_of` after `cursor`. Raises InvalidInput for a cursor of another list."""
-    found = as_of(principal, kind, at, filters)
-    if kind in (Kind.EPISODIC, Kind.CATALOG):
-        return page_of(found, limit=limit, cursor=cursor)
-    return page_by_status(found, ORDER[kind], limit=limit, cursor=cursor)
+    principal.require(Right.READ)
+    parts = _parts(principal, kind, at, filters)
+    if kind is Kind.EPISODIC:
+        return page_of(parts[0].order_by(*ORDER[kind]), limit=limit, cursor=cursor)
+    return page_by_status(parts, ORDER[kind], limit=limit, cursor=cursor)
 
 
-def page_by_status(rows: QuerySet[Row], order: tuple[str, ...], *, limit: int, cursor: str = "") -> Page[Row]:
-    """A page of facts or playbooks in `order`, by the moment of which their index is ordered within each status.
+def page_by_status(
+    parts: Sequence[QuerySet[Row]], order: tuple[str, ...], *, limit: int, cursor: str = ""
+) -> Page[Row]:
+    """A page of the rows of several owners, in `order`, by the moment of which their index is ordered in each status.
 
-    So the latest of each status are read from the index, and only these are sorted and read with their words: of
-    100,000 rows a page takes as long as what is superseded.
+    So the latest of each owner and status are read from the index, and only these are sorted and read with their words:
+    of 100,000 rows a page takes as long as what is superseded.
     """
     names = [column.removeprefix("-") for column in order]
-    bare = rows.only(*names).order_by(*order)
-    latest = (page_of(bare.filter(status=status), limit=limit + 1, cursor=cursor).rows for status in Status)
+    latest = [
+        page_of(part.filter(status=status).only(*names).order_by(*order), limit=limit + 1, cursor=cursor).rows
+        for part in parts
+        for status in Status
+    ]
     ids = [row.pk for some in latest for row in some]
-    # By their ids alone: with the conditions of `rows` as well SQLite would look through all of the owner's.
-    whole = rows.model._default_manager.filter(pk__in=ids).select_related("superseded_by")
+    # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
+    whole = parts[0].model._default_manager.filter(pk__in=ids)
+    if issubclass(whole.model, Supersedable):
+        whole = whole.select_related("superseded_by")
     return page_of(whole.order_by(*order), limit=limit, cursor=cursor)
 
 
@@ -199,8 +204,18 @@ def _count_believed(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> int:
     return current + ended.count()
 
 
-def _visible(principal: Principal, kind: Kind, *, shared: bool) -> OwnedQuerySet[Any]:
-    rows = MEMORY_MODELS[kind].objects
-    if kind is Kind.EPISODIC or not shared:  # what was said is shared with nobody
-        return rows.of(principal)
-    return rows.of(principal) | rows.visible_to(principal)
+def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> list[OwnedQuerySet[Any]]:
+    """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
+    every = readable_by(principal)
+    # What was said is shared with nobody; the catalog is always shared.
+    owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
+    parts: list[OwnedQuerySet[Any]] = []
+    for owner in owners:
+        rows = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
+        rows = matching(believed_at(rows, kind, at), kind, filters.query)
+        if kind not in filters.kinds:
+            parts.append(rows.none())
+            continue
+        session = filters.session_id if kind is Kind.EPISODIC else None
+        parts.append(narrowed(rows, kind, category=filters.category, key=filters.key, session_id=session))
+    return parts

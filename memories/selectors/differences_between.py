@@ -104,7 +104,7 @@ def steps_between(
     if kind not in _MODELS:
         raise InvalidInput("kind", "only facts and how-tos change.")
     rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
-    page = page_by_status(rows, (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
+    page = page_by_status([rows], (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
     return Steps(_told(principal, change, kind, page.rows), page.next_cursor)
 
 
