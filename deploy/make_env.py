@@ -36,7 +36,7 @@ def password() -> str:
 
 
 def fernet_key() -> str:
-    """A key as `cryptography.fernet.Fernet.generate_key` makes them."""
+    """A key as `cryptography.fernet.Fernet.generate_key` makes them, and `manage.py signing_keys new`."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
@@ -56,6 +56,8 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
         f"MEMORYHUB_CREDENTIAL_KEYS={fernet_key()}",
         "# Encrypt originals of masked texts, where a tenant keeps them: the first encrypts, all decrypt",
         f"MEMORYHUB_ORIGINAL_KEYS={fernet_key()}",
+        "# Sign exports and receipts of erasure: the first signs, all verify",
+        f"MEMORYHUB_SIGNING_KEYS={fernet_key()}",
         "# With which Prometheus reads /metrics",
         f"MEMORYHUB_METRICS_TOKEN={secrets.token_urlsafe(48)}",
     ]

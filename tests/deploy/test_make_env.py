@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 from cryptography.fernet import Fernet
+from pytest_django import Settings
 
 from deploy import make_env
+from memoryhub.signing import sign, verify
 
 SCRIPT = Path(make_env.__file__)
 
@@ -32,7 +34,7 @@ def test_the_file_is_its_owners_alone_and_no_secret_is_printed(tmp_path: Path) -
         for name, value in values((tmp_path / "env").read_text()).items()
         if "PASS" in name or "KEY" in name or "TOKEN" in name
     ]
-    assert len([value for value in secrets if value]) == len(make_env.PASSWORDS) + 4
+    assert len([value for value in secrets if value]) == len(make_env.PASSWORDS) + 5
     assert not any(value in done.stdout + done.stderr for value in secrets if value)
 
 
@@ -57,3 +59,8 @@ def test_no_two_secrets_are_alike() -> None:
 def test_the_key_for_credentials_encrypts() -> None:
     fernet = Fernet(make_env.fernet_key())
     assert fernet.decrypt(fernet.encrypt(b"text")) == b"text"
+
+
+def test_a_signing_key_signs(settings: Settings) -> None:
+    settings.MEMORYHUB_SIGNING_KEYS = (make_env.fernet_key(),)
+    assert verify(b"text", sign(b"text"))
