@@ -50,7 +50,7 @@ class Group:
 def groups_of(scope: Scope, look: Look, now: datetime) -> tuple[Group, ...]:
     """Growth, recall and hygiene; `now` in the reader's zone."""
     tenants = [tenant.id for tenant in scope.shown]
-    sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now)) if look.at else {}
+    sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
     until = DAYS.until(now)
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
     growth = _growth(tenants, days, until)

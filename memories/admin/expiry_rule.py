@@ -47,6 +47,7 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
 class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
     """The rules; without one for its category or class, a fact lives as by default."""
 
+    empty_words = "Facts live as by default until a rule says otherwise."
     form = ExpiryRuleForm
     fixed = ("tenant", "category")
     list_display = ["tenant", "category", *_DAYS]

@@ -18,6 +18,7 @@ from memories.selectors.policies import Policy
 from memories.services.policies import POLICY_FIELDS, checked_policy, set_policy
 from memories.types import Handling, SensitiveKind
 from tenants.admin.scoping import acting
+from tenants.admin.widgets import Select
 
 _USUAL = Policy()
 _HOUR = timedelta(hours=1)
@@ -60,6 +61,7 @@ for _kind in DECIDABLE:
     HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
         label=f"If words hold {with_article(_kind)}",
         required=False,
+        widget=Select,
         choices=[("", "as by default"), *((each.value, words) for each, words in _CHOICES.items())],
         help_text=f"Default: {_CHOICES[USUAL_HANDLING[_kind]]}.",
     )
@@ -87,7 +89,7 @@ class MemoryPolicyForm(HandlingForm):
             "keep_superseded": "What was replaced is never archived, let go or erased by the collection.",
             "keep_originals": "Words in which a value is masked are also kept whole, encrypted; only the member "
             "in person can open them. Without this the value is gone.",
-            "erasure_needs_second": "A member is erased only when another administrator than the one who asked approves.",
+            "erasure_needs_second": "A member is erased only when another administrator than who asked approves.",
         }
 
     def clean(self) -> dict[str, Any] | None:
@@ -103,6 +105,7 @@ class MemoryPolicyForm(HandlingForm):
 class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     """One policy for each tenant that decided anything."""
 
+    empty_words = "Memory works by the defaults until a policy says otherwise."
     form = MemoryPolicyForm
     fieldsets = [
         (None, {"fields": ["tenant", *(name for name in _COLUMNS if name != "keep_originals")]}),

@@ -85,7 +85,7 @@ def page(scope: Scope, span: Span, now: datetime) -> Page:
         pending=sum(not each.fires for each in look.standings),
         more=max(0, len(look.standings) - MOST_LISTED),
         quiet=tuple((alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in firing),
-        groups=charts_of(GROUPS, drawn, span, now) if look.at else (),
+        groups=charts_of(GROUPS, drawn, span, now, stages=True) if look.at else (),
         shown=tuple(drawn.values()),
         hidden=scope.count - sum(1 for tenant_id in drawn if tenant_id),
     )
@@ -104,20 +104,29 @@ def drawn_of(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, 
 
 
 def charts_of(
-    groups: Mapping[str, tuple[Metric, ...]], drawn: Mapping[UUID | None, str], span: Span, now: datetime
+    groups: Mapping[str, tuple[Metric, ...]],
+    drawn: Mapping[UUID | None, str],
+    span: Span,
+    now: datetime,
+    *,
+    stages: bool,
 ) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
-    """The charts of groups of metrics, with a line for each of the tenants `drawn`; nothing else is read."""
+    """The charts of groups of metrics, with a line for each of the tenants `drawn`; nothing else is read.
+
+    `stages`: where a single one is drawn, with a line for each stage of its recalls.
+    """
     until = span.until(now)
     since = until - span.length
     taken = looks(since - timedelta(seconds=1), until)
     places = placed(taken, span, until)
-    labels = None if len(drawn) == 1 else ("", TOTAL)
+    stages = stages and len(drawn) == 1
+    labels = None if stages else ("", TOTAL)
     wanted = {metric.name for metrics in groups.values() for metric in metrics}
     values = course(drawn, since - timedelta(seconds=1), until, labels, wanted)
 
     def charted(metric: Metric) -> Chart:
         alert = _ALERT_OF.get(metric.name)
-        chosen = dict(_lines(metric, drawn))
+        chosen = dict(_lines(metric, drawn, stages=stages))
         lines = {
             name: stepped(values.get(reading, {}), places, span, metric, alert) for name, reading in chosen.items()
         }
@@ -130,9 +139,9 @@ def charts_of(
     return tuple((title, tuple(map(charted, metrics))) for title, metrics in groups.items())
 
 
-def _lines(metric: Metric, drawn: Mapping[UUID | None, str]) -> Iterable[tuple[str, Reading]]:
-    """One for each stage of one tenant; of several tenants, one for each."""
-    if metric.label and len(drawn) == 1:
+def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, Reading]]:
+    """One for each stage of one tenant; else one for each tenant."""
+    if metric.label and stages:
         (tenant_id,) = drawn
         return [(stage, Reading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
     label = TOTAL if metric.label else ""

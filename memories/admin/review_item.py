@@ -52,6 +52,7 @@ _DONE: Mapping[ReviewDecision, str] = {
 class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     """For administrators, support and auditors of a tenant; only administrators decide."""
 
+    empty_words = "Nothing waits. Facts that contradict each other, and memories that may go, will be asked about here."
     roles = STAFF_ROLES
     list_display = ["asked", "member", "tenant", "proposal", "staleness", "decision", "created_at"]
     list_filter = [

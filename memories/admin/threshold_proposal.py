@@ -27,6 +27,7 @@ _Decide = Callable[[Actor, UUID, int], ThresholdProposal]
 class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
     """Proposals are made by `manage.py tune_recall`; here they are decided."""
 
+    empty_words = "Once recorded recalls speak for another threshold, it is proposed here."
     list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
     list_select_related = ["tenant"]
     fields = _SHOWN

@@ -34,6 +34,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
 class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     """Staff see their own tokens and those of the tenants that they administer."""
 
+    empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
     tenant_lookup = "membership__tenant_id"
     form = ApiTokenForm
     list_display = ["name", "prefix", "membership", "rights", "created_at", "last_used_at", "expires_at", "revoked_at"]
