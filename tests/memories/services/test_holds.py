@@ -26,6 +26,7 @@ from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership
 from tenants.principal import ActorKind, Principal
 from tests.factories import MakeMember, own_principal
+from tests.memories.api.caller import caller_of
 
 pytestmark = pytest.mark.django_db
 
@@ -110,6 +111,14 @@ def test_the_agent_is_told_and_erases_nothing(principal: Principal, hold: LegalH
     answer = toolbox.run("forget_memory", {"memory_id": str(fact)})
     assert "legal hold" in answer.error
     assert Fact.objects.count() == 1
+
+
+def test_the_api_says_so(membership: Membership, hold: LegalHold) -> None:
+    assert hold.released_at is None
+    fact = remember_fact(own_principal(membership), text="Plays the cello").memory_id
+    answer = caller_of(membership).delete(f"memories/{fact}/")
+    assert (answer.status, Fact.objects.count()) == (409, 1)
+    assert "legal hold" in answer.json["detail"]
 
 
 def test_the_page_of_the_member_says_so(client: Client, membership: Membership, hold: LegalHold) -> None:
