@@ -11,8 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from memories.admin.members import (
@@ -30,7 +29,7 @@ from memories.admin.members import (
     runs,
     turns,
 )
-from memories.admin.members.page import ADDRESS, Looking, MemberPage
+from memories.admin.members.page import Looking, MemberPage
 from memories.chat.markup import when
 from memories.models import MemberMemory
 from memories.selectors.member_state import last_turn_of_member
@@ -65,7 +64,7 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
 
     roles = READS_MEMORY
     list_display = ["member", "tenant", "role", "external_id", "last_conversation", "is_active"]
-    list_display_links = None
+    preserve_filters = False
     list_filter = ["role", "is_active"]
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=external_id"]
@@ -85,9 +84,9 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
         return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
 
     @admin.display(description="member", ordering="user__username")
-    def member(self, row: MemberMemory) -> SafeString:
-        """Their name, as a link to what is remembered."""
-        return format_html('<a href="{}">{}</a>', reverse(f"{ADDRESS}change", args=[row.pk]), row.user.speaker)
+    def member(self, row: MemberMemory) -> str:
+        """Their name, which leads to what is remembered."""
+        return row.user.speaker
 
     @admin.display(description="last conversation", ordering="last_turn_at", empty_value="none yet")
     def last_conversation(self, row: MemberMemory) -> SafeString | str | None:

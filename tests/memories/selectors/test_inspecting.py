@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from memories.models import Fact
+from memories.models import Episode, Fact
 from memories.selectors.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts import remember_fact
@@ -98,7 +98,7 @@ def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(
     principal: Principal, life: dict[str, UUID], other_member: Principal
 ) -> None:
     theirs = remember_fact(other_member, text="Fires bricks").memory_id
-    Fact.objects.get(pk=theirs).supporting_episodes.add(life["said"])
+    Fact.objects.get(pk=theirs).supporting_episodes.add(Episode.objects.get(pk=life["said"]))
     assert found(other_member, Narrowing(session_id=life["session"])) == set()
 
 

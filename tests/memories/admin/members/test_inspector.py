@@ -217,5 +217,11 @@ def test_it_costs_the_same_whatever_there_is(support: Client, at: At, principal:
 def test_the_list_of_members_says_when_each_last_spoke(support: Client, at: At, principal: Principal) -> None:
     say(principal, "The kiln cracked")
     make_membership(Membership.objects.get(pk=principal.membership_id).tenant, name="Sil Ent")
-    told = words(support.get(at("change").replace(f"{principal.membership_id}/change/", "")))
-    assert "Ada" in told and "just now" in told and "none yet" in told
+    answer = support.get(at("change").replace(f"{principal.membership_id}/change/", ""), {"q": ""})
+    told = words(answer)
+    assert (
+        f'href="{at("change")}"' in answer.content.decode()
+        and "Ada" in told
+        and "just now" in told
+        and "none yet" in told
+    )
