@@ -77,7 +77,6 @@ class MembershipAdmin(SearchKeyAdmin):
 
     list_display = ["user", "tenant", "role", "external_id", "is_active", "created_at"]
     list_filter = ["role", "is_active"]
-    list_select_related = ["tenant", "user", "search_credential"]
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
 

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
@@ -252,3 +253,15 @@ def test_users_and_tenants_are_switched_by_actions(
         platform_browser.post(page(model), {"action": action, "_selected_action": [str(row.pk)]})
         assert type(row)._default_manager.filter(pk=row.pk, is_active=active).exists()
     assert AuditEvent.objects.exclude(action__startswith="search_key.").count() == 2
+
+
+@pytest.mark.parametrize("model", ["membership", "user", "apitoken"])
+def test_a_list_asks_no_more_for_more_rows(
+    browser: Client, tenant: Tenant, django_assert_max_num_queries: Any, model: str
+) -> None:
+    with CaptureQueriesContext(connection) as few:
+        browser.get(page(model))
+    for _ in range(5):
+        issue_token(make_membership(tenant), name="token")
+    with django_assert_max_num_queries(len(few)):
+        browser.get(page(model))
