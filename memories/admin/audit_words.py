@@ -12,10 +12,10 @@ from memories.selectors.histories import HISTORY_MODELS
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
 from memories.services.importing.replay import REASON as IMPORTED
 from memories.types import Kind
-from tenants.admin.audit_links import Link, May, offer_links
+from tenants.admin.audit_links import Link, May, offer_links, offer_member_links
 from tenants.audit_sentences import own_reasons
 from tenants.models import AuditEvent, Membership
-from tenants.principal import READS_HISTORY, READS_MEMORY
+from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 
 # Reasons that the program gives by itself; whatever a person or their agent wrote may quote a memory.
 _REASONS = (
@@ -41,6 +41,14 @@ def links(event: AuditEvent, may: May) -> Iterator[Link]:
     yield from _link("The member's memory", "memories_membermemory_change", member.pk)
 
 
+def member_links(member: Membership, may: May) -> Iterator[Link]:
+    """What there is of a member."""
+    if may(READS_MEMORY):
+        yield from _link("The member's memory", "memories_membermemory_change", member.pk)
+    if may(AUDITS):
+        yield from _link("Export the member's whole memory", "memories_membermemory_exporting", member.pk)
+
+
 def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[Link]:
     if kind in _RECORDED:
         yield from _link("Its record", "memories_membermemory_record", member.pk, target_id)
@@ -59,3 +67,4 @@ def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:
 
 own_reasons(_REASONS)
 offer_links(links)
+offer_member_links(member_links)

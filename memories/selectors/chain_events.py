@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import Q
+
 from memories.selectors.chain_checks import State
 from tenants.models import AuditEvent
 
@@ -29,8 +31,8 @@ _TOLD_IN: tuple[tuple[str, Sequence[str]], ...] = (
     ("would return", ("evicted",)),
     ("was archived", ("archived",)),
 )
-# That staff looked at a memory tells nothing of what became of it.
-_READING = "read"
+# That staff looked at a memory, or took its history along, tells nothing of what became of it.
+_LOOKING = Q(action__endswith=".read") | Q(action__endswith=".exported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def _events(ids: Collection[UUID], rows: Mapping[UUID, State]) -> dict[UUID, lis
     every = sorted(ids)
     for start in range(0, len(every), _IDS_PER_STATEMENT):
         events = AuditEvent.objects.filter(target_id__in=every[start : start + _IDS_PER_STATEMENT])
-        for event in events.exclude(action__endswith=f".{_READING}").order_by("created_at", "sequence"):
+        for event in events.exclude(_LOOKING).order_by("created_at", "sequence"):
             row = rows[event.target_id] if event.target_id else None
             if row and row.tenant_id in (None, event.tenant_id) and row.user_id in (None, event.owner_id):
                 found[row.id].append(event)

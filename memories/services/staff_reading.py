@@ -15,6 +15,7 @@ from memories.models import ReviewItem
 from memories.services.reviews import AUDIT_KIND, subject
 from tenants.actor import Actor
 from tenants.audit import EventDraft, owner_chain, record_event, record_platform_event, record_tenant_event
+from tenants.audit_reading import EVENT_READ
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -22,7 +23,7 @@ from tenants.principal import Principal, Right
 # What the trail says of staff that looked: such events change nothing in a memory.
 MEMORY_READ = "memory.read"
 MEMORY_ASKED = "memory.asked"
-READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read")
+READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read", EVENT_READ)
 # A page that keeps itself up to date is one look, as long as it stays open.
 _ONE_LOOK = timedelta(minutes=5)
 

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub.tables import TableFormat
 from tenants import verifying
-from tenants.admin.audit_links import links_of
+from tenants.admin.audit_links import Link, links_of, links_of_member
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.admin.verification import Badge
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
@@ -34,7 +34,7 @@ from tenants.audit_listing import page_of_events
 from tenants.audit_reading import note_event_read
 from tenants.audit_sentences import Sentence, sentences
 from tenants.errors import InvalidValue
-from tenants.models import AuditEvent, AuditHead, Checked, Tenant, User
+from tenants.models import AuditEvent, AuditHead, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
 from tenants.selectors import role_in, tenant_ids_of
 
@@ -98,6 +98,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "actions": _ACTIONS,
             "badge": self._badge(wanted, back=request.get_full_path()),
             "broken": self._broken(wanted),
+            "links": self._member_links(request, wanted),
         }
         return self._render(request, "list", context, status=400 if fault else 200)
 
@@ -128,7 +129,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "before": neighbours.get(event.sequence - 1),
             "after": neighbours.get(event.sequence + 1),
             "fault": _fault(event),
-            "links": links_of(event, lambda roles: self._may(request, event, roles)),
+            "links": links_of(event, lambda roles: self._may(request, event.tenant_id, roles)),
             "list_url": _address(told),
             "badge": self._badge(wanted, back=request.get_full_path()),
         }
@@ -187,9 +188,16 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             raise Http404
         return event
 
-    def _may(self, request: HttpRequest, event: AuditEvent, roles: Sequence[Role]) -> bool:
+    def _may(self, request: HttpRequest, tenant_id: UUID | None, roles: Sequence[Role]) -> bool:
         staff: User = signed_in(request)
-        return staff.is_superuser or (event.tenant_id is not None and role_in(staff, event.tenant_id) in roles)
+        return staff.is_superuser or (tenant_id is not None and role_in(staff, tenant_id) in roles)
+
+    def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[Link]:
+        """Of the member whose trail is shown, if they still are one."""
+        if wanted.tenant is None or wanted.member is None:
+            return []
+        member = Membership.objects.filter(tenant_id=wanted.tenant, user_id=wanted.member).first()
+        return links_of_member(member, lambda roles: self._may(request, wanted.tenant, roles)) if member else []
 
     def _badge(self, wanted: AuditFilter, *, back: str) -> Badge:
         chain = _chain(wanted)

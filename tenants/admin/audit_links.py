@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tenants.models import AuditEvent
+from tenants.models import AuditEvent, Membership
 from tenants.principal import Role
 
 
@@ -22,7 +22,9 @@ class Link:
 
 May = Callable[[Sequence[Role]], bool]
 Offer = Callable[[AuditEvent, May], Iterable[Link]]
+MemberOffer = Callable[[Membership, May], Iterable[Link]]
 _offers: list[Offer] = []
+_member_offers: list[MemberOffer] = []
 
 
 def offer_links(offer: Offer) -> None:
@@ -34,3 +36,14 @@ def offer_links(offer: Offer) -> None:
 def links_of(event: AuditEvent, may: May) -> list[Link]:
     """All that is offered to this reader."""
     return [link for offer in _offers for link in offer(event, may)]
+
+
+def offer_member_links(offer: MemberOffer) -> None:
+    """Ask `offer` for links of every member whose trail is shown."""
+    if offer not in _member_offers:
+        _member_offers.append(offer)
+
+
+def links_of_member(member: Membership, may: May) -> list[Link]:
+    """All that is offered to this reader."""
+    return [link for offer in _member_offers for link in offer(member, may)]

@@ -104,3 +104,8 @@ def test_an_event_leads_to_what_it_is_about_as_far_as_one_may_go(principal: Prin
     assert offered("fact.created", Role.ADMIN) == ["Its history", "Its record", "The member's memory"]
     assert "The turn in which it was said" in offered("episode.created", Role.ADMIN) and said.message_id
     assert "The conversation" in offered("session.created", Role.ADMIN)
+
+
+def test_the_trail_of_a_member_leads_to_their_export(auditor: Client, membership: Membership) -> None:
+    context = auditor.get(reverse("admin:tenants_auditevent_changelist"), {"member": "Ada"}).context
+    assert [link.url for link in context["links"]] == [address("membermemory_exporting", membership.pk)]
