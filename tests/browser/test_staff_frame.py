@@ -74,3 +74,11 @@ def test_filters_open_by_keyboard_and_close_with_escape(open_page: OpenPage) -> 
     expect(page.locator("#changelist-filter")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#changelist-filter")).to_be_hidden()
+
+
+def test_without_scripts_the_sidebar_follows_the_page_and_filters_are_there(open_page: OpenPage) -> None:
+    page = open_page("/admin/tenants/membership/", phone=True, scripts=False)
+    expect(page.locator("#changelist-filter").get_by_role("link", name="auditor")).to_be_visible()
+    page.get_by_role("link", name="Audit trail").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Audit trail")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
