@@ -49,6 +49,7 @@ SENTENCES = {
     ErasureState.DONE: "Is done: nothing is left, and the receipt says so.",
     ErasureState.REFUSED: "Was refused; nothing was erased.",
 }
+HELD = "Is approved, and begins when the legal hold is released."
 ADDRESS = "admin:memories_erasurerequest_"
 
 
@@ -107,7 +108,8 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         try:
             if request.POST.get("decision") == "approve":
                 approve_erasure(acting(request), request_id=erasure.pk)
-                self.message_user(request, "The erasure is approved; it begins in a moment.", messages.SUCCESS)
+                begins = HELD if on_hold(owner_of(erasure.membership)) else SENTENCES[ErasureState.APPROVED]
+                self.message_user(request, f"The erasure {begins[0].lower()}{begins[1:]}", messages.SUCCESS)
             else:
                 refuse_erasure(acting(request), request_id=erasure.pk, reason=request.POST.get("reason", ""))
                 self.message_user(request, "The erasure is refused; nothing was erased.", messages.SUCCESS)
@@ -160,16 +162,17 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         own = erasure.asked_by_id == signed_in(request).pk
         decides = self._may_decide(request, erasure)
         stages = list(STAGES)
+        held = on_hold(owner_of(erasure.membership))
         return {
             "erasure": erasure,
             "member_name": str(erasure.membership.user),
-            "sentence": SENTENCES[state],
+            "sentence": HELD if held and state is ErasureState.APPROVED else SENTENCES[state],
             "pill": PILLS[state],
             "doing": STAGES.get(erasure.stage, ""),
             "step": stages.index(erasure.stage) + 1 if erasure.stage in STAGES else 0,
             "steps": len(stages),
             "counts": sorted(erasure.progress.items()),
-            "held": on_hold(owner_of(erasure.membership)),
+            "held": held,
             "live": state in (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED),
             "may_approve": decides and not own and state is ErasureState.ASKED,
             "may_refuse": decides and erasure.started_at is None and state is not ErasureState.REFUSED,

@@ -1,0 +1,167 @@
+"""A day of an administrator: a review settled, a search key replaced, a member held by the law, then erased for good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import override_settings
+from playwright.sync_api import Page, expect
+
+from memories.models import Episode, Fact, MemoryPolicy
+from memories.services.erasure import carrying
+from memoryhub.elasticsearch import in_use
+from tests.browser.conftest import SitDown
+from tests.browser.workshop import AFTERNOONS, Workshop, make_workshop
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, say, two_widths
+from tests.parts import about_the_embedded_plane
+from tests.tenants.search_keys.probing import credential, key_of, status_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# An erasure that met somebody else's lock goes on after 15 seconds.
+TO_THE_END = 45_000
+
+
+@pytest.fixture
+def workshop(transactional_db: None) -> Workshop:
+    return make_workshop()
+
+
+@pytest.fixture
+def eraser() -> Iterator[None]:
+    """The thread of a serving process that erases what was approved."""
+    with override_settings(MEMORYHUB_DRAIN="thread"):
+        stop = carrying.serve()
+    yield
+    stop()
+
+
+def test_an_administrator_settles_a_review_by_the_keyboard(sit_down: SitDown, workshop: Workshop) -> None:
+    asked(workshop.own, *two_widths(workshop.own))
+    page = _at_the_desk(sit_down, workshop)
+    expect(page.get_by_role("region", name="What needs attention")).to_contain_text("1 review waits for a decision.")
+    page.get_by_role("link", name="Look at it").click()
+    page.get_by_role("link", name="Which one holds?").click()
+    expect(page.locator("mark")).to_have_text(["three", "four"])
+    page.get_by_role("radio", name="The older one").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("One fact was kept")
+    assert THREE in current(workshop.own) and FOUR not in current(workshop.own)
+    page.get_by_role("link", name="What needs attention").click()
+    expect(page.get_by_role("region", name="What needs attention")).to_contain_text("Nothing waits for you.")
+
+
+@about_the_embedded_plane
+def test_an_installation_without_keys_says_so(sit_down: SitDown, workshop: Workshop) -> None:
+    page = _open_ada(_at_the_desk(sit_down, workshop), "Search key")
+    expect(page.get_by_role("region", name="Search key")).to_contain_text("needs no keys")
+    expect(page.get_by_role("button", name="Replace by a new one")).to_have_count(0)
+
+
+def test_a_key_is_replaced_and_verified_on_a_real_cluster(
+    elasticsearch: object, sit_down: SitDown, workshop: Workshop
+) -> None:
+    assert in_use() and elasticsearch
+    before = key_of(workshop.ada)
+    page = _open_ada(_at_the_desk(sit_down, workshop), "Search key")
+    page.get_by_role("button", name="Replace by a new one").click()
+    expect(page.get_by_role("status")).to_contain_text("The key was replaced by a new one.")
+    page.get_by_role("button", name="Verify at the cluster").click()
+    expect(page.get_by_role("status")).to_contain_text("The key is as it should be")
+    expect(page.get_by_role("region", name="What was done with it")).to_contain_text("Rotated by staff")
+    assert key_of(workshop.ada) != before
+    assert status_of(key_of(workshop.ada)) == 200
+    assert credential(workshop.ada).secret not in page.content()
+
+
+@pytest.mark.usefixtures("eraser")
+def test_a_member_is_held_then_erased_by_two_and_the_receipt_verifies(
+    sit_down: SitDown, workshop: Workshop, tmp_path: Path
+) -> None:
+    MemoryPolicy.objects.create(tenant=workshop.tenant, erasure_needs_second=True)
+    say(workshop.own, AFTERNOONS, key="appointment_times")
+    page = _open_ada(_at_the_desk(sit_down, workshop), "Erase or hold")
+    _hold(page)
+    _ask_for_the_erasure(page)
+    other = _at_the_desk(sit_down, workshop, second=True)
+    _approve(other)
+    _release(page)
+    # The page of whoever approved follows by itself.
+    expect(other.get_by_role("region", name="How it stands")).to_contain_text("Is done", timeout=TO_THE_END)
+    assert not Fact.objects.filter(user=workshop.ada.user_id).exists()
+    assert not Episode.objects.filter(user=workshop.ada.user_id).exists()
+    _check_the_receipt(other, tmp_path)
+
+
+def _at_the_desk(sit_down: SitDown, workshop: Workshop, *, second: bool = False) -> Page:
+    """Hollis, or Marit, signed in and in the admin."""
+    page = sit_down(workshop.second if second else workshop.admin)
+    page.get_by_role("link", name="Admin").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("What needs attention")
+    return page
+
+
+def _open_ada(page: Page, tab: str) -> Page:
+    page.get_by_role("link", name="Members' memory").click()
+    page.get_by_role("link", name="Ada Fenwick").click()
+    page.get_by_role("navigation", name="Member").get_by_role("link", name=tab).click()
+    return page
+
+
+def _hold(page: Page) -> None:
+    page.get_by_label("Why nothing may be erased or expire").fill("A claim after a crash")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("From now on nothing of this member is erased or expires.")
+
+
+def _ask_for_the_erasure(page: Page) -> None:
+    page.get_by_label("Why, without naming anybody").fill("Asked for in a letter")
+    page.get_by_label("Write ada to confirm").fill("ada")
+    page.get_by_role("button", name="Ask for the erasure").click()
+    stands = page.get_by_role("region", name="How it stands")
+    expect(stands).to_contain_text("Waits for a second person to approve it.")
+    expect(stands).to_contain_text("A legal hold is in force: nothing is erased until it is released.")
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+def _approve(page: Page) -> None:
+    """The other one finds it on her first page; while the hold is in force nothing is erased."""
+    needs = page.get_by_role("region", name="What needs attention")
+    expect(needs).to_contain_text("1 erasure waits for a second person.")
+    needs.get_by_role("link", name="Decide").click()
+    page.locator("#result_list tbody a").click()
+    page.get_by_role("button", name="Approve: erase for good").click()
+    expect(page.get_by_role("region", name="How it stands")).to_contain_text("Is stopped by a legal hold")
+    assert Fact.objects.filter(text=AFTERNOONS).exists()
+
+
+def _release(page: Page) -> None:
+    page.get_by_role("link", name="Legal holds").last.click()
+    page.locator("#result_list tbody a").click()
+    page.get_by_label("Why it ends").fill("The claim was withdrawn")
+    page.get_by_role("button", name="Release it").click()
+    expect(page.get_by_role("status")).to_contain_text("The hold is released.")
+
+
+def _check_the_receipt(page: Page, folder: Path) -> None:
+    receipt = page.get_by_role("region", name="Receipt")
+    expect(receipt.get_by_role("row").filter(has_text="facts").first).to_contain_text("1")
+    receipt.get_by_role("button", name="Verify it now").click()
+    expect(receipt.get_by_role("status")).to_contain_text("The receipt holds")
+    with page.expect_download() as download:
+        receipt.get_by_role("link", name="Download it, signed").click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    told = StringIO()
+    call_command("erasure", "verify", str(path), stdout=told)
+    assert "The receipt holds: nothing is left." in told.getvalue()
+    body = json.dumps(json.loads(path.read_text())["receipt"], sort_keys=True, separators=(",", ":")).encode()
+    expect(receipt).to_contain_text(hashlib.sha256(body).hexdigest())
+    assert AFTERNOONS not in path.read_text() and "Fenwick" not in path.read_text()

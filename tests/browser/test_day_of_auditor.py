@@ -1,0 +1,182 @@
+"""A day of an auditor: a chain of five with a merge and an undo, followed, proven, taken along; and one that was forged.
+
+Support has looked into the memory in the morning, so the trail tells of that, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from tenants.models import AuditEvent, AuditPayload
+from tests.audit import audit_unguarded
+from tests.browser.conftest import SitDown
+from tests.browser.workshop import Workshop, make_workshop
+from tests.memories.five import BOAT, BOTH, FLAT, SAID, WRONG, Five, live_five
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Save = Callable[[Page, str], Path]
+
+
+@pytest.fixture
+def workshop(transactional_db: None) -> Workshop:
+    return make_workshop()
+
+
+@pytest.fixture
+def five(workshop: Workshop) -> Five:
+    lived = live_five(workshop.own)
+    tamsin = Client()
+    tamsin.force_login(workshop.support.user)
+    looked = tamsin.get(reverse("admin:memories_membermemory_record", args=[workshop.ada.pk, lived.wrong]))
+    assert looked.status_code == 200
+    return lived
+
+
+@pytest.fixture
+def page(sit_down: SitDown, workshop: Workshop, five: Five) -> Page:
+    """Colm's, who signed in and is in the admin."""
+    page = sit_down(workshop.auditor)
+    page.get_by_role("link", name="Admin").click()
+    expect(page.get_by_role("region", name="Last 7 days")).to_contain_text("Times staff looked into a memory")
+    return page
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    """`save(page, button)` presses a button that downloads a file; the file."""
+
+    def saved(page: Page, button: str) -> Path:
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button).click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        return path
+
+    return saved
+
+
+def test_an_auditor_follows_a_chain_proves_it_and_takes_it_along(page: Page, save: Save) -> None:
+    _open_the_chain(page)
+    _follow_it(page)
+    _prove_it(page)
+    archive = save(page, "Export, signed")
+    told = verified(archive)
+    assert re.search(r"states\.jsonl: 5 rows", told)
+    assert "audit events were taken again and fit" in told
+    digests_fit(archive)
+
+
+def test_an_auditor_finds_who_looked_and_takes_the_day_along(page: Page, workshop: Workshop, save: Save) -> None:
+    page.get_by_role("navigation").get_by_role("link", name="Audit trail").click()
+    events = page.get_by_role("region", name="Events").get_by_role("listitem")
+    page.get_by_label("Member", exact=True).fill("ada")
+    page.get_by_label("Acting as").select_option("staff")
+    page.get_by_label("Action", exact=True).fill("memory.read")
+    page.keyboard.press("Enter")
+    expect(events.filter(has_text="Tamsin Cole").first).to_contain_text("of Ada Fenwick")
+    expect(events.filter(has_text="superseded")).to_have_count(0)
+    page.get_by_label("Acting as").select_option("anybody")
+    page.get_by_label("Action", exact=True).fill("fact.*")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(events.filter(has_text="fact.superseded")).to_have_count(4)
+    _read_one_event(page)
+    told = verified(save(page, "Export these events"))
+    assert "audit events were taken again and fit" in told
+    assert AuditEvent.objects.filter(action="audit.exported", actor_id=workshop.auditor.user_id).count() == 1
+
+
+def test_a_forged_payload_is_named_on_the_page(page: Page, five: Five) -> None:
+    event = AuditEvent.objects.get(target_id=five.flat, action="fact.superseded")
+    with audit_unguarded():
+        AuditPayload.objects.filter(event=event).update(document='{"after":null,"before":null,"reason":"forged"}')
+    _open_the_chain(page)
+    page.get_by_role("button", name="Verify now: Audit trail").click()
+    trail = page.get_by_role("region", name="Audit trail: verification")
+    expect(trail).to_contain_text(f"First bad event: {event.sequence} {event.pk}. The payload was changed.")
+    expect(page.get_by_text("verification fails here")).to_be_visible()
+    trail.get_by_role("link", name=str(event.sequence)).click()
+    expect(page.get_by_role("alert")).to_contain_text("What the event says was changed")
+
+
+def verified(archive: Path) -> str:
+    """What the command says of a file that is what was signed."""
+    told = StringIO()
+    call_command("verify_export", str(archive), stdout=told)
+    assert told.getvalue().startswith("Genuine")
+    return told.getvalue()
+
+
+def digests_fit(archive: Path) -> None:
+    """The manifest names each file with its digest; taken here once more, by nothing of ours."""
+    with ZipFile(archive) as opened:
+        files = json.loads(opened.read("manifest.json"))["files"]
+        assert {file["name"]: file["sha256"] for file in files} == {
+            file["name"]: hashlib.sha256(opened.read(file["name"])).hexdigest() for file in files
+        }
+
+
+def _open_the_chain(page: Page) -> None:
+    """By the keyboard: the histories of Ada, of which the mistake is one."""
+    page.get_by_role("link", name="History of facts").click()
+    expect(page.get_by_text("Choose a member to see the words")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("boat")
+    page.get_by_label("Member", exact=True).focus()
+    page.keyboard.type("ada")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name=WRONG).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("History of a fact")
+
+
+def _follow_it(page: Page) -> None:
+    rows = page.get_by_role("region", name="States as a table").get_by_role("row")
+    expect(rows).to_have_count(6)
+    for wording, leads_to in ((FLAT, "replaced by 3"), (BOAT, "replaced by 3"), (WRONG, "")):
+        expect(rows.filter(has_text=wording)).to_contain_text(leads_to)
+    expect(rows.filter(has_text=BOTH).first).to_contain_text("replaced by 4, brought back as 5")
+    expect(page.get_by_role("region", name="Graph of the states").get_by_role("link")).to_have_count(5)
+    merged = _state(page, 3)
+    expect(merged).to_contain_text("It took the place of several at once: 1, 2")
+    expect(merged).to_contain_text("moved")
+    expect(merged.get_by_role("blockquote").first).to_contain_text(SAID[0])
+    expect(_state(page, 5)).to_contain_text("It brings back state 3, word for word")
+    expect(_state(page, 4)).to_contain_text("misheard")
+
+
+def _state(page: Page, number: int) -> Locator:
+    return page.locator(".history-state").filter(has=page.locator(".history-number", has_text=str(number)))
+
+
+def _prove_it(page: Page) -> None:
+    """By the keyboard: both proofs, each with its result and time."""
+    for name in ("Audit trail", "Supersession"):
+        proof = page.get_by_role("region", name=f"{name}: verification")
+        expect(proof).to_contain_text("not verified yet")
+        page.get_by_role("button", name=f"Verify now: {name}").focus()
+        page.keyboard.press("Enter")
+        expect(proof.get_by_text("verified", exact=True)).to_be_visible()
+        expect(proof).to_contain_text("by Colm Brady")
+
+
+def _read_one_event(page: Page) -> None:
+    """What it said before and after; that it was read is an event, too."""
+    events = page.get_by_role("region", name="Events").get_by_role("listitem")
+    events.filter(has_text="fact.superseded").last.locator(".audit-when").click()
+    expect(page.get_by_role("heading", name="Before and after")).to_be_visible()
+    expect(page.get_by_role("table")).to_contain_text("superseded")
+    expect(page.get_by_text("moved")).to_be_visible()
+    page.go_back()
