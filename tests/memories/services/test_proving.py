@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from typing import NoReturn
 
 import pytest
 from django.utils import timezone
@@ -17,7 +18,7 @@ from memories.services.facts import remember_fact
 from memories.services.proving import prove_daily, prove_supersession
 from memories.types import Owner, Scope
 from memoryhub.background import Repeated
-from memoryhub.exclusive import alone
+from memoryhub.exclusive import Busy
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
 from tenants.principal import Principal
 from tenants.verifying import KEPT, latest
@@ -103,10 +104,14 @@ def test_a_task_that_runs_long_asks_for_another(principal: Principal, monkeypatc
     assert (sent, ChainCheck.objects.count()) == (["memories.prove_chains"], 0)
 
 
-def test_two_processes_do_not_prove_at_once(principal: Principal) -> None:
+def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     moved(principal, "Bristol")
-    with alone("chain-proofs"):
-        assert prove_daily()
+
+    def busy(work: str) -> NoReturn:
+        raise Busy(work)
+
+    monkeypatch.setattr(proving, "alone", busy)
+    assert prove_daily()
     assert not ChainCheck.objects.exists()
 
 
