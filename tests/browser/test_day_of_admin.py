@@ -1,4 +1,4 @@
-"""A day of an administrator: a review settled, a search key replaced, a member held by the law, then erased for good."""
+"""A day of an administrator: a review settled, a search key replaced, a member held by the law, then erased."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A day of an auditor: a chain of five with a merge and an undo, followed, proven, taken along; and one that was forged.
+"""A day of an auditor: a chain of five with a merge and an undo, followed, proven, taken along; and a forged one.
 
 Support has looked into the memory in the morning, so the trail tells of that, too.
 """
