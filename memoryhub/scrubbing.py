@@ -37,3 +37,25 @@ def scrub_log() -> bool:
     if busy:
         log.warning("The database's log could not be emptied (%s); it keeps erased words until it is reused.", busy)
     return not busy
+
+
+def rewrite_file() -> bool:
+    """Write SQLite's file anew from its rows, so that no free room of a page holds what was deleted; whether it is.
+
+    Needs room for a copy, and writers wait meanwhile. It never raises: what is committed is done. The log holds the
+    new file afterwards, until `scrub_log`.
+    """
+    if connection.vendor != "sqlite":
+        return True
+    try:
+        with connection.cursor() as cursor:
+            # The copy holds what is kept, and may be too large for the memory.
+            cursor.execute("PRAGMA temp_store = FILE")
+            try:
+                cursor.execute("VACUUM")
+            finally:
+                cursor.execute("PRAGMA temp_store = MEMORY")
+    except DatabaseError as error:
+        log.warning("The database's file could not be written anew (%s).", type(error).__name__)
+        return False
+    return True

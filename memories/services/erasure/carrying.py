@@ -20,7 +20,7 @@ from memories.models import ErasureRequest, ErasureState
 from memories.recall import recording
 from memories.selectors.erasure import due_requests, owner_of
 from memories.services.erasure.copies import count_copies, erase_copies
-from memories.services.erasure.disk import LogInUse, clear_disk
+from memories.services.erasure.disk import FileInUse, clear_disk
 from memories.services.erasure.index import deliver_shared, erase_part
 from memories.services.erasure.leasing import Counts, Held, LeaseLost, Work, put_off, take
 from memories.services.erasure.receipt import ERASED, complete
@@ -78,7 +78,7 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
             return False
         except LeaseLost:
             return False
-        except (MemoriesError, TenantsError, DatabaseError, CameBack, LogInUse) as error:
+        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
             # Its type alone: the message of a database may quote the row.
             log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
             put_off(work, _in_words(error))
@@ -125,7 +125,7 @@ class _Erasure:
 
     def _index(self) -> None:
         with self._work.kept():
-            deliver_shared(self._member.tenant_id)
+            deliver_shared(self._member.tenant_id, copies=self._work.counted("copies"))
             erase_part(owner_of(self._member))
         self._do("index", lambda: {"outbox": OUTBOX.rows(self._member).delete()[0]})
 

@@ -1,8 +1,9 @@
 """What a database still holds of deleted rows outside its tables, and what is done about it when a member is erased.
 
-SQLite overwrites what is deleted (`secure_delete`); its log is emptied into the file. PostgreSQL marks rows as dead:
-VACUUM lets their room be used again and takes them out of the indexes, but bytes stay in free room of a page until they
-are written over, in the log until it is recycled, and in backups for as long as those are kept.
+SQLite overwrites what is deleted (`secure_delete`), but not the copies that it leaves in the free room of a page when
+rows move to another page: so its file is written anew (VACUUM), and its log is emptied into it. PostgreSQL marks rows
+as dead: VACUUM lets their room be used again and takes them out of the indexes, but bytes stay in free room of a page
+until they are written over, in the log until it is recycled, and in backups for as long as those are kept.
 """
 
 from __future__ import annotations
@@ -13,36 +14,36 @@ from collections.abc import Iterable
 
 from django.db import DatabaseError, connection, transaction
 
-from memoryhub.scrubbing import scrub_log
+from memoryhub.scrubbing import rewrite_file, scrub_log
 
 log = logging.getLogger(__name__)
 
-# A reader of the log keeps it from being emptied; readers come and go.
+# A reader of the log keeps it from being emptied, a writer the file from being written anew; both come and go.
 TRIES = 10
 PAUSE_SECONDS = 1.0
 
 
-class LogInUse(Exception):
-    """Readers keep SQLite's log from being emptied; it is tried again."""
+class FileInUse(Exception):
+    """Others keep SQLite's file from being written anew, or its log from being emptied; it is tried again."""
 
 
 def clear_disk(tables: Iterable[str]) -> dict[str, object]:
-    """Do what the database can; say what was done, for the receipt. Raises LogInUse.
+    """Do what the database can; say what was done, for the receipt. Raises FileInUse.
 
-    Inside a transaction neither can be done; the receipt says so.
+    Inside a transaction nothing can be done; the receipt says so.
     """
     if connection.vendor == "sqlite":
-        return {"database": "sqlite", "log_emptied": not connection.in_atomic_block and _scrubbed()}
+        return {"database": "sqlite", "file_rewritten": not connection.in_atomic_block and _rewritten()}
     return {"database": connection.vendor, "vacuumed": _vacuumed(sorted(tables))}
 
 
-def _scrubbed() -> bool:
+def _rewritten() -> bool:
     for attempt in range(TRIES):
         if attempt:
             time.sleep(PAUSE_SECONDS)
-        if scrub_log():
+        if rewrite_file() and scrub_log():
             return True
-    raise LogInUse
+    raise FileInUse
 
 
 def _vacuumed(tables: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from memories.errors import SearchUnavailable
 from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
-from memories.search.outbox import drain, pending
+from memories.search.outbox import drain, pending, rebuild_owner
 from memories.types import Owner
 
 WAIT_SECONDS = 60.0
@@ -30,10 +30,19 @@ def erase_part(owner: Owner) -> None:
     plane.expunge()
 
 
-def deliver_shared(tenant_id: UUID) -> None:
-    """Have the plane let go of promoted copies. Raises SearchUnavailable."""
+def deliver_shared(tenant_id: UUID, *, copies: int) -> None:
+    """Have the plane let go of promoted copies, if there were any. Raises SearchUnavailable.
+
+    A file of the embedded plane is filled anew: pages of one that only loses some documents may keep words of theirs.
+    """
+    if not copies:
+        return
+    plane = search_plane()
+    known = set() if plane.joint else set(plane.owners())
     for owner in (Owner(tenant_id, None), Owner(None, None)):
         _deliver(owner)
+        if owner in known:
+            rebuild_owner(owner)
 
 
 def held_by_plane(owner: Owner) -> dict[str, int]:

@@ -84,6 +84,10 @@ class Work:
         self._count(done)
         return done
 
+    def counted(self, name: str) -> int:
+        """How much was counted under a name so far, by whatever worker."""
+        return int(ErasureRequest.objects.only("progress").get(pk=self.request_id).progress.get(name, 0))
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Extend the lease again and again, as long as the block takes."""

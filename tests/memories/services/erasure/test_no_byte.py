@@ -50,6 +50,21 @@ def holding(word: str, index: Path) -> list[str]:
     return [path.name for path in files if path.is_file() and word.encode() in path.read_bytes().lower()]
 
 
+def crowd(*members: Membership) -> None:
+    """Rows of several members in the same pages of the file: these move their rows about as they fill."""
+    words = {members[0].pk: WORD, members[1].pk: OTHER}
+    Fact.objects.bulk_create(
+        Fact(
+            tenant=member.tenant,
+            user=member.user,
+            text=f"{words[member.pk]} {number} " * (1 + number % 7),
+            content_hash=f"{member.pk}{number}"[-64:],
+        )
+        for number in range(150)
+        for member in members
+    )
+
+
 class Interrupting(Say):
     """An answer in the middle of which something happens."""
 
@@ -80,6 +95,7 @@ def test_nothing_stays_of_a_member_who_is_erased_in_the_middle_of_everything(
     ada, bob = make_member(name="Ada"), make_member(name="Bob")
     live(own_principal(ada), WORD)
     live(own_principal(bob), OTHER)
+    crowd(ada, bob)
     drain()
     assert len(holding(WORD, index_dir)) > 1, "in the database and in the index"
     caplog.clear()
