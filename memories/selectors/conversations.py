@@ -21,6 +21,7 @@ from memories.types import Kind
 from tenants.principal import Principal, Right
 
 _ENDED_BADLY = (MessageState.FAILED, MessageState.CUT_OFF)
+_SAID = (MessageRole.USER, MessageRole.ASSISTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +61,15 @@ def conversations(principal: Principal, query: str = "") -> QuerySet[Session]:
     """The principal's sessions, latest first; each word of `query` is in the title or in what was said or answered."""
     sessions = list_sessions(principal)
     for word in query.split():
-        said = Message.objects.of(principal).filter(
-            session=OuterRef("pk"), role__in=[MessageRole.USER, MessageRole.ASSISTANT], text__icontains=word
-        )
+        said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SAID, text__icontains=word)
         sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
     return sessions
 
 
 def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Digest]:
     """What happened in each of these; one query."""
-    principal.require(Right.READ)
     rows = (
-        Message.objects.of(principal)
-        .filter(session__in=[session.pk for session in sessions])
+        _messages_in(principal, (session.pk for session in sessions))
         .order_by()
         .values("session_id")
         .annotate(
@@ -112,21 +109,27 @@ def mentions_of(principal: Principal, memory_id: UUID) -> tuple[Memory | None, Q
         return None, mentions
 
 
-def answers_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tuple[UUID, int], str]:
-    """What was answered in the turns of these mentions, by session and turn; one query."""
-    principal.require(Right.READ)
+def exchanges_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tuple[UUID, int], tuple[str, str]]:
+    """What was said and what was answered in the turns of these mentions, by session and turn; one query."""
     turns = {(mention.message.session_id, mention.message.turn) for mention in mentions}
-    answers = (
-        Message.objects.of(principal)
-        .filter(
-            role=MessageRole.ASSISTANT,
-            session_id__in={session for session, _ in turns},
-            turn__in={turn for _, turn in turns},
-        )
+    messages = (
+        _messages_in(principal, {session for session, _ in turns})
+        .filter(turn__in={turn for _, turn in turns}, role__in=_SAID)
         .order_by("step")
-        .values_list("session_id", "turn", "text")
+        .values_list("session_id", "turn", "role", "text")
     )
-    return {(session, turn): text for session, turn, text in answers if text and (session, turn) in turns}
+    told: dict[tuple[UUID, int], tuple[str, str]] = dict.fromkeys(turns, ("", ""))
+    for session, turn, role, text in messages:
+        if (session, turn) in turns and text:
+            question, answer = told[session, turn]
+            told[session, turn] = (text, answer) if role == MessageRole.USER else (question, text)
+    return told
+
+
+def _messages_in(principal: Principal, session_ids: Iterable[UUID]) -> QuerySet[Message]:
+    """By their sessions, which are the principal's own: a search by the owner would walk through all that they said."""
+    principal.require(Right.READ)
+    return Message.objects.filter(session__in=Session.objects.of(principal).filter(pk__in=list(session_ids)))
 
 
 def _recalls(principal: Principal, view: TurnView) -> dict[UUID, TracedRecall]:

@@ -17,10 +17,9 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.chat.turns import usage_of
 from memories.errors import InvalidInput, NotFound
 from memories.models import Mention, MessageState, Relation
-from memories.selectors.conversations import answers_of, conversations, digests, mentions_of
+from memories.selectors.conversations import conversations, digests, exchanges_of, mentions_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import TurnView, get_session, transcript
-from memories.selectors.sources import questions_of
 
 ROWS = 50
 # Of a long message a list shows its beginning.
@@ -147,9 +146,7 @@ def _answered(looking: Looking, mentions: Iterable[Mention]) -> list[Answered]:
     turns: dict[tuple[UUID, int], list[Mention]] = {}
     for mention in mentions:
         turns.setdefault((mention.message.session_id, mention.message.turn), []).append(mention)
-    asked = questions_of(looking.principal, (group[0].message for group in turns.values()))
-    questions = {(message.session_id, message.turn): message.text for message in asked}
-    answers = answers_of(looking.principal, (group[0] for group in turns.values()))
+    exchanges = exchanges_of(looking.principal, (group[0] for group in turns.values()))
     return [
         Answered(
             session_id=turn[0],
@@ -158,8 +155,8 @@ def _answered(looking: Looking, mentions: Iterable[Mention]) -> list[Answered]:
             at=group[0].message.created_at,
             did=tuple(words for relation, words in _DID.items() if any(each.relation == relation for each in group)),
             used=_used(group),
-            question=questions.get(turn, "")[:SHOWN],
-            answer=answers.get(turn, "")[:SHOWN],
+            question=exchanges[turn][0][:SHOWN],
+            answer=exchanges[turn][1][:SHOWN],
         )
         for turn, group in turns.items()
     ]
