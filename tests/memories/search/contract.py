@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from memories.search.base import PartMissing, SearchPlane, Seen, SeenDocument, StoredState, Tombstone
+from memories.search.base import PartMissing, SearchPlane, StoredState, Tombstone
 from memories.types import Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
 from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
@@ -100,38 +100,6 @@ class PlaneContract(ABC):
         self.searchable(plane, own(ada))
         answer = plane.candidates(ada, question("", meaning=False, terms=terms))
         assert len(answer.hits) <= 1
-
-    # Seeing one
-
-    def test_a_document_is_seen_as_it_is_stored(self, plane: SearchPlane, ada: Principal) -> None:
-        fact = self.searchable(plane, own(ada), version=4, task="move", status=Status.SUPERSEDED)
-        seen = plane.see(ada, Kind.SEMANTIC, fact.id).document
-        assert seen == SeenDocument(4, Status.SUPERSEDED, "move", BRISTOL)
-
-    def test_what_is_shared_is_seen_by_everybody_here(self, plane: SearchPlane, ada: Principal) -> None:
-        for owner in (shared(ada), GLOBAL):
-            entry = self.searchable(plane, owner, kind=Kind.CATALOG)
-            assert plane.see(ada, Kind.CATALOG, entry.id).document == SeenDocument(1, Status.ACTIVE, "", BRISTOL)
-
-    def test_an_archived_document_is_seen_in_the_archive(self, plane: SearchPlane, ada: Principal) -> None:
-        fact = self.archived(plane, own(ada))
-        seen = plane.see(ada, Kind.SEMANTIC, fact.id).document
-        assert seen == SeenDocument(3, Status.SUPERSEDED, "", BRISTOL, archived=True)
-
-    def test_of_another_owner_nothing_is_seen(self, plane: SearchPlane, ada: Principal) -> None:
-        bob, eve = somebody(ada.tenant_id), somebody()
-        for somebody_else in (own(bob), own(eve), shared(eve)):
-            plane.rebuild(somebody_else, [])
-            theirs = self.searchable(plane, somebody_else)
-            assert plane.see(ada, Kind.SEMANTIC, theirs.id) == Seen(None)
-
-    def test_nothing_is_seen_of_what_was_removed_or_is_of_another_kind(
-        self, plane: SearchPlane, ada: Principal
-    ) -> None:
-        gone, fact = self.searchable(plane, own(ada)), self.searchable(plane, own(ada))
-        plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, gone.id, 2)])
-        assert plane.see(ada, Kind.SEMANTIC, gone.id) == Seen(None)
-        assert plane.see(ada, Kind.EPISODIC, fact.id) == Seen(None)
 
     # Versions
 

@@ -30,6 +30,7 @@ from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key, temporary_key
 from tests.memories.search.contract import BRISTOL, PlaneContract
 from tests.memories.search.library import document, ids, own, question, somebody
+from tests.memories.search.seeing import SeeingContract
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("elasticsearch")]
 
@@ -60,7 +61,7 @@ class SettlingPlane(ElasticsearchPlane):
         self.settle()
 
 
-class TestElasticsearchPlane(PlaneContract):
+class TestElasticsearchPlane(PlaneContract, SeeingContract):
     """The contract."""
 
     @pytest.fixture

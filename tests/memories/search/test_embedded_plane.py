@@ -25,9 +25,10 @@ from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
 from tests.memories.search.contract import BRISTOL, PlaneContract
 from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
+from tests.memories.search.seeing import SeeingContract
 
 
-class TestEmbeddedPlane(PlaneContract):
+class TestEmbeddedPlane(PlaneContract, SeeingContract):
     """The contract."""
 
     @pytest.fixture
