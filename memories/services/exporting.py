@@ -69,7 +69,8 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
     for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
         exported.add(episode.pk)
         yield _episode(episode)
-    support = Prefetch("supporting_episodes", Episode.objects.of(principal).only("pk"))
+    # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
+    support = Prefetch("supporting_episodes", Episode.objects.order_by().only("pk"))
     facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
         yield _fact(fact, exported, facts)
@@ -86,7 +87,7 @@ def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
 
 def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
     """The owner's rows with what they replaced, in the order in which they were believed."""
-    replaced = Prefetch("supersedes", model.objects.of(principal).only("superseded_by"))
+    replaced = Prefetch("supersedes", model.objects.order_by().only("superseded_by", "tenant", "user"))
     return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
 
 
@@ -124,7 +125,7 @@ def _fact(row: Fact, exported: Container[UUID], named: Container[UUID]) -> Memor
         pinned=row.pinned,
         valid_from=row.valid_from,
         valid_to=row.valid_to,
-        # An episode that was said while the export ran is not in it.
+        # An episode that was said while the export ran is not in it, nor is one of anybody else.
         supported_by=tuple(sorted(str(each.pk) for each in row.supporting_episodes.all() if each.pk in exported)),
         last_verified_at=row.last_verified_at,
         review_after=row.review_after,
@@ -159,7 +160,7 @@ def _standing(row: Fact | Playbook, named: Container[UUID]) -> _Standing:
         id=str(row.pk),
         task=row.task or "",
         learned_at=row.learned_at,
-        supersedes=tuple(sorted(str(old.pk) for old in row.supersedes.all())),
+        supersedes=tuple(sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner)),
         status=None if row.status == Status.ACTIVE else Status(row.status),
         superseded_at=row.superseded_at,
         contradiction=Contradiction(row.contradiction) if row.contradiction else None,

@@ -34,7 +34,11 @@ from tenants.selectors import has_role
 
 EXPORTED = "chain.exported"
 _COLUMNS = {Kind.SEMANTIC: FACT_COLUMNS, Kind.PROCEDURAL: PLAYBOOK_COLUMNS}
-_SUPPORT = {Kind.SEMANTIC: "supports", Kind.PROCEDURAL: "supports_playbooks"}
+_SUPPORT: dict[Kind, Any] = {
+    Kind.SEMANTIC: Fact.supporting_episodes.through,
+    Kind.PROCEDURAL: Playbook.supporting_episodes.through,
+}
+_COLUMN = {Kind.SEMANTIC: "fact_id", Kind.PROCEDURAL: "playbook_id"}
 _LINKS = ("superseded_by_id", "restores", "promoted_from")
 _IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
 
@@ -161,11 +165,20 @@ def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, .
     """From which words each state was learned; a shared one quotes nobody."""
     if start.user_id is None:
         return
-    support = _SUPPORT[kind]
+    columns = ("session_id", "speaker", "happened_at", "text", "context")
     for at in range(0, len(ids), _IDS_PER_STATEMENT):
-        episodes = Episode.objects.filter(**_owner(start), **{f"{support}__in": ids[at : at + _IDS_PER_STATEMENT]})
-        columns = (support, "pk", "session_id", "speaker", "happened_at", "text", "context")
-        yield from episodes.order_by(support, "happened_at", "pk").values_list(*columns)
+        pairs = _support(kind, ids[at : at + _IDS_PER_STATEMENT])
+        for begin in range(0, len(pairs), _IDS_PER_STATEMENT):
+            some = pairs[begin : begin + _IDS_PER_STATEMENT]
+            own = Episode.objects.filter(**_owner(start), pk__in={episode for _, episode in some})
+            said = {row[0]: row[1:] for row in own.values_list("pk", *columns)}
+            yield from ((state, episode, *said[episode]) for state, episode in some if episode in said)
+
+
+def _support(kind: Kind, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Pairs of a state and an episode, by the index of the states: joined, SQLite would go through all episodes."""
+    pairs = _SUPPORT[kind].objects.filter(**{f"{_COLUMN[kind]}__in": ids})
+    return list(pairs.order_by(_COLUMN[kind], "episode_id").values_list(_COLUMN[kind], "episode_id"))
 
 
 def _text(value: object) -> str | None:
