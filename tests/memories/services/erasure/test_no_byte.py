@@ -63,6 +63,10 @@ def crowd(*members: Membership) -> None:
         for number in range(150)
         for member in members
     )
+    # Longer rows find no room where they were.
+    Fact.objects.update(embedding=bytes(384))
+    Fact.objects.filter(pk__in=list(Fact.objects.values_list("pk", flat=True)[::2])).update(embedding=bytes(1500))
+    Fact.objects.update(embedding=None)
 
 
 class Interrupting(Say):
