@@ -135,7 +135,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
                 "memories.chat.frame.frame",
             ],
-            "builtins": ["memories.chat.markup"],
+            "builtins": ["memories.presenting.markup"],
         },
     },
 ]

@@ -30,8 +30,8 @@ from memories.admin.members import (
     turns,
 )
 from memories.admin.members.page import Looking, MemberPage
-from memories.chat.markup import when
 from memories.models import MemberMemory
+from memories.presenting.markup import when
 from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
 from tenants.admin.scoping import TenantScopedAdmin, signed_in

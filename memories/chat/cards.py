@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.presenting.lines import headline
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.selectors.sources import supporting_episodes
 from memories.types import CURRENT, Handling, Kind, SensitiveKind, Status
@@ -139,11 +140,6 @@ def undo_address(kind: Kind, memory_id: UUID) -> str:
 def speaker_name(principal: Principal, speaker: str) -> str:
     """Who said it, from the reader's side."""
     return OWN_NAME if speaker in ("", principal.speaker) else speaker
-
-
-def headline(row: Memory) -> str:
-    """The words that stand for a memory in a list."""
-    return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
 
 
 def _quote(principal: Principal, episode: Episode) -> Quote:

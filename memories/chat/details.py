@@ -8,9 +8,9 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memories.chat.markup import share, when
-from memories.chat.moments import in_full
 from memories.models import Episode, Fact, Playbook
+from memories.presenting.markup import share, when
+from memories.presenting.moments import in_full
 from memories.selectors.memories import Memory
 from memories.types import Source
 

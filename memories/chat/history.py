@@ -10,8 +10,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.chat.cards import address, headline, undo_address
-from memories.chat.moments import short_date
+from memories.chat.cards import address, undo_address
+from memories.presenting.lines import headline
+from memories.presenting.moments import short_date
 from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
 from memories.types import CURRENT, Contradiction, Kind, Status
 from tenants.models import AuditEvent

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from django.utils import timezone
 
-from memories.chat.moments import Group, age_title, grouped
 from memories.models import Session
+from memories.presenting.moments import Group, age_title, grouped
 from memories.selectors.sessions import list_sessions
 from tenants.principal import Principal
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from memories.chat.sections import SECTIONS, Section
+from memories.presenting.sections import SECTIONS, Section
 from memories.selectors.memories import count_memories
 from memories.selectors.reviews import open_reviews
 from tenants.principal import Principal

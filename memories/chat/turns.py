@@ -11,21 +11,10 @@ from django.urls import reverse
 from memories.chat.cards import OWN_NAME, Card, cards_of, speaker_name
 from memories.hygiene.sensitivity.telling import taken_out
 from memories.models import MessageState, Relation
+from memories.presenting.lines import RELATIONS, usage_of, words_of
 from memories.selectors.sessions import MentionView, TurnView
 from memories.types import Kind
 from tenants.principal import Principal
-
-# What changed comes before what was merely read.
-_SECTIONS: tuple[tuple[Relation, str, str], ...] = (
-    (Relation.WROTE, "Wrote", "wrote"),
-    (Relation.REPLACED, "Replaced", "replaced"),
-    (Relation.CONFIRMED, "Knew already", "confirmed"),
-    (Relation.FORGOT, "Forgot", "forgot"),
-    (Relation.RECALLED, "Used", "used"),
-)
-# What ended in a turn that wrote nothing was replaced by nothing.
-_ENDED = ("Ended", "ended")
-_ORDER_IN_LINE = (Relation.RECALLED, Relation.WROTE, Relation.REPLACED, Relation.CONFIRMED, Relation.FORGOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +85,17 @@ def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownT
 
 def panel_of(principal: Principal, view: TurnView) -> Panel:
     """The memories of one turn, what changed first."""
-    by_relation = {relation: view.having(relation) for relation, _, _ in _SECTIONS}
+    by_relation = {relation: view.having(relation) for relation, _, _ in RELATIONS}
     cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
     sections = []
     shown: set[UUID] = set()
-    for relation, _, _ in _SECTIONS:
+    for relation, _, _ in RELATIONS:
         if mentions := by_relation[relation]:
             fresh = [mention for mention in mentions if mention.memory_id not in shown]
             sections.append(
                 PanelSection(
                     relation,
-                    _words(view, relation)[0],
+                    words_of(view, relation)[0],
                     cards=tuple(cards[m.memory_id] for m in fresh if m.memory_id in cards),
                     gone=tuple(m.kind for m in fresh if m.memory_id not in cards),
                     above=len(mentions) - len(fresh),
@@ -115,19 +104,6 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
             shown |= {mention.memory_id for mention in fresh}
     back = f"{reverse('chat:session', args=[view.session_id])}?turn={view.turn}"
     return Panel(view.turn, back, tuple(sections), usage_of(view), view.degraded)
-
-
-def usage_of(view: TurnView) -> tuple[str, ...]:
-    """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn."""
-    counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
-    return tuple(f"{_words(view, relation)[1]} {count}" for relation, count in counts.items() if count)
-
-
-def _words(view: TurnView, relation: Relation) -> tuple[str, str]:
-    """The title of a section, and the verb in the line."""
-    if relation is Relation.REPLACED and not view.having(Relation.WROTE) and not view.having(Relation.CONFIRMED):
-        return _ENDED
-    return next((title, verb) for each, title, verb in _SECTIONS if each is relation)
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, Card]:

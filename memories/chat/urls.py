@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.sections import KindConverter
 from memories.chat.views import (
     conversation,
     conversations,
@@ -18,6 +17,7 @@ from memories.chat.views import (
     sending,
     settling,
 )
+from memories.presenting.sections import KindConverter
 
 register_converter(KindConverter, "kind")
 

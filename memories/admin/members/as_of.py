@@ -18,9 +18,9 @@ from django.utils import timezone
 from memories.admin.members.histogram import histogram_of
 from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.times import moment_in, moment_of, written
-from memories.chat.sections import SECTIONS, Section
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
+from memories.presenting.sections import SECTIONS, Section
 from memories.selectors.as_of import (
     Filters,
     Since,

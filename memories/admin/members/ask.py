@@ -14,9 +14,9 @@ from django.http import HttpResponse
 
 from memories.admin.members.candidates_table import CUTS, FACTORS, Line, table_of
 from memories.admin.members.page import Looking, MemberPage
-from memories.chat.sections import SECTIONS
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput, SearchForbidden
+from memories.presenting.sections import SECTIONS
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Explanation, explain
 from memories.recall.screening import screened

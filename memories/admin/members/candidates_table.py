@@ -14,9 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from memories.chat.cards import headline
-from memories.chat.markup import kind_mark
 from memories.models import Episode, Fact, Playbook, RecallTrace
+from memories.presenting.lines import headline
+from memories.presenting.markup import kind_mark
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Considered, Origin, Place
 from memories.selectors.memories import Memory

@@ -13,10 +13,10 @@ from django.utils import timezone
 from memories.admin.members.as_of import record_address
 from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.times import moment_in, written
-from memories.chat.sections import SECTIONS, Section
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact
+from memories.presenting.sections import SECTIONS, Section
 from memories.selectors.differences_between import (
     Change,
     Differences,

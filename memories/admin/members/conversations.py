@@ -14,9 +14,9 @@ from django.http import Http404, HttpResponse
 
 from memories.admin.members.candidates_table import told_of
 from memories.admin.members.page import Looking, MemberPage
-from memories.chat.turns import usage_of
 from memories.errors import InvalidInput, NotFound
 from memories.models import Mention, MessageState, Relation
+from memories.presenting.lines import usage_of
 from memories.selectors.conversations import conversations, digests, exchanges_of, mentions_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import TurnView, get_session, transcript

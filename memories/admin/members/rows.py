@@ -16,6 +16,7 @@ from django.utils import timezone
 from memories.admin.members.page import Looking
 from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.presenting.lines import headline
 from memories.selectors.index_state import unindexed
 from memories.selectors.inspecting import times_recalled
 from memories.selectors.memories import Memory, memories_by_id
@@ -106,11 +107,6 @@ def rows_of(looking: Looking, memories: Sequence[Memory]) -> tuple[Row, ...]:
 def record_url(looking: Looking, memory_id: UUID) -> str:
     """The page of one memory under this member."""
     return looking.url("record", memory_id)
-
-
-def headline(memory: Memory) -> str:
-    """The words that stand for a memory in a list."""
-    return memory.title if isinstance(memory, Playbook | CatalogEntry) else memory.text
 
 
 def flags_of(memory: Memory) -> tuple[Flag, ...]:

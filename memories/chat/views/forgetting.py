@@ -12,9 +12,9 @@ from django.views.decorators.http import require_http_methods
 
 from memories.chat.cards import cards_of
 from memories.chat.pages import member_page, next_address
-from memories.chat.sections import SECTIONS
 from memories.chat.wording import counted
 from memories.errors import Conflict
+from memories.presenting.sections import SECTIONS
 from memories.selectors.memories import get_memory, is_shared
 from memories.services.forget import forget as forget_memory
 from memories.services.forget import preview_forget

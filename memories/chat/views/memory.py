@@ -17,11 +17,11 @@ from memories.chat.cards import address, cards_of
 from memories.chat.details import details_of
 from memories.chat.history import states_of
 from memories.chat.pages import member_page, next_address
-from memories.chat.sections import SECTIONS
 from memories.chat.wording import refusal
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook
+from memories.presenting.sections import SECTIONS
 from memories.selectors.memories import get_memory, messages_using
 from memories.selectors.originals import has_original
 from memories.selectors.reviews import review_about

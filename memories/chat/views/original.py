@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from memories.chat.cards import cards_of
 from memories.chat.pages import member_page
-from memories.chat.sections import SECTIONS
+from memories.presenting.sections import SECTIONS
 from memories.selectors.memories import get_memory
 from memories.services.originals import open_original
 from memories.types import Kind

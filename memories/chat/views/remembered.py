@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from memories.chat.cards import Card, cards_of
-from memories.chat.moments import Group, day_title, grouped
 from memories.chat.pages import member_page
-from memories.chat.sections import SECTIONS
 from memories.chat.tabs import tabs_of
+from memories.presenting.moments import Group, day_title, grouped
+from memories.presenting.sections import SECTIONS
 from memories.selectors.memories import Memory, list_memories
 from memories.selectors.sources import facts_by_category
 from memories.types import Kind, Status

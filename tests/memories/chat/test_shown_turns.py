@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.chat.turns import panel_of, shown_turns, usage_of
+from memories.chat.turns import panel_of, shown_turns
 from memories.importing import ConversationSession, ConversationTurn
 from memories.models import MessageState, Relation, Session
+from memories.presenting.lines import usage_of
 from memories.selectors.sessions import find_turn, transcript
 from memories.services.facts import remember_fact
 from memories.services.forget import forget

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.chat.markup import duration, icon, initials, kind_mark, share, when
+from memories.presenting.markup import duration, icon, initials, kind_mark, share, when
 from memories.types import Kind
 
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memories.chat.moments import ago, in_full
-from memories.chat.sections import SECTIONS
+from memories.presenting.moments import ago, in_full
+from memories.presenting.sections import SECTIONS
 from memories.types import Kind
 
 register = template.Library()
