@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.types import Kind
-from memoryhub.scrubbing import scrub_log
+from memoryhub.scrubbing import rewrite_file, scrub_log
 from tenants.principal import Principal
 
 pytestmark = [
@@ -53,3 +53,20 @@ def test_a_log_in_use_is_left_and_reported(
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA busy_timeout")
         assert cursor.fetchone() == (30_000,)
+
+
+def test_a_file_is_written_anew_but_not_inside_a_transaction(
+    principal: Principal, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA secure_delete = OFF")
+    fact = remember_fact(principal, text=f"Owns a {CANARY}").memory_id
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
+    with transaction.atomic():
+        assert not rewrite_file()
+    assert "written anew" in caplog.text
+    assert rewrite_file() and scrub_log()
+    assert holding(CANARY) == []
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA temp_store")
+        assert cursor.fetchone() == (2,), "as the settings have it"
