@@ -132,7 +132,7 @@ def test_what_went_wrong_is_told(support: Client, membership: Membership, princi
     finish_turn(principal, text="", state=MessageState.FAILED, error="The model did not answer.", **place)
     answer = support.get(page_of("turn", membership, turn.session_id, 1))
     told = words(answer)
-    assert "4111" not in answer.content.decode() and "card masked" in told and "Let me look" in told
+    assert number not in answer.content.decode() and "card masked" in told and "Let me look" in told
     assert "Nobody may search here now." in told and "The model did not answer." in told and "failed" in told
     listed = words(support.get(page_of("conversations", membership)))
     assert "1 not whole" in listed
