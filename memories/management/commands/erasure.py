@@ -31,9 +31,7 @@ class Command(BaseCommand):
         run.add_argument("id", nargs="?", help="only this erasure")
         status = actions.add_parser("status", help="how the requests stand, the latest first")
         status.add_argument("id", nargs="?", help="only this erasure")
-        verify = actions.add_parser(
-            "verify", help="check a receipt, ask its questions again; exit code 1 if it fails"
-        )
+        verify = actions.add_parser("verify", help="check a receipt, ask its questions again; exit code 1 if it fails")
         verify.add_argument("receipt", help="the file of a receipt, or the id of an erasure")
         for action in (run, status, verify):
             action.add_argument("--json", action="store_true", help="print one JSON object")
