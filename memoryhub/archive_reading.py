@@ -25,7 +25,7 @@ _PIECE_BYTES = 1024 * 1024
 _LARGE = 0xFFFFFFFF
 # What reading a damaged zip may raise.
 _BROKEN = (
-    BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError, UnicodeError, ValueError,
+    BadZipFile, zlib.error, EOFError, RuntimeError, OverflowError, UnicodeError, ValueError,
     struct.error, OSError,
 )  # fmt: skip
 

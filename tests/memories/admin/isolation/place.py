@@ -32,7 +32,7 @@ from memories.services.turns import add_tool_result, add_tool_step, begin_turn, 
 from memories.types import Kind, Recall, Scope
 from tenants.audit import owner_chain, tenant_chain
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership, Tenant, User
-from tenants.principal import Role
+from tenants.principal import Principal, Role
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.reviewing import asked, say
@@ -57,70 +57,74 @@ def make_place(mark: str) -> Place:
     tenant = make_tenant(f"{mark} Limited")
     staff = {role: _staff(tenant, role, mark) for role in ROLES}
     member = make_membership(tenant, name=f"{mark} Ada")
-    principal = own_principal(member)
+    token, _ = issue_token(member, name=f"{mark} token")
+    chain = owner_chain(tenant.id, member.user_id)
+    remembered = _remembered(own_principal(member), own_principal(staff[Role.ADMIN]), mark)
+    event = AuditEvent.objects.filter(chain=chain, action="fact.superseded").get()
+    ids = {
+        "app_label": "memories",
+        "tenant": tenant.pk,
+        "member": member.pk,
+        "user": member.user_id,
+        "token": token.pk,
+        "event": event.pk,
+        "chain": chain,
+        "tenant_chain": tenant_chain(tenant.id),
+    }
+    return Place(mark, ids | remembered | _kept(tenant, member, staff, mark), tenant, staff)
+
+
+def _remembered(principal: Principal, admin: Principal, mark: str) -> dict[str, Any]:
+    """A conversation, what was learned in it and replaced, what is shared, and a question about two facts."""
     turn = begin_turn(principal, text=f"Where does the {mark} live?")
+    place: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn}
     call = {"id": "call-1", "name": "recall_memory", "arguments": {"query": mark}}
-    add_tool_step(principal, session_id=turn.session_id, turn=turn.turn, tool_calls=[call])
+    add_tool_step(principal, **place, tool_calls=[call])
     old = say(principal, f"The {mark} lives in Bristol", key="home_city", supporting_episode_ids=[turn.episode_id])
     new = supersede(principal, old_ids=[old.pk], text=f"The {mark} lives in Edinburgh", reason=f"the {mark} moved")
-    playbook = remember_playbook(principal, title=f"Feed the {mark}", trigger="at noon", steps=["open the tin"])
-    shared = remember_catalog_entry(
-        own_principal(staff[Role.ADMIN]), title=f"On the {mark}", text=f"What a {mark} eats", scope=Scope.TENANT
+    trace = RecallTrace.objects.create(
+        tenant_id=principal.tenant_id, user_id=principal.user_id, session_id=turn.session_id, query=mark
     )
-    trace = RecallTrace.objects.create(tenant=tenant, user=member.user, session_id=turn.session_id, query=mark)
     recall = Recall(trace.pk, mark, (), degraded=False, took_ms=1.0)
-    add_tool_result(
-        principal, session_id=turn.session_id, turn=turn.turn, tool_call_id="call-1", recall=recall, written=[new]
-    )
-    finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text=f"In Edinburgh, says the {mark}.")
-    review = asked(
-        principal,
-        say(principal, f"The {mark} drinks from the red cup", confidence=0.7),
-        say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6),
-    )
+    add_tool_result(principal, **place, tool_call_id="call-1", recall=recall, written=[new])
+    finish_turn(principal, **place, text=f"In Edinburgh, says the {mark}.")
+    playbook = remember_playbook(principal, title=f"Feed the {mark}", trigger="at noon", steps=["open the tin"])
+    shared = remember_catalog_entry(admin, title=f"On the {mark}", text=f"What a {mark} eats", scope=Scope.TENANT)
+    cup = say(principal, f"The {mark} drinks from the red cup", confidence=0.7)
+    piano = say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6)
+    return {
+        "kind": Kind.SEMANTIC.value,
+        "memory": new.memory_id,
+        "fact": new.memory_id,
+        "episode": turn.episode_id,
+        "playbook": playbook.memory_id,
+        "catalog": shared.memory_id,
+        "session": turn.session_id,
+        "turn": turn.turn,
+        "trace": trace.pk,
+        "review": asked(principal, cup, piano).pk,
+        "outbox": _waiting(principal.tenant_id, principal.user_id, old.pk),
+    }
+
+
+def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], mark: str) -> dict[str, Any]:
+    """What staff and machines keep about it."""
     run = ConsolidationRun.objects.create(
         tenant=tenant, user=member.user, state=RunState.FAILED, extractor="rules", error=f"the {mark} ran away",
         ended_at=timezone.now(), given_up=True, output={"facts": [{"text": mark}]},
     )  # fmt: skip
-    erasure = ErasureRequest.objects.create(tenant=tenant, membership=member, reason=f"the {mark} asked")
-    proposal = ThresholdProposal.objects.create(pk=_number(), tenant=tenant, value=0.3, reason=f"so says the {mark}")
-    hold = LegalHold.objects.create(tenant=tenant, user=staff[Role.SUPPORT].user, reason=f"a claim about the {mark}")
-    token, _ = issue_token(member, name=f"{mark} token")
     MetricSample.objects.create(name="memories", label=mark, tenant=tenant, value=1.0, at=timezone.now())
     ChainCheck.objects.create(chain=owner_chain(tenant.id, member.user_id), what=Checked.AUDIT, ok=True)
-    event = AuditEvent.objects.filter(chain=owner_chain(tenant.id, member.user_id), action="fact.superseded").first()
-    return Place(
-        mark=mark,
-        tenant=tenant,
-        staff=staff,
-        ids={
-            "app_label": "memories",
-            "tenant": tenant.pk,
-            "member": member.pk,
-            "user": member.user_id,
-            "token": token.pk,
-            "event": event.pk if event else None,
-            "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
-            "policy": MemoryPolicy.objects.create(pk=_number(), tenant=tenant, session_hours=5).pk,
-            "proposal": proposal.pk,
-            "review": review.pk,
-            "run": run.pk,
-            "erasure": erasure.pk,
-            "hold": hold.pk,
-            "outbox": _waiting(principal.tenant_id, principal.user_id, old.pk),
-            "kind": Kind.SEMANTIC.value,
-            "memory": new.memory_id,
-            "fact": new.memory_id,
-            "episode": turn.episode_id,
-            "playbook": playbook.memory_id,
-            "catalog": shared.memory_id,
-            "session": turn.session_id,
-            "turn": turn.turn,
-            "trace": trace.pk,
-            "chain": owner_chain(tenant.id, member.user_id),
-            "tenant_chain": tenant_chain(tenant.id),
-        },
-    )
+    proposal = ThresholdProposal.objects.create(pk=_number(), tenant=tenant, value=0.3, reason=f"so says the {mark}")
+    held = staff[Role.SUPPORT].user
+    return {
+        "run": run.pk,
+        "proposal": proposal.pk,
+        "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
+        "policy": MemoryPolicy.objects.create(pk=_number(), tenant=tenant, session_hours=5).pk,
+        "erasure": ErasureRequest.objects.create(tenant=tenant, membership=member, reason=f"the {mark} asked").pk,
+        "hold": LegalHold.objects.create(tenant=tenant, user=held, reason=f"a claim about the {mark}").pk,
+    }
 
 
 def nowhere(place: Place) -> dict[str, Any]:
