@@ -39,7 +39,8 @@ PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1440, "height": 900}
 
 
-def _chromium() -> str | None:
+def chromium_path() -> str | None:
+    """The program, or None if it is not installed."""
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     return os.environ.get("MEMORYHUB_CHROMIUM") or next(filter(None, found), None)
 
@@ -47,7 +48,7 @@ def _chromium() -> str | None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests of a process."""
-    path = _chromium()
+    path = chromium_path()
     if path is None:
         missing_part("Chromium is not installed: apt-get install chromium, or name it in MEMORYHUB_CHROMIUM.")
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:

@@ -80,7 +80,7 @@ def test_an_auditor_follows_a_chain_proves_it_and_takes_it_along(page: Page, sav
 
 
 def test_an_auditor_finds_who_looked_and_takes_the_day_along(page: Page, workshop: Workshop, save: Save) -> None:
-    page.get_by_role("navigation").get_by_role("link", name="Audit trail").click()
+    page.get_by_role("link", name="Audit trail", exact=True).click()
     events = page.get_by_role("region", name="Events").get_by_role("listitem")
     page.get_by_label("Member", exact=True).fill("ada")
     page.get_by_label("Acting as").select_option("staff")
@@ -130,7 +130,8 @@ def digests_fit(archive: Path) -> None:
 
 def _open_the_chain(page: Page) -> None:
     """By the keyboard: the histories of Ada, of which the mistake is one."""
-    page.get_by_role("link", name="History of facts").click()
+    page.get_by_role("link", name="History of facts", exact=True).click()
+    expect(page.get_by_role("link", name="History of facts", exact=True)).to_have_attribute("aria-current", "page")
     expect(page.get_by_text("Choose a member to see the words")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("boat")

@@ -1,0 +1,194 @@
+"""Taking the pictures of `tests/browser/pictures.py`: which pages, of whom, and how they are looked at."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from memories.demo.people import PASSWORD
+from tenants.principal import Role
+from tests.browser.conftest import FLAGS, chromium_path
+from tests.browser.pictured import make_pictured
+from tests.memories.admin.isolation.cases import MODELS, PAGES
+
+WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+TALLEST = 1600
+# Charts and sliders are drawn by scripts; a page that is live never is idle.
+SETTLED_MS = 400
+# Also taken dark, and on a phone.
+OTHERWISE = ("index", "membermemory_change", "membermemory_turn", "membermemory_asked", "history_chain", "auditevent")
+# Who is shown at a page that several roles may open.
+SUPPORT, AUDITOR, ADMIN, PLATFORM = "tamsin", "colm", "hollis", "operator"
+_TRAIL = ("memories_history", "tenants_auditevent", "memories_membermemory_export")
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A page, who looks at it, and what they do there first."""
+
+    name: str
+    address: str
+    who: str
+    first: Callable[[Page], object] = lambda _: None
+
+
+def photograph(folder: Path) -> None:
+    """Seed the database, which is empty, serve it, and take every picture."""
+    call_command("migrate", verbosity=0)
+    shots = shots_of(make_pictured())
+    folder.mkdir(parents=True, exist_ok=True)
+    with served() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        take(browser, address, shots, folder)
+        browser.close()
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The site, as `manage.py serve` serves it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, root / "manage.py", "serve", f"--port={port}"], cwd=root) as server:  # noqa: S603
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/login/")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def _wait_for(address: str) -> None:
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise RuntimeError("The site did not start.")
+
+
+def shots_of(ids: Mapping[str, Any]) -> list[Shot]:
+    """Every page of the table, and some as they are once somebody has done something there."""
+
+    def who(name: str, roles: tuple[Role, ...]) -> str:
+        if name.startswith(_TRAIL):
+            return AUDITOR
+        by_role = ((Role.SUPPORT, SUPPORT), (Role.AUDITOR, AUDITOR), (Role.ADMIN, ADMIN))
+        return next((person for role, person in by_role if role in roles), PLATFORM)
+
+    def at(name: str, *takes: str) -> str:
+        return reverse(f"admin:{name}", args=[ids[each] for each in takes])
+
+    found = [
+        Shot(_short(name), at(name, *page.takes), who(name, page.roles))
+        for name, page in PAGES.items()
+        if page.method == "GET" and page.opens == HTTPStatus.OK
+    ]
+    for name, model in MODELS.items():
+        found += [
+            Shot(_short(f"{name}_changelist"), at(f"{name}_changelist"), ADMIN),
+            Shot(_short(f"{name}_change"), at(f"{name}_change", model.row), ADMIN),
+        ]
+    moments = _moments(at)
+    found += [each for each in moments if each.name != "auditevent_of_staff"]
+    by_name = {each.name: each for each in found}
+    # The trail as it is before all these pages were looked at; and as it is after that.
+    return sorted(by_name.values(), key=lambda each: each.name not in ("auditevent", "history")) + [
+        each for each in moments if each.name not in by_name
+    ]
+
+
+def _moments(at: Callable[..., str]) -> list[Shot]:
+    histories, trail = at("memories_history_changelist"), at("tenants_auditevent_changelist")
+    turn = at("memories_membermemory_turn", "member", "session", "turn")
+    then = f"?at={timezone.localdate() - timedelta(days=200)}"
+    return [
+        Shot("dashboard_auditor", "/admin/", AUDITOR),
+        Shot("dashboard_admin", "/admin/", ADMIN),
+        Shot("dashboard_platform", "/admin/", PLATFORM),
+        Shot("membermemory_searched", at("memories_membermemory_change", "member") + "?q=brakes", SUPPORT),
+        Shot("membermemory_record", at("memories_membermemory_record", "member", "used"), SUPPORT),
+        Shot("membermemory_uses", at("memories_membermemory_uses", "member", "used"), SUPPORT),
+        Shot("membermemory_record_playbook", at("memories_membermemory_record", "member", "playbook"), SUPPORT),
+        Shot("membermemory_as_of_then", at("memories_membermemory_as_of", "member") + then, SUPPORT),
+        Shot("membermemory_asked", turn, SUPPORT, _ask_again),
+        Shot("history_of_member", f"{histories}?member=ada", AUDITOR),
+        Shot("auditevent_of_staff", f"{trail}?member=ada&actor_kind=staff", AUDITOR),
+    ]
+
+
+def _ask_again(page: Page) -> None:
+    page.get_by_role("button", name="Ask this again now").click()
+
+
+def _short(name: str) -> str:
+    """`memories_membermemory_as_of` is `membermemory_as_of`, a list the name of what it lists."""
+    return name.removeprefix("memories_").removeprefix("tenants_").removesuffix("_changelist")
+
+
+def take(browser: Browser, address: str, shots: list[Shot], folder: Path) -> None:
+    only = set(filter(None, os.environ.get("ONLY", "").split(",")))
+    for look, name in (("light", ""), ("dark", "-dark"), ("phone", "-phone")):
+        wanted = [each for each in shots if look == "light" or each.name in OTHERWISE]
+        wanted = [each for each in wanted if not only or each.name in only]
+        pages: dict[str, Page] = {}
+        for shot in wanted:
+            if shot.who not in pages:
+                pages[shot.who] = _signed_in(browser, address, shot.who, look)
+            _picture(pages[shot.who], shot, folder / f"{shot.name}{name}.png")
+        for page in pages.values():
+            page.context.close()
+
+
+def _signed_in(browser: Browser, address: str, who: str, look: str) -> Page:
+    context = browser.new_context(
+        base_url=address,
+        viewport=PHONE if look == "phone" else WIDE,  # type: ignore[arg-type]  # a dict is what the protocol takes
+        device_scale_factor=2 if look == "phone" else 1,
+        is_mobile=look == "phone",
+        color_scheme="dark" if look == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto("/login/")
+    page.get_by_label("Name").fill(who)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{address}/")
+    return page
+
+
+def _picture(page: Page, shot: Shot, path: Path) -> None:
+    """What answers with a part of a page, or with a file, has none."""
+    answer = page.goto(shot.address)
+    if answer is None or not answer.ok:
+        raise RuntimeError(f"{shot.name}: {shot.address} answered {answer.status if answer else 'nothing'}.")
+    if not page.evaluate("!!document.doctype"):
+        return
+    shot.first(page)
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(SETTLED_MS)
+    size = page.viewport_size or WIDE
+    # The window grows with the page, so that what sticks to its edges is at those of the picture.
+    tall = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": size["width"], "height": max(size["height"], min(TALLEST, tall))})
+    page.screenshot(path=path)
+    page.set_viewport_size({"width": size["width"], "height": size["height"]})
+    sys.stdout.write(f"{path}\n")
