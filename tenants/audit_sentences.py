@@ -24,13 +24,19 @@ _DID: Mapping[str, str] = {
     "chain.exported": "exported the history of",
     "consolidation.done": "consolidated the episodes",
     "consolidation.given_up": "gave up consolidating the episodes",
+    "erasure.asked": "asked for",
+    "erasure.begun": "began",
+    "erasure.done": "finished",
+    "erasure.resumed": "went on with",
     "fact.confirmed": "confirmed",
     "fact.created": "wrote down",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
+    "member.names_erased": "erased the names of",
     "member.role_changed": "changed the role of",
     "memory.asked": "asked the memory",
     "memory.blocked": "refused a sensitive text",
+    "memory.erased": "erased the whole memory",
     "memory.exported": "exported the memory",
     "memory.masked": "masked what is sensitive in",
     "memory.read": "looked at the memory",
@@ -45,7 +51,7 @@ _DID: Mapping[str, str] = {
 }
 # Whether the thing is named after what was done; in the sentences above that end in a verb it is.
 _WHOLE = frozenset({
-    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
+    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked", "memory.erased",
     "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {

@@ -28,6 +28,7 @@ from tenants.audit import (
     tenant_chain,
 )
 from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
+from tenants.models.user import erased_username
 from tenants.services import deactivate_member
 from tenants.tokens import revoke_token
 
@@ -155,20 +156,15 @@ def names_left(membership: Membership, *, whole: bool) -> int:
     left += _tokens(membership).exclude(name=ERASED_TOKEN).count()
     if whole:
         nameless = {"email": "", "display_name": "", "first_name": "", "last_name": ""}
-        nameless["username"] = username_of_erased(membership.user_id)
+        nameless["username"] = erased_username(membership.user_id)
         left += User.objects.filter(pk=membership.user_id).exclude(**nameless).count()
     return left
 
 
-def username_of_erased(user_id: UUID) -> str:
-    """The only name that is left of a user."""
-    return f"erased-{user_id}"
-
-
 def _anonymise(user: User) -> None:
-    if user.username == username_of_erased(user.pk):
+    if user.username == erased_username(user.pk):
         return
-    user.username = username_of_erased(user.pk)
+    user.username = erased_username(user.pk)
     user.email = user.display_name = user.first_name = user.last_name = ""
     user.set_unusable_password()
     user.is_active = user.is_staff = False

@@ -140,7 +140,7 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     @admin.display(description="member")
     def member(self, erasure: ErasureRequest) -> str:
         """Whose memory; once it is erased, an id."""
-        return str(erasure.membership.user)
+        return erasure.membership.user.speaker
 
     @admin.display(description="state", ordering="state")
     def how_it_stands(self, erasure: ErasureRequest) -> str:
@@ -165,7 +165,7 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         held = on_hold(owner_of(erasure.membership))
         return {
             "erasure": erasure,
-            "member_name": str(erasure.membership.user),
+            "member_name": erasure.membership.user.speaker,
             "sentence": HELD if held and state is ErasureState.APPROVED else SENTENCES[state],
             "pill": PILLS[state],
             "doing": STAGES.get(erasure.stage, ""),

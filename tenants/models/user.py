@@ -20,4 +20,11 @@ class User(AbstractUser):
     @property
     def speaker(self) -> str:
         """The name under which this person's words are kept."""
+        if self.username == erased_username(self.pk):
+            return f"erased member {str(self.pk)[:8]}"
         return self.display_name or self.get_full_name() or self.get_username()
+
+
+def erased_username(user_id: uuid.UUID) -> str:
+    """The only name that is left of somebody who was erased."""
+    return f"erased-{user_id}"

@@ -97,7 +97,12 @@ def test_a_member_is_held_then_erased_by_two_and_the_receipt_verifies(
     expect(other.get_by_role("region", name="How it stands")).to_contain_text("Is done", timeout=TO_THE_END)
     assert not Fact.objects.filter(user=workshop.ada.user_id).exists()
     assert not Episode.objects.filter(user=workshop.ada.user_id).exists()
+    expect(other.get_by_text(f"of erased member {str(workshop.ada.user_id)[:8]}")).to_be_visible()
     _check_the_receipt(other, tmp_path)
+    page.get_by_role("link", name="Audit trail", exact=True).click()
+    told = page.get_by_role("region", name="Events")
+    for sentence in ("Hollis Grant asked for an erasure", "Marit Solberg approved", "The system finished an erasure"):
+        expect(told.get_by_role("listitem").filter(has_text=sentence)).to_have_count(1)
 
 
 def _at_the_desk(sit_down: SitDown, workshop: Workshop, *, second: bool = False) -> Page:
