@@ -54,6 +54,31 @@ def test_admin_lists_isolate_other_tenants(browser: Client, foreign: Membership,
     assert str(row.pk) not in response.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("model", "column"),
+    [
+        ("apitoken", "digest__startswith"),
+        ("user", "memberships"),
+        ("user", "password__startswith"),
+        ("membership", "user__password__startswith"),
+        ("membership", "search_credential__secret__startswith"),
+        ("tenant", "memberships__user__username"),
+    ],
+)
+def test_rows_are_not_found_by_what_no_filter_offers(
+    browser: Client, foreign: Membership, model: str, column: str
+) -> None:
+    """A user of one's own tenant would be found by their membership in another, a token by the digits of its digest."""
+    browser.raise_request_exception = False
+    assert browser.get(page(model), {column: str(foreign.pk)}).status_code == 400
+
+
+def test_filters_still_find_what_they_offer(browser: Client, tenant: Tenant) -> None:
+    made = make_membership(tenant, role="support")
+    found = browser.get(page("membership"), {"role__exact": "support"}).context["cl"].queryset
+    assert list(found) == [made]
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("what", ["change", "history", "delete"])
 def test_admin_pages_isolate_other_tenants(browser: Client, foreign: Membership, model: str, what: str) -> None:
