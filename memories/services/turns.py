@@ -22,6 +22,7 @@ from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
+from memories.selectors.holds import require_no_hold
 from memories.selectors.policies import policy_of
 from memories.services.ledger import turn_ended
 from memories.services.ownership import owner_lock
@@ -30,7 +31,7 @@ from memories.services.remember import create_episode
 from memories.services.screening import Screen, masked_kinds
 from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
-from memories.types import ForgetOutcome, Kind, Recall, WriteOutcome, WriteResult
+from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
 from tenants.principal import Principal, Right
 
 
@@ -203,7 +204,7 @@ def finish_turn(
 def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
     """Remove what followed the user's message of `turn`, so that it can be answered again.
 
-    Raises NotFound, or Conflict if the turn has a complete answer or was erased.
+    Raises NotFound, or Conflict if the turn has a complete answer or was erased, or a legal hold keeps what was said.
     """
     with owner_lock(principal):
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
@@ -216,7 +217,10 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
         if answer and answered and answer.state == MessageState.COMPLETE:
             raise Conflict("This turn is already answered.")
-        messages.filter(step__gt=0).delete()
+        followed = messages.filter(step__gt=0)
+        if any(message.text or message.tool_calls for message in followed):
+            require_no_hold(Owner(principal.tenant_id, principal.user_id))
+        followed.delete()
         return _turn(question, created=False)
 
 

@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.models import Fact, LegalHold, Session, SessionEntry
+from memories.models import Fact, LegalHold, Message, MessageState, Session, SessionEntry
 from memories.services.collection import collect
 from memories.services.facts import remember_fact
 from memories.services.forget import forget, forget_session
 from memories.services.holds import place_hold, release_hold
 from memories.services.session_expiry import expire_sessions
-from memories.services.turns import begin_turn
+from memories.services.turns import begin_turn, clear_answer, finish_turn
 from memories.services.working_memory import observe
 from memories.types import Kind, Status
 from tenants.actor import Actor
@@ -70,6 +70,25 @@ def test_a_session_keeps_what_it_works_with(principal: Principal, hold: LegalHol
     Session.objects.update(expires_at=timezone.now() - timedelta(hours=1))
     release_hold(admin, hold_id=hold.pk)
     assert expire_sessions().expired == 1
+
+
+def test_half_an_answer_is_not_cleared_for_another(principal: Principal, hold: LegalHold, admin: Actor) -> None:
+    turn = begin_turn(principal, text="I play the cello")
+    place: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn}
+    finish_turn(principal, **place, text="A cello, how", state=MessageState.CUT_OFF)
+    with pytest.raises(Conflict, match="legal hold"):
+        clear_answer(principal, **place)
+    assert Message.objects.filter(text="A cello, how").exists()
+    release_hold(admin, hold_id=hold.pk)
+    clear_answer(principal, **place)
+    assert Message.objects.count() == 1
+
+
+@pytest.mark.usefixtures("hold")
+def test_an_answer_without_a_word_is_cleared_all_the_same(principal: Principal) -> None:
+    turn = begin_turn(principal, text="I play the cello")
+    finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="", state=MessageState.FAILED, error="down")
+    assert clear_answer(principal, session_id=turn.session_id, turn=turn.turn).turn == turn.turn
 
 
 def test_nothing_is_collected_and_a_dry_run_says_so(principal: Principal, hold: LegalHold, admin: Actor) -> None:
