@@ -41,7 +41,8 @@ def canonical_json(value: Any) -> str:
 
 def payload_digest(salt: str, document: str) -> str:
     """The digest of a payload's canonical JSON; 64 hexadecimal characters."""
-    return hashlib.sha256((salt + document).encode()).hexdigest()
+    # Joined as text whatever they are: what somebody made bytes by SQL has another digest, and is no error.
+    return hashlib.sha256(f"{salt}{document}".encode()).hexdigest()
 
 
 def event_digest(columns: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ gets any; events are read while they are sent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -112,7 +111,7 @@ class TrailFiles:
 
 def _cells(event: AuditEvent) -> list[Any]:
     payload = getattr(event, "payload", None)
-    said = json.loads(payload.document) if payload else {"reason": "(erased)", "before": None, "after": None}
+    said = payload.data if payload else {"reason": "(erased)", "before": None, "after": None}
     said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
     return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 

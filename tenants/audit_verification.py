@@ -1,6 +1,7 @@
 """The proof of the audit trail: every chain read in order, every digest taken again.
 
-It finds: an event changed, deleted or put in; events cut off the end; a payload changed or given to another event.
+It finds: an event changed, made unreadable, deleted or put in; events cut off the end; a payload changed or given to
+another event.
 It cannot find a chain rewritten from some event to its end together with its head: keep the digests that
 `verify_audit --json` prints somewhere else, and compare.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from tenants.audit_digest import DIGESTED_COLUMNS, GENESIS, event_digest, payload_digest
 from tenants.models import AuditEvent, AuditHead, AuditPayload
@@ -57,7 +60,8 @@ def verify_chain(chain: str) -> ChainReport:
             walk.go_to(head.length)
             continue
         # Events beyond the head are a forgery, unless the chain grew since the head was read.
-        stray = AuditEvent.objects.filter(chain=chain).exclude(sequence__range=(1, walk.good)).first()
+        strays = AuditEvent.objects.filter(chain=chain).exclude(sequence__range=(1, walk.good))
+        stray = strays.only("sequence").first()
         if stray and _head(chain).length == head.length:
             walk.stop("the head of the chain does not count this event", stray)
         elif not stray and head.digest != walk.previous:
@@ -84,14 +88,34 @@ class _Walk:
     def go_to(self, length: int) -> None:
         """Check the events after the last good one up to `length`; stop at the first that is wrong or missing."""
         while self.good < length:
-            events = AuditEvent.objects.filter(chain=self.chain, sequence__gt=self.good, sequence__lte=length)
-            page = list(events.select_related("payload").order_by("sequence")[:_EVENTS_AT_ONCE])
+            page = self._page(length)
             if not page:
-                self.stop("the end of the chain is cut off")
+                if not self.broken:
+                    self.stop("the end of the chain is cut off")
                 return
             for event in page:
                 if not self._is_good(event):
                     return
+
+    def _page(self, length: int) -> list[AuditEvent]:
+        """The next events, up to one that cannot be read; if that is the very next, the walk stops."""
+        events = AuditEvent.objects.filter(chain=self.chain, sequence__gt=self.good, sequence__lte=length)
+        events = events.select_related("payload").order_by("sequence")
+        try:
+            return list(events[:_EVENTS_AT_ONCE])
+        except (ValueError, TypeError):  # SQLite takes anything for an id or a time
+            return self._readable(events)
+
+    def _readable(self, events: QuerySet[AuditEvent]) -> list[AuditEvent]:
+        read: list[AuditEvent] = []
+        for sequence in events.values_list("sequence", flat=True)[:_EVENTS_AT_ONCE]:
+            try:
+                read.append(events.get(sequence=sequence))
+            except (ValueError, TypeError):
+                if not read:
+                    self.stop("the event cannot be read", AuditEvent(id=None, sequence=sequence))
+                break
+        return read
 
     def _is_good(self, event: AuditEvent) -> bool:
         payload: AuditPayload | None = getattr(event, "payload", None)

@@ -65,9 +65,14 @@ class AuditPayload(models.Model):
 
     @property
     def data(self) -> dict[str, Any]:
-        """`{"reason", "before", "after"}` as recorded."""
-        content: dict[str, Any] = json.loads(self.document)
-        return content
+        """`{"reason", "before", "after"}` as recorded; what somebody made unreadable says nothing."""
+        try:
+            content = json.loads(self.document)
+        except (ValueError, TypeError, RecursionError):
+            content = None
+        said = content if isinstance(content, dict) else {}
+        sides = {name: said[name] if isinstance(said.get(name), dict) else None for name in ("before", "after")}
+        return {"reason": str(said.get("reason") or ""), **sides}
 
 
 class AuditHead(models.Model):

@@ -22,6 +22,7 @@ from tenants.audit_triggers import drop_triggers
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import ActorKind, Principal
+from tests.audit import audit_unguarded
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute
 
@@ -60,6 +61,18 @@ def changed(principal: Principal, actor: Principal | None = None, reason: str = 
         actor or principal.as_agent(), action="fact.superseded", target_kind="semantic", target_id=uuid.uuid4(),
         reason=reason, before=before, after={"key": "home_city", "text": f"Ada {WORDS} in York"},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("document", ["", "{", "[]", "null", '{"before": [], "after": "x"}', "[" * 5000])
+def test_a_payload_that_cannot_be_read_breaks_no_page_and_fails_its_proof(
+    auditor: Client, principal: Principal, document: str
+) -> None:
+    event = changed(principal)
+    with audit_unguarded():
+        execute("UPDATE tenants_auditpayload SET document = %s", document)
+    assert "superseded" in shown(auditor)
+    text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert "What the event says was changed" in text
 
 
 def test_the_list_reads_as_sentences_without_words(auditor: Client, principal: Principal) -> None:

@@ -126,6 +126,29 @@ def test_tampering_is_found_at_the_first_bad_event(chain: str, statements: list[
     assert (report.first_bad, report.reason) == finding
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take ids and times alone")
+@pytest.mark.parametrize(
+    ("statement", "finding"),
+    [
+        ("UPDATE tenants_auditevent SET actor_id = 'nobody' WHERE sequence = 4", (4, "the event cannot be read")),
+        ("UPDATE tenants_auditevent SET id = 'none' WHERE sequence = 1", (1, "the event cannot be read")),
+        (
+            "UPDATE tenants_auditevent SET created_at = '9999-99-99 00:00' WHERE sequence = 6",
+            (6, "the event cannot be read"),
+        ),
+        ("UPDATE tenants_auditevent SET created_at = 'long ago' WHERE sequence = 2", (2, "the event was changed")),
+        ("UPDATE tenants_auditpayload SET salt = x'00ff'", (1, "the payload was changed")),
+    ],
+)
+def test_what_cannot_be_read_is_the_first_bad_event(chain: str, statement: str, finding: tuple[int, str]) -> None:
+    with audit_unguarded():
+        execute("PRAGMA defer_foreign_keys = ON")
+        execute(statement)
+        report = verify_chain(chain)
+    assert (report.ok, report.first_bad, report.reason) == (False, *finding)
+    execute("DELETE FROM tenants_auditpayload")
+
+
 def test_a_last_event_written_anew_digest_and_all_is_found(chain: str) -> None:
     columns = AuditEvent.objects.values().get(sequence=LENGTH) | {"action": "fact.merged"}
     with audit_unguarded():
