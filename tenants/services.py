@@ -86,10 +86,13 @@ def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue."""
+    """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue.
+
+    An erased one stays erased, also for a form that was opened before.
+    """
     with transaction.atomic():
-        before = _described(User.objects.select_for_update(no_key=True).get(id=user.id))
-        after = _described(user)
+        stored = _not_erased(user)
+        before, after = _described(stored), _described(user)
         if changed := {name for name in after if after[name] != before[name]}:
             store(user, fields=sorted(changed))
             record_platform_event(
@@ -112,9 +115,10 @@ def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:
 def add_member(
     *, tenant: Tenant, user: User, role: Role = Role.MEMBER, external_id: str = "", actor: Actor = SYSTEM
 ) -> Membership:
-    """Raises InvalidValue if the user is a member already or another member has this external id."""
+    """Raises InvalidValue if the user is a member already or was erased, or another member has this external id."""
     membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id)
     with transaction.atomic():
+        _not_erased(user)
         store(membership)
         _let_into_admin(user, role, actor)
         after = {"user": user.id, "role": role, "external_id": external_id}
@@ -175,8 +179,18 @@ def deactivate_user(user: User, *, actor: Actor = SYSTEM) -> None:
 
 
 def activate_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Undo `deactivate_user`."""
-    _switch(user, active=True, actor=actor)
+    """Undo `deactivate_user`. Raises InvalidValue for one who was erased."""
+    with transaction.atomic():
+        _not_erased(user)
+        _switch(user, active=True, actor=actor)
+
+
+def _not_erased(user: User) -> User:
+    """The user as stored, locked as the erasure of their names locks them. Raises InvalidValue."""
+    stored = User.objects.select_for_update(no_key=True).get(id=user.id)
+    if stored.is_erased:
+        raise InvalidValue("user", "What was known of this user is erased; they cannot come back.")
+    return stored
 
 
 def _described(user: User) -> dict[str, str | bool]:

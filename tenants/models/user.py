@@ -18,9 +18,14 @@ class User(AbstractUser):
         ordering = ["username"]
 
     @property
+    def is_erased(self) -> bool:
+        """Whether all that was known of this person was erased; they do not come back."""
+        return self.username == erased_username(self.pk)
+
+    @property
     def speaker(self) -> str:
         """The name under which this person's words are kept."""
-        if self.username == erased_username(self.pk):
+        if self.is_erased:
             return f"erased member {str(self.pk)[:8]}"
         return self.display_name or self.get_full_name() or self.get_username()
 

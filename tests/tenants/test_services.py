@@ -9,6 +9,7 @@ from tenants.actor import Actor
 from tenants.audit import verify_all
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
+from tenants.models.user import erased_username
 from tenants.principal import ActorKind, Role
 from tests.factories import make_membership
 
@@ -84,6 +85,26 @@ def test_a_users_changes_are_recorded_by_field(membership: Membership) -> None:
     data = AuditPayload.objects.get(event__action="user.changed").data
     assert data["before"] == {"display_name": "Ada", "email": ""}
     assert data["after"] == {"display_name": "Ada L.", "email": "ada@example.org"}
+
+
+def test_an_erased_user_comes_back_in_no_way(membership: Membership) -> None:
+    opened_before = User.objects.get(pk=membership.user_id)
+    opened_before.display_name = "Ada L."
+    User.objects.filter(pk=membership.user_id).update(
+        username=erased_username(membership.user_id), display_name="", is_active=False
+    )
+    erased = User.objects.get(pk=membership.user_id)
+    for come_back in (
+        lambda: services.update_user(opened_before),
+        lambda: services.activate_user(erased),
+        lambda: services.add_member(tenant=services.create_tenant(name="Other", slug="other"), user=opened_before),
+        lambda: services.change_role(membership, role=Role.ADMIN),
+    ):
+        with pytest.raises(InvalidValue, match="erased"):
+            come_back()
+    erased.refresh_from_db()
+    assert erased.is_erased and erased.display_name == "" and not erased.is_active and not erased.is_staff
+    assert Membership.objects.get(pk=membership.pk).role == "member"
 
 
 @pytest.mark.parametrize(
