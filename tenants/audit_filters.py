@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -167,14 +167,19 @@ def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
         return _begin(field, day, days=int(end))
     if moment is None:
         raise InvalidValue(field, "Give a day such as 2026-03-31, or a moment such as 2026-03-31T18:00.")
+    _within_time(field, moment)
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def _begin(field: str, day: date, *, days: int) -> datetime:
-    try:
-        return timezone.make_aware(datetime.combine(day + timedelta(days=days), time.min))
-    except OverflowError as error:
-        raise InvalidValue(field, "Give a day that a calendar has.") from error
+    _within_time(field, day)
+    return timezone.make_aware(datetime.combine(day + timedelta(days=days), time.min))
+
+
+def _within_time(field: str, day: date) -> None:
+    """In the first and the last year of all, the same moment is in no year elsewhere on earth."""
+    if not MINYEAR < day.year < MAXYEAR:
+        raise InvalidValue(field, "Give a day that a calendar has.")
 
 
 def _id(field: str, words: str) -> UUID:

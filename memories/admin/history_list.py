@@ -31,6 +31,7 @@ from tenants.middleware import request_id_of
 from tenants.models import Membership, Tenant
 from tenants.principal import ActorKind
 from tenants.principals import reading_principal
+from tenants.storing import is_storable
 
 PLATFORM = "platform"
 SHARED = "shared"
@@ -124,6 +125,9 @@ def _sought(request: HttpRequest, tenant: Tenant | None, asked: Mapping[str, str
         raise InvalidValue("tenant", "There is no tenant whose history you may read.")
     if len(asked["q"]) > _LONGEST_WORDS:
         raise InvalidValue("q", f"Search for at most {_LONGEST_WORDS} characters.")
+    for name in ("q", "key"):
+        if not is_storable(asked[name]):
+            raise InvalidValue(name, "This is nothing that one could look for.")
     if asked["all"] and tenant is not None and not asked["member"]:
         raise InvalidValue("member", "Choose one to see what never changed as well.")
     shared = asked["member"] == SHARED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from memories.constants import MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
+from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
 from memories.types import Kind, Recalled
@@ -64,6 +64,8 @@ def checked(
         raise InvalidInput("limit", f"must be between 1 and {MAX_RECALL_LIMIT}.")
     if as_of is not None and as_of.tzinfo is None:
         raise InvalidInput("as_of", "needs a time zone.")
+    if as_of is not None and not FIRST_YEAR <= as_of.year <= LAST_YEAR:
+        raise InvalidInput("as_of", f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}.")
     if token_budget is not None and token_budget < 1:
         raise InvalidInput("token_budget", "must be at least 1.")
     if threshold is not None and not math.isfinite(threshold):

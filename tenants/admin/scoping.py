@@ -7,6 +7,7 @@ no choice, filter or search offers it. Django's model permissions play no part: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import MAXYEAR, MINYEAR
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import messages
@@ -14,6 +15,7 @@ from django.contrib.admin.filters import SimpleListFilter
 from django.db.models import Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.dateparse import parse_datetime
 
 from tenants.actor import Actor
 from tenants.errors import TenantsError
@@ -21,6 +23,7 @@ from tenants.middleware import request_id_of
 from tenants.models import User
 from tenants.principal import ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
+from tenants.storing import is_storable
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin  # the theme's has no types
@@ -97,7 +100,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         told = lookup.partition(LOOKUP_SEP)[0] not in _names(self.model) or any(
             lookup == name or lookup.startswith(f"{name}{LOOKUP_SEP}") for name in offered
         )
-        return told and super().lookup_allowed(lookup, value, request)
+        return told and _can_be_asked(value) and super().lookup_allowed(lookup, value, request)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """What a service refuses is said on the same page, and nothing is stored."""
@@ -112,6 +115,15 @@ def _names(model: type[Model]) -> frozenset[str]:
     """What rows of this model can be found by: columns, relations there and back, the key."""
     columns = (field.attname for field in model._meta.concrete_fields)
     return frozenset({"pk", *columns, *(field.name for field in model._meta.get_fields())})
+
+
+def _can_be_asked(value: str) -> bool:
+    """Whether every database can be asked for this: a text without NUL, a time that there is everywhere on earth."""
+    try:
+        moment = parse_datetime(value)
+    except ValueError:  # which is said of its column
+        moment = None
+    return is_storable(value) and (moment is None or MINYEAR < moment.year < MAXYEAR)
 
 
 def _name(offered: Any) -> str:

@@ -20,6 +20,7 @@ from memories.presenting.lines import usage_of
 from memories.selectors.conversations import conversations, digests, exchanges_of, mentions_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import TurnView, get_session, transcript
+from tenants.storing import is_storable
 
 ROWS = 50
 # Of a long message a list shows its beginning.
@@ -70,6 +71,8 @@ class Answered:
 def listed(looking: Looking) -> HttpResponse:
     """All conversations, latest first."""
     query = looking.request.GET.get("q", "").strip()[:SHOWN]
+    if not is_storable(query):
+        raise Http404
     rows = conversations(looking.principal, query)
     try:
         page = page_of(rows, limit=ROWS, cursor=looking.request.GET.get("cursor", ""))
@@ -170,6 +173,6 @@ def _used(group: Iterable[Mention]) -> bool | None:
 
 PAGES = (
     MemberPage("conversations", "conversations/", listed, tab="Conversations", reads="conversations"),
-    MemberPage("conversation", "conversations/<uuid:session_id>/", conversation),
-    MemberPage("uses", "uses/<uuid:memory_id>/", uses),
+    MemberPage("conversation", "conversations/<uuid:session_id>/", conversation, under="conversations"),
+    MemberPage("uses", "uses/<uuid:memory_id>/", uses, under="change"),
 )

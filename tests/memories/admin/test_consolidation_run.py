@@ -67,6 +67,11 @@ def test_it_is_narrowed(browser: Client, membership: Membership, tenant: Tenant)
     assert listed(browser, f"?q={failed.pk}") == [failed]
 
 
+@pytest.mark.parametrize("query", ["started_at__gte=0001-01-01T00:00%2B14:00", "trigger__exact=%00"])
+def test_what_no_database_can_be_asked_is_refused(browser: Client, query: str) -> None:
+    assert browser.get(f"{LIST}?{query}").status_code == 400
+
+
 def test_no_list_and_no_filter_shows_another_tenant(browser: Client, membership: Membership) -> None:
     mine = ran(membership)
     foreign = ran(make_membership(name="Eve"), extractor="zebrafish-model", state="failed", error="zebrafish")

@@ -21,6 +21,7 @@ from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, own_principal
 from tests.memories.five import BOTH, FLAT, SAID, WRONG, Five, live_five
+from tests.tenants.trail import execute
 
 pytestmark = pytest.mark.django_db
 
@@ -187,6 +188,28 @@ def test_the_page_names_the_first_bad_event_of_a_changed_audit_row(five: Five, c
 
 
 @pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize(
+    "damage", ["DELETE FROM tenants_audithead", "UPDATE tenants_audithead SET length = length - 2"]
+)
+def test_a_chain_that_takes_no_event_is_looked_at_all_the_same(
+    five: Five, client: Client, principal: Principal, tenant: Tenant, damage: str
+) -> None:
+    whose = owner_chain(principal.tenant_id, principal.user_id)
+    with audit_unguarded():
+        execute(f"{damage} WHERE chain = %s", whose)
+    shown(client, chain(five.both))
+    told = AuditEvent.objects.get(chain=tenant_chain(tenant.pk), action="memory.read")
+    assert (told.target_id, told.payload.data["after"]["membership"]) == (five.both, str(principal.membership_id))
+    client.post(chain(five.both, verify=True))
+    check = ChainCheck.objects.get(chain=whose, what="audit")
+    assert not check.ok and check.first_bad
+    assert f"event {check.first_bad}" in shown(client, chain(five.both)).lower().replace(",", "")
+    event = AuditEvent.objects.filter(chain=whose).first()
+    assert event is not None
+    assert client.get(reverse("admin:tenants_auditevent_change", args=[event.pk])).status_code == 200
+
+
+@pytest.mark.usefixtures("auditor")
 def test_the_page_names_the_first_bad_event_of_a_changed_payload(five: Five, client: Client) -> None:
     event = AuditEvent.objects.get(target_id=five.flat, action="fact.superseded")
     with audit_unguarded():
@@ -245,6 +268,9 @@ def test_a_search_in_everybody_s_words_is_in_the_tenant_s_trail(five: Five, clie
     [
         ({"member": "nobody at all"}, "Member"),
         ({"since": "yesterday"}, "Since"),
+        ({"until": "9999-12-31T23:59-14:00"}, "Until"),
+        ({"q": "a\0b"}, "Q"),
+        ({"key": "\0"}, "Key"),
         ({"cursor": "x"}, "Cursor"),
         ({"all": "1"}, "Member"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -193,6 +193,7 @@ def test_nobody_without_the_right_to_read_recalls(principal: Principal) -> None:
         pytest.param({"token_budget": 0}, "token_budget", id="no budget"),
         pytest.param({"task": "t" * 65}, "task", id="long task"),
         pytest.param({"as_of": NAIVE}, "as_of", id="naive time"),
+        pytest.param({"as_of": datetime.min.replace(tzinfo=UTC)}, "as_of", id="before all time"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(principal: Principal, options: dict[str, object], field: str) -> None:

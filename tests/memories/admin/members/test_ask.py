@@ -136,6 +136,7 @@ def test_a_question_comes_by_post_alone(support: Client, keys: Principal, addres
         ({"limit": "101"}, "limit"),
         ({"limit": "many"}, "limit"),
         ({"as_of": "yesterday"}, "as_of"),
+        ({"as_of": "0001-01-01"}, "as_of"),
         ({"threshold": "nan"}, "threshold"),
         ({"token_budget": "0"}, "token_budget"),
     ],

@@ -179,6 +179,10 @@ def talk_of(principal: Principal, turns: int) -> UUID:
     return session
 
 
+def test_a_search_that_no_database_can_make_finds_nothing(support: Client, membership: Membership) -> None:
+    assert support.get(page_of("conversations", membership), {"q": "a\0b"}).status_code == 404
+
+
 @pytest.mark.parametrize("before", ["x", "²", "9" * 400, "-1"])
 def test_a_place_that_is_none_is_the_end(support: Client, membership: Membership, talked: Session, before: str) -> None:
     answer = support.get(page_of("conversation", membership, talked.pk), {"before": before})
