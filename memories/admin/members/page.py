@@ -32,8 +32,9 @@ class MemberPage:
     """A page at `<member>/<route>`, named `memories_membermemory_<name>`.
 
     `reads`: what the trail says was looked at; empty for pages that show nothing of the memory. `tab`: its name among
-    the tabs of a member, in the order of `member_memory.PAGES`; its route takes no arguments then. `live`: a part that
-    a page asks for again and again; it is noted as one look.
+    the tabs of a member, in the order of `member_memory.PAGES`; its route takes no arguments then. `under`: the name of
+    the page whose tab stays chosen on this one. `live`: a part that a page asks for again and again; it is noted as one
+    look.
     """
 
     name: str
@@ -41,6 +42,7 @@ class MemberPage:
     view: Callable[..., HttpResponseBase]
     roles: Sequence[Role] = READS_MEMORY
     tab: str = ""
+    under: str = ""
     reads: str = ""
     methods: tuple[str, ...] = ("GET",)
     live: bool = False
@@ -91,7 +93,7 @@ class Looking:
                 "looking": self,
                 "member": self.membership,
                 "member_tabs": [
-                    (each.tab, self.url(each.name), each.name == self.page.name)
+                    (each.tab, self.url(each.name), each.name in (self.page.name, self.page.under))
                     for each in self.tabs
                     if self.may(each.roles)
                 ],
