@@ -1,6 +1,6 @@
 """Staff looking into somebody's memory: that they did is told to the trail of whose memory it is.
 
-Invariant: the event is committed before anything is shown.
+Invariant: the event is committed before anything is shown; see `tenants/audit_reading.py`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,13 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
 from django.utils import timezone
 
 from memories.models import ReviewItem
 from memories.services.reviews import AUDIT_KIND, subject
 from tenants.actor import Actor
-from tenants.audit import EventDraft, owner_chain, record_event, record_platform_event, record_tenant_event
-from tenants.audit_reading import EVENT_READ
-from tenants.locks import wait_for_owner
+from tenants.audit import EventDraft, owner_chain
+from tenants.audit_reading import EVENT_READ, tell_owner, tell_platform, tell_tenant
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
@@ -31,9 +29,7 @@ _ONE_LOOK = timedelta(minutes=5)
 def note_reading(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
     """Tell the member's trail that staff looked at `page` (a word for it, never a text). Raises Forbidden."""
     principal.require(Right.READ)
-    with transaction.atomic():
-        wait_for_owner(principal)
-        record_event(principal, action=MEMORY_READ, target_kind=target_kind, target_id=target_id, after={"page": page})
+    tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page}))
 
 
 def note_refresh(principal: Principal, page: str) -> None:
@@ -53,30 +49,24 @@ def note_shared_reading(
 ) -> None:
     """Tell a tenant's trail that staff looked at what it shares (None: the platform's, of what all share)."""
     draft = EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page})
-    with transaction.atomic():
-        if tenant_id is None:
-            record_platform_event(actor, draft)
-        else:
-            record_tenant_event(actor, tenant_id, draft)
+    if tenant_id is None:
+        tell_platform(actor, draft)
+    else:
+        tell_tenant(actor, tenant_id, draft)
 
 
 def note_question(principal: Principal, question: str) -> None:
     """Tell the member's trail that staff asked their memory; of the question only how long it is. Raises Forbidden."""
     principal.require(Right.READ)
-    with transaction.atomic():
-        wait_for_owner(principal)
-        record_event(principal, action=MEMORY_ASKED, after={"characters": len(question)})
+    tell_owner(principal, EventDraft(MEMORY_ASKED, after={"characters": len(question)}))
 
 
 def note_review_read(principal: Principal, item: ReviewItem) -> None:
     """Tell the member's trail that staff looked at a review of theirs. Raises Forbidden."""
     principal.require(Right.READ)
-    with transaction.atomic():
-        wait_for_owner(principal)
-        record_event(principal, action="review.read", target_kind=AUDIT_KIND, target_id=item.pk, after=subject(item))
+    tell_owner(principal, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))
 
 
 def note_shared_review_read(actor: Actor, item: ReviewItem) -> None:
     """The same of what a tenant shares: its own trail tells of it."""
-    with transaction.atomic():
-        record_tenant_event(actor, item.tenant_id, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))
+    tell_tenant(actor, item.tenant_id, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))
