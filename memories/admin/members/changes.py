@@ -183,4 +183,4 @@ def wording(row: Statement) -> str:
     return "\n".join(part for part in (row.title, row.trigger, row.text, *steps) if part)
 
 
-PAGES = (MemberPage("changes", "changes/", changes, reads="what changed"),)
+PAGES = (MemberPage("changes", "changes/", changes, reads="what changed", under="as_of"),)

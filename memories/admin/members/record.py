@@ -170,6 +170,6 @@ def _written(value: object) -> str:
 
 
 PAGES = (
-    MemberPage("record", "memory/<uuid:memory_id>/", record),
+    MemberPage("record", "memory/<uuid:memory_id>/", record, under="change"),
     MemberPage("record_live", "memory/<uuid:memory_id>/live/", refresh, reads="record", live=True),
 )

@@ -193,6 +193,6 @@ def _written(output: object) -> str:
 
 PAGES = (
     MemberPage("runs", "runs/", listed, tab="Runs", reads="consolidation runs"),
-    MemberPage("run", "runs/<uuid:run_id>/", shown),
+    MemberPage("run", "runs/<uuid:run_id>/", shown, under="runs"),
     MemberPage("rerun", "runs/<uuid:run_id>/rerun/", run_again, roles=ADMINISTERS, methods=("POST",)),
 )

@@ -202,4 +202,4 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in told if value not in (None, "")]
 
 
-PAGES = (MemberPage("turn", "conversations/<uuid:session_id>/<int:turn>/", turn_page),)
+PAGES = (MemberPage("turn", "conversations/<uuid:session_id>/<int:turn>/", turn_page, under="conversations"),)

@@ -53,6 +53,14 @@ def test_a_run_shows_what_was_read_and_each_decision_with_its_memory(
     assert "Read these events again" not in shown
 
 
+def test_a_run_stays_under_its_tab_and_names_the_member(
+    support: Client, at: At, run: ConsolidationRun, membership: Membership
+) -> None:
+    page = support.get(at("run", run.pk)).content.decode()
+    assert f'<a href="{at("runs")}" aria-current="page">' in page
+    assert f"· {membership.user.speaker} |" in page.split("</title>")[0]
+
+
 def test_the_trail_tells_who_read_which_run(support: Client, at: At, run: ConsolidationRun) -> None:
     support.get(at("run", run.pk))
     event = AuditEvent.objects.get(action="memory.read", target_id=run.pk)
