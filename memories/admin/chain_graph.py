@@ -91,16 +91,30 @@ def _places(points: Sequence[Point], edges: Sequence[Edge]) -> Mapping[UUID, tup
     for edge in edges:
         if order[edge.start] < order[edge.end]:
             leading[edge.end].append(edge.start)
+    columns = _columns(points, leading)
     places: dict[UUID, tuple[int, int]] = {}
     taken: set[tuple[int, int]] = set()
     for point in points:
         before = [places[each] for each in leading[point.id]]
-        column = max((each[0] for each in before), default=-1) + 1
+        column = columns[point.id]
         wanted = min((lane for each, lane in before if each == column - 1), default=0)
         lane = next(each for each in _outwards(wanted) if (column, each) not in taken)
         places[point.id] = (column, lane)
         taken.add((column, lane))
     return places
+
+
+def _columns(points: Sequence[Point], leading: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, int]:
+    """Each right of what leads to it; what nothing leads to stands right before the first that it leads to."""
+    columns: dict[UUID, int] = {}
+    for point in points:
+        columns[point.id] = max((columns[each] for each in leading.get(point.id, ())), default=-1) + 1
+    first: dict[UUID, int] = {}
+    for end, starts in leading.items():
+        for start in starts:
+            first[start] = min(columns[end], first.get(start, columns[end]))
+    late = {start: column - 1 for start, column in first.items() if not leading.get(start)}
+    return {**columns, **late}
 
 
 def _outwards(lane: int) -> range:

@@ -40,6 +40,15 @@ def test_what_merges_stands_one_below_the_other_before_what_it_became() -> None:
     assert became[0] > merged[0][0]
 
 
+def test_what_joins_late_stands_right_before_what_it_joined() -> None:
+    """So no line to it runs behind a state of the chain."""
+    given = points(4)
+    placed = corners(graph_of(given, edges(given, (0, 1), (1, 3), (2, 3))))
+    chain, joined = placed[given[1].id], placed[given[2].id]
+    assert chain[0] == joined[0] < placed[given[3].id][0]
+    assert chain[1] < joined[1]
+
+
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_no_two_states_overlap_and_all_fit_into_the_drawing(count: int) -> None:
     given = points(count)
