@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Count, DateField, Max, Model, Q, QuerySet
+from django.db.models import Count, DateField, Exists, Max, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from memories.models import (
@@ -27,7 +27,7 @@ from memories.models import (
     Session,
 )
 from memories.selectors.reviews import decidable
-from tenants.models import AuditEvent, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant
+from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, CredentialState, SearchCredential
 from tenants.verifying import broken
 
 Tenants = Collection[UUID] | None
@@ -112,14 +112,14 @@ def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
 
 
 def chains(tenants: Tenants, now: datetime) -> Chains:
-    """The chains of the audit trail and what is known of them: one for each member, and one for each tenant."""
-    # A user is a member of a tenant once, so each membership has its own chain.
-    members = _of(Membership.objects.all(), tenants).count()
-    total = members + (Tenant.objects.count() if tenants is None else len(tenants))
+    """The chains of the audit trail, of members and of tenants, and what is known of them."""
     within = _chains_of(tenants)
-    checked = ChainCheck.objects.filter(within, what=Checked.AUDIT.value, checked_at__gte=now - DAY)
-    recent = checked.aggregate(count=Count("chain", distinct=True))["count"]
-    return Chains(_count(broken().filter(within).order_by()), max(0, total - recent), total)
+    heads = AuditHead.objects.filter(within)
+    # A chain that began today is due tomorrow.
+    begun = AuditEvent.objects.filter(chain=OuterRef("chain"), sequence=1, created_at__lt=now - DAY)
+    checked = ChainCheck.objects.filter(chain=OuterRef("chain"), what=Checked.AUDIT.value, checked_at__gte=now - DAY)
+    unchecked = heads.filter(Exists(begun), ~Exists(checked))
+    return Chains(_count(broken().filter(within).order_by()), _count(unchecked), heads.count())
 
 
 def count_events(tenants: Tenants, actions: Collection[str], since: datetime) -> int:
