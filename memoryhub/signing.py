@@ -69,9 +69,9 @@ def public_keys() -> tuple[PublicKey, ...]:
 
 
 def read_public_key(encoded: str) -> PublicKey:
-    """A public key as `manage.py signing_keys public` prints it. Raises ValueError, saying what to give."""
+    """A public key as `manage.py signing_keys public` prints it, id and all. Raises ValueError, saying what to give."""
     try:
-        raw = base64.b64decode(encoded.strip(), altchars=b"-_", validate=True)
+        raw = base64.b64decode(next(iter(encoded.split()), ""), altchars=b"-_", validate=True)
         return _named(Ed25519PublicKey.from_public_bytes(raw))
     except (binascii.Error, ValueError) as error:
         raise ValueError("This is no public key; give one as `manage.py signing_keys public` prints it.") from error

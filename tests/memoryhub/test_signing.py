@@ -56,6 +56,12 @@ def test_whoever_has_the_public_key_verifies_without_the_private_one(settings: S
     assert not verify(DOCUMENT, signature, keys=[public_keys()[0].encoded])
 
 
+def test_a_public_key_is_read_as_the_command_prints_it_with_its_id(settings: Settings) -> None:
+    settings.MEMORYHUB_SIGNING_KEYS = (new_key(),)
+    key = public_keys()[0]
+    assert read_public_key(f"{key.encoded}  {key.id}\n") == key
+
+
 @pytest.mark.parametrize("encoded", ["", "bread", "AAAA", "ü" * 44])
 def test_what_is_no_public_key_is_refused_in_words(encoded: str) -> None:
     with pytest.raises(ValueError, match="signing_keys public"):
