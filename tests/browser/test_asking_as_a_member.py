@@ -37,7 +37,7 @@ def test_support_asks_and_follows_an_answer(open_page: OpenPage, owner: Membersh
     page = open_page(page_of("ask", owner))
     page.get_by_label("Question").fill("where is the spare key?")
     page.get_by_label("Limit").fill("2")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Question").press("Enter")
     expect(page.get_by_role("heading", name="2 given out of")).to_be_visible()
     assert "spare" not in page.url
     first = page.locator("#candidate-1")

@@ -72,6 +72,11 @@
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) return event.target.blur();
+    if (event.key === "Enter" && !event.shiftKey && event.target.matches("textarea[data-enter-sends]")) {
+      event.preventDefault();
+      event.target.form.requestSubmit();
+      return;
+    }
     if (typing(event.target)) return;
     if (event.key === "j" || event.key === "k") return step(event.key === "j" ? 1 : -1);
     if (event.key !== "/") return;
