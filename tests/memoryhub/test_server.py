@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 
+from tests.migrated import Migrated
 from tests.proofs.site import Site
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
     """A site of its own that answers."""
-    with Site(tmp_path, {"MEMORYHUB_LOG_FORMAT": "json"}) as site:
+    site = Site(tmp_path, {"MEMORYHUB_LOG_FORMAT": "json"})
+    if _migrated is not None:
+        _migrated.give(site.database)
+    with site:
         site.start()
         yield site
 
