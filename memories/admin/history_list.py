@@ -21,7 +21,7 @@ from memories.admin.story_wording import did, ending, state_word
 from memories.errors import InvalidInput
 from memories.models import Fact
 from memories.selectors.histories import Change, How, Sought, changes_of, page_of_histories
-from memories.services.staff_reading import note_refresh, note_shared_reading
+from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
 from tenants.actor_names import ActorNames, actor_names
 from tenants.admin.scoping import acting, signed_in
@@ -160,7 +160,7 @@ def _tell(request: HttpRequest, sought: Sought, member: Membership | None) -> bo
     """Tell whose words are looked at (of a search in all members' words, their tenant). Whether to show words."""
     if member is not None:
         staff, request_id = signed_in(request), request_id_of(request)
-        note_refresh(reading_principal(member, staff=staff, request_id=request_id), "histories")
+        note_reading(reading_principal(member, staff=staff, request_id=request_id), "histories")
         return True
     shared = sought.user_id is None and (sought.shared or sought.tenant_id is None)
     if shared or sought.text:

@@ -32,16 +32,18 @@ def note_reading(principal: Principal, page: str, *, target_kind: str = "", targ
     tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page}))
 
 
-def note_refresh(principal: Principal, page: str) -> None:
-    """The same of a page that refreshed itself, unless this person looked at this memory a moment ago."""
+def note_refresh(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
+    """The same of a page that refreshed itself, unless this person looked at this very page a moment ago."""
     looked = AuditEvent.objects.filter(
         chain=owner_chain(principal.tenant_id, principal.user_id),
         actor_id=principal.actor_id,
         action=MEMORY_READ,
+        target_id=target_id,
+        payload__isnull=False,
         created_at__gt=timezone.now() - _ONE_LOOK,
     )
-    if not looked.exists():
-        note_reading(principal, page)
+    if not any(event.payload.data["after"] == {"page": page} for event in looked.select_related("payload")):
+        note_reading(principal, page, target_kind=target_kind, target_id=target_id)
 
 
 def note_shared_reading(

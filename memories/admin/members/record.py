@@ -27,6 +27,7 @@ from memories.selectors.memories import ChainLink, Memory, chain_of, find_memory
 from memories.selectors.originals import has_original
 from memories.selectors.reviews import review_about
 from memories.selectors.uses import learned_from, uses_of, words_behind
+from memories.services.staff_reading import note_refresh
 from memories.types import CURRENT, Contradiction, Kind
 
 USES_SHOWN = 10
@@ -76,7 +77,9 @@ def record(looking: Looking, *, memory_id: UUID) -> HttpResponse:
 
 
 def refresh(looking: Looking, *, memory_id: UUID) -> HttpResponse:
-    """What of it is live."""
+    """What of it is live; of another memory it is another look."""
+    memory = _memory(looking, memory_id)
+    note_refresh(looking.principal, "record", target_kind=memory.kind.value, target_id=memory.pk)
     return live.refreshed(looking, "admin/memories/member/_record.html", _part(memory_id))
 
 
@@ -171,5 +174,5 @@ def _written(value: object) -> str:
 
 PAGES = (
     MemberPage("record", "memory/<uuid:memory_id>/", record, under="change"),
-    MemberPage("record_live", "memory/<uuid:memory_id>/live/", refresh, reads="record", live=True),
+    MemberPage("record_live", "memory/<uuid:memory_id>/live/", refresh),
 )

@@ -178,6 +178,12 @@ def test_a_look_is_in_the_member_s_trail_and_a_refresh_is_the_same_look(
     assert read_events(principal) == 1
 
 
+def test_who_opened_another_page_looks_anew(support: Client, at: At, principal: Principal) -> None:
+    support.get(at("index"))
+    support.get(at("change_live"))
+    assert read_events(principal) == 2
+
+
 def test_a_part_that_is_asked_for_alone_is_a_look(support: Client, at: At, principal: Principal) -> None:
     support.get(at("change_live"))
     assert read_events(principal) == 1

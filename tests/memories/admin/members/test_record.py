@@ -29,8 +29,8 @@ from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
-# Who asks 6, the pulse 10, the memory 2, all that stands beside it 14; on Elasticsearch, the key.
-QUERIES_OF_THE_LIVE_PART = 32
+# Who asks 6, the memory 2, the pulse 10, the memory 2, all that stands beside it 14; on Elasticsearch, the key.
+QUERIES_OF_THE_LIVE_PART = 34
 
 
 @pytest.fixture
@@ -141,6 +141,18 @@ def test_a_look_is_in_the_trail_with_what_was_looked_at(
     (event,) = AuditEvent.objects.filter(action="memory.read", owner_id=principal.user_id)
     assert (event.target_id, event.target_kind, event.payload.data["after"]) == (kiln, "semantic", {"page": "record"})
     assert "looked at it" in words(support.get(at("record", kiln)))
+
+
+def test_the_refresh_of_another_memory_is_a_look_of_its_own(
+    support: Client, at: At, principal: Principal, kiln: UUID
+) -> None:
+    """Whoever has one page open cannot read all others under its name."""
+    other = _own_fact(principal)
+    support.get(at("change"))
+    for memory_id in (kiln, other, other):
+        support.get(at("record_live", memory_id))
+    looks = AuditEvent.objects.filter(action="memory.read", owner_id=principal.user_id).order_by("sequence")
+    assert [event.target_id for event in looks] == [None, kiln, other]
 
 
 def test_what_was_forgotten_is_gone_from_here(support: Client, at: At, principal: Principal, kiln: UUID) -> None:
