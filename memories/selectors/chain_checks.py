@@ -69,12 +69,16 @@ class Evidence:
 
     `endings` are by row; `elsewhere` are rows of other owners that rows of this one name, `gone` those that were erased
     on their owner's request; `promoted` are the copies that each promotion tells of (None: its payload was erased).
+    `closed` are rows that the audit tells the end of, and of no return; `written` the hash of the words with which it
+    tells that a row was written.
     """
 
     endings: Mapping[UUID, Ending] = field(default_factory=dict)
     elsewhere: Mapping[UUID, State] = field(default_factory=dict)
     gone: AbstractSet[UUID] = frozenset()
     promoted: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
+    closed: AbstractSet[UUID] = frozenset()
+    written: Mapping[UUID, str] = field(default_factory=dict)
 
 
 def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID, str]]:
@@ -83,6 +87,7 @@ def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID
         for problem in (
             *_state(row),
             *_storage(row),
+            *_words(row, known),
             *_ending(row, known),
             *_link(row, rows, known),
             *_restoration(row, rows, known),
@@ -126,8 +131,16 @@ def _storage(row: State) -> Iterator[str]:
         yield "has other words than it was stored with"
 
 
+def _words(row: State, known: Evidence) -> Iterator[str]:
+    """The words are those of the audit, also if somebody changed their hash as well."""
+    if row.rehashed == row.content_hash and known.written.get(row.id, row.content_hash) != row.content_hash:
+        yield "has other words than the audit tells of"
+
+
 def _ending(row: State, known: Evidence) -> Iterator[str]:
     """An audit event tells of each ending, and names exactly this successor, or one that was forgotten since."""
+    if row.is_current and row.id in known.closed:
+        yield "is believed although the audit tells of its end"
     if row.superseded_at is None:
         return
     told = known.endings.get(row.id)

@@ -6,7 +6,6 @@ hashed and let go. What is found is looked at once more, so that a write meanwhi
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +20,11 @@ from memories.selectors.chain_checks import Ending, Evidence, State, problems
 from memories.selectors.chain_events import ToldBy, telling_events
 from memories.types import Kind, Owner
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.models import AuditEvent
+from tenants.models import AuditEvent, AuditPayload
 
 _MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 _NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
-_CLOSING, _ERASING = ("superseded", "retired"), ("forgotten", "erased")
+_CLOSING, _REVIVED, _ERASING = ("superseded", "retired"), "revived", ("forgotten", "erased")
 _IDS_PER_STATEMENT = 500
 _OWNED = ("tenant_id", "user_id")
 
@@ -151,6 +150,8 @@ def _evidence(kind: Kind, rows: Mapping[UUID, State]) -> Evidence:
         elsewhere={row.id: row for ids in _pieces(missing) for row in _states(kind, pk__in=ids)},
         gone={event[0] for event in _events([f"{noun}.{verb}" for verb in _ERASING], (missing | told) - rows.keys())},
         promoted=_promoted(noun, originals),
+        closed=_closed(noun, rows),
+        written=dict(_written(kind, rows)),
     )
 
 
@@ -165,6 +166,29 @@ def _endings(noun: str, rows: Mapping[UUID, State]) -> dict[UUID, Ending]:
     return endings
 
 
+def _closed(noun: str, rows: Mapping[UUID, State]) -> set[UUID]:
+    """The rows of which the latest event that ended or revived them, in a chain of their owner, ended them."""
+    believed = [row.id for row in rows.values() if row.is_current]
+    actions = [f"{noun}.{verb}" for verb in (*_CLOSING, _REVIVED)]
+    latest: dict[UUID, str] = {}
+    for target, tenant_id, owner_id, action in _events(actions, believed, ending_with="action"):
+        row = rows[target]
+        if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
+            latest[target] = action
+    return {id_ for id_, action in latest.items() if action != f"{noun}.{_REVIVED}"}
+
+
+def _written(kind: Kind, rows: Mapping[UUID, State]) -> Iterator[tuple[UUID, str]]:
+    """The hash of the words with which a member's row was written, where the audit still tells them."""
+    mine = [row.id for row in rows.values() if row.user_id is not None]
+    for target, tenant_id, owner_id, document in _events([f"{_NOUN[kind]}.created"], mine):
+        row, told = rows[target], _after(document)
+        words = [told.get(name) for name in _WORDS[kind]]
+        steps = words.pop() if kind is Kind.PROCEDURAL else []
+        if (row.tenant_id, row.user_id) == (tenant_id, owner_id) and None not in words and isinstance(steps, list):
+            yield target, content_hash(*map(str, words), *map(str, steps))
+
+
 def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
     copies: dict[UUID, set[UUID | None]] = defaultdict(set)
     for target, _, _, document in _events([f"{noun}.promoted"], originals):
@@ -172,9 +196,11 @@ def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | N
     return copies
 
 
-def _events(actions: Sequence[str], targets: Collection[UUID]) -> Iterator[tuple[UUID, UUID | None, UUID | None, Any]]:
+def _events(
+    actions: Sequence[str], targets: Collection[UUID], *, ending_with: str = "payload__document"
+) -> Iterator[tuple[UUID, UUID | None, UUID | None, Any]]:
     """(target, tenant, owner, payload or None) of the events on these targets, each target's in their order."""
-    columns = ("target_id", "tenant_id", "owner_id", "payload__document")
+    columns = ("target_id", "tenant_id", "owner_id", ending_with)
     for ids in _pieces(targets):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
         yield from events.values_list(*columns)
@@ -187,10 +213,13 @@ def _pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
 
 
 def _id_in(document: str | None, name: str) -> UUID | None:
-    """An id in the `after` of a payload; None if it is not there, or if somebody made the payload unreadable."""
+    """An id in the `after` of a payload; None if it is not there, or if somebody made it unreadable."""
     try:
-        content = json.loads(document) if document is not None else {}
-        after = content.get("after") if isinstance(content, dict) else None
-        return UUID(str(after[name])) if isinstance(after, dict) and after.get(name) else None
-    except ValueError:
+        return UUID(str(_after(document)[name]))
+    except (KeyError, ValueError):
         return None
+
+
+def _after(document: str | None) -> Mapping[str, Any]:
+    """The `after` of a payload; empty if there is none, or if somebody made the payload unreadable."""
+    return AuditPayload(document=document or "").data["after"] or {}
