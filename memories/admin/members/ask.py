@@ -175,14 +175,14 @@ def _usual(looking: Looking) -> dict[str, object]:
 
 
 def _given(looking: Looking) -> dict[str, object]:
-    """What the form held, masked, to be asked again."""
+    """What the form held, masked, to be asked again; without a question that is too long to be looked through."""
     form = looking.request.POST
     told: dict[str, object] = {
         name: form.get(name, "") for name in ("limit", "as_of", "token_budget", "threshold", "superseded")
     }
     said = form.get("question", "")
-    question = screened(looking.principal, said)
-    return {**told, "question": question, "masked": question != said, "kinds": form.getlist("kinds")}
+    question = screened(looking.principal, said) if len(said) <= MAX_QUERY_CHARACTERS else ""
+    return {**told, "question": question, "masked": bool(question) and question != said, "kinds": form.getlist("kinds")}
 
 
 def _errors(form: Question) -> dict[str, str]:

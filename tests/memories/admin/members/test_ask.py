@@ -113,6 +113,12 @@ def test_what_is_not_stored_is_masked_on_the_page(support: Client, keys: Princip
         assert number not in answer.content.decode() and "was masked" in words(answer)
 
 
+def test_what_is_too_long_to_be_looked_through_does_not_come_back(support: Client, address: str) -> None:
+    card = " ".join(["4111", "1111"] * 2)
+    answer = support.post(address, FORM | {"question": f"What is {card}?" + " Really?" * 5_000})
+    assert answer.status_code == 400 and card not in answer.content.decode()
+
+
 def test_texts_are_escaped_and_nothing_is_inline(support: Client, keys: Principal, address: str) -> None:
     answer = support.post(address, FORM | {"question": "is my key <i>red</i>?"})
     assert "My key is &lt;b&gt;red" in inside(answer) and "<b>red" not in inside(answer)
