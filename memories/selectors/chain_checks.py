@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from memories.types import CURRENT, Contradiction, Scope, Status
 
 Place = tuple[UUID | None, UUID | None, str, str | None]
 
+# Clocks of two machines differ: no ending is told of before it comes, but for so much.
+_UNEVEN = timedelta(minutes=5)
 # From the narrowest to the widest.
 _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
 
@@ -57,10 +59,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The latest audit event that closes a row: the successor that it names, unless its payload was erased."""
+    """The latest audit event that closes a row: the successor that it names (not if it was erased), and when."""
 
     readable: bool
     successor: UUID | None = None
+    told_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID
             *_storage(row),
             *_words(row, known),
             *_ending(row, known),
+            *_lateness(row, rows, known),
             *_link(row, rows, known),
             *_restoration(row, rows, known),
             *_promotion(row, rows, known),
@@ -148,6 +152,19 @@ def _ending(row: State, known: Evidence) -> Iterator[str]:
         yield "was superseded without an audit event"
     elif told.readable and told.successor != row.superseded_by_id and told.successor not in known.gone:
         yield "has another successor than the audit tells of"
+
+
+def _lateness(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+    """It did not end after the audit told of that, unless it or its successor was learned so late."""
+    told = known.endings.get(row.id)
+    if row.superseded_at is None or told is None or told.told_at is None:
+        return
+    latest = max(told.told_at, row.learned_at)
+    next_one = row.superseded_by_id
+    if next_one and (successor := rows.get(next_one) or known.elsewhere.get(next_one)):
+        latest = max(latest, successor.learned_at)
+    if row.superseded_at > latest + _UNEVEN:
+        yield "ended after the audit told of its end"
 
 
 def _has_gap(row: State, known: Evidence) -> bool:

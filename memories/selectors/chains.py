@@ -159,10 +159,11 @@ def _endings(noun: str, rows: Mapping[UUID, State]) -> dict[UUID, Ending]:
     """The latest event on each row that tells of its end, in a chain of its owner (of anybody, for a shared row)."""
     closed = [row.id for row in rows.values() if row.superseded_at is not None]
     endings: dict[UUID, Ending] = {}
-    for target, tenant_id, owner_id, document in _events([f"{noun}.{verb}" for verb in _CLOSING], closed):
+    actions, tells = [f"{noun}.{verb}" for verb in _CLOSING], ("payload__document", "created_at")
+    for target, tenant_id, owner_id, document, told_at in _events(actions, closed, tells):
         row = rows[target]
         if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
-            endings[target] = Ending(document is not None, _id_in(document, "superseded_by"))
+            endings[target] = Ending(document is not None, _id_in(document, "superseded_by"), told_at)
     return endings
 
 
@@ -171,7 +172,7 @@ def _closed(noun: str, rows: Mapping[UUID, State]) -> set[UUID]:
     believed = [row.id for row in rows.values() if row.is_current]
     actions = [f"{noun}.{verb}" for verb in (*_CLOSING, _REVIVED)]
     latest: dict[UUID, str] = {}
-    for target, tenant_id, owner_id, action in _events(actions, believed, ending_with="action"):
+    for target, tenant_id, owner_id, action in _events(actions, believed, ["action"]):
         row = rows[target]
         if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
             latest[target] = action
@@ -197,10 +198,10 @@ def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | N
 
 
 def _events(
-    actions: Sequence[str], targets: Collection[UUID], *, ending_with: str = "payload__document"
-) -> Iterator[tuple[UUID, UUID | None, UUID | None, Any]]:
-    """(target, tenant, owner, payload or None) of the events on these targets, each target's in their order."""
-    columns = ("target_id", "tenant_id", "owner_id", ending_with)
+    actions: Sequence[str], targets: Collection[UUID], tells: Sequence[str] = ("payload__document",)
+) -> Iterator[tuple[Any, ...]]:
+    """(target, tenant, owner, what it `tells`: the payload or None) of these events, each target's in their order."""
+    columns = ("target_id", "tenant_id", "owner_id", *tells)
     for ids in _pieces(targets):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
         yield from events.values_list(*columns)

@@ -6,6 +6,7 @@ Invariant: the row's chain and the database's constraints stand; of what the sou
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
@@ -42,8 +43,9 @@ def _restore_ending(row: Supersedable, record: MemoryRecord) -> None:
     """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
     successor = row.superseded_by
     earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
-    if record.superseded_at and record.superseded_at >= earliest:
-        row.superseded_at = record.superseded_at
+    ended = _come(row, record.superseded_at)
+    if ended and ended >= earliest:
+        row.superseded_at = ended
     if record.contradiction:
         row.contradiction = record.contradiction
         row.retracted = record.contradiction is Contradiction.HARSH
@@ -57,13 +59,18 @@ def _restore_ending(row: Supersedable, record: MemoryRecord) -> None:
 
 def _restore_eviction(row: Supersedable, record: MemoryRecord) -> None:
     if row.superseded_by is None:
-        row.superseded_at, row.contradiction = record.superseded_at, record.contradiction or ""
+        row.superseded_at, row.contradiction = _come(row, record.superseded_at), record.contradiction or ""
         if isinstance(row, Fact):
             row.valid_to = record.valid_to
     row.status = Status.EVICTED
     row.evicted_at = record.evicted_at or row.superseded_at or timezone.now()
     was = record.evicted_from if record.evicted_from in (Status.ACTIVE, Status.STALE) else Status.ACTIVE
     row.evicted_from = Status.SUPERSEDED if row.superseded_at else was
+
+
+def _come(row: Supersedable, at: datetime | None) -> datetime | None:
+    """No later than now: a source whose clock is ahead would leave an ending that looks like one somebody moved."""
+    return min(at, max(timezone.now(), row.learned_at)) if at else None
 
 
 def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:

@@ -154,6 +154,7 @@ _TAMPERED = [
     ),
     ("was archived before it was superseded", "a", lambda it: change(it.a, archived_at=later(-900))),
     ("was archived before it was superseded", "c", lambda it: change(it.c, archived_at=later())),
+    ("ended after the audit told of its end", "a", lambda it: change(it.a, superseded_at=later())),
     ("has other words than it was stored with", "c", lambda it: change(it.c, text="Forged")),
     (
         "has other words than the audit tells of",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
@@ -99,6 +100,15 @@ def test_a_retired_fact_does_not_meet_the_next_one_of_its_key(principal: Princip
     import_memories(principal, [retired, replace(LEEDS, supersedes=())])
     assert only(principal, "Lives in Bristol").superseded_by_id is None
     assert only(principal, "Lives in Bristol").superseded_at == APRIL
+
+
+@pytest.mark.parametrize("status", [Status.SUPERSEDED, Status.EVICTED])
+def test_nothing_ends_that_is_still_to_come(principal: Principal, status: Status) -> None:
+    retired = replace(BRISTOL, status=status, superseded_at=timezone.now() + timedelta(days=900))
+    import_memories(principal, [retired])
+    ended = only(principal, "Lives in Bristol").superseded_at
+    assert ended is not None and ended <= timezone.now()
+    assert verify_chains().ok
 
 
 def test_episodes_come_in_their_sessions_and_support_facts(principal: Principal) -> None:
