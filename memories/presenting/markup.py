@@ -14,11 +14,19 @@ from django.utils.safestring import SafeString
 
 from memories.presenting.moments import ago, in_full
 from memories.presenting.sections import SECTIONS
-from memories.types import Kind
+from memories.types import Kind, Source
 
 register = template.Library()
 
 _MILLISECONDS_IN_WORDS = 100
+_SOURCES = {
+    Source.USER_STATED: "the member said it",
+    Source.IMPORTED: "imported",
+    Source.CONFIG_CHANGE: "a setting changed",
+    Source.TASK_OUTCOME: "how a task went",
+    Source.AGENT_INFERRED: "the agent concluded it",
+    Source.PATTERN: "a pattern over time",
+}
 
 
 @register.simple_tag
@@ -76,6 +84,12 @@ def initials(name: str) -> str:
     """One or two letters for a round badge."""
     words = name.split()
     return "".join(word[0] for word in (words[:1] + words[1:][-1:])).upper()
+
+
+@register.filter
+def source(value: str | None) -> str:
+    """How a fact came to be known; nothing of what has no source."""
+    return _SOURCES[Source(value)] if value else ""
 
 
 @register.filter

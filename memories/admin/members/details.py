@@ -8,17 +8,8 @@ from datetime import datetime
 from django.utils import timezone
 
 from memories.models import Fact, Playbook
+from memories.presenting.markup import source
 from memories.selectors.memories import Memory
-from memories.types import Source
-
-_SOURCES = {
-    Source.USER_STATED: "the member said it",
-    Source.IMPORTED: "imported",
-    Source.CONFIG_CHANGE: "a setting changed",
-    Source.TASK_OUTCOME: "how a task went",
-    Source.AGENT_INFERRED: "the agent concluded it",
-    Source.PATTERN: "a pattern over time",
-}
 
 
 def details_of(memory: Memory) -> tuple[tuple[str, str], ...]:
@@ -36,7 +27,7 @@ def details_of(memory: Memory) -> tuple[tuple[str, str], ...]:
 def _of_fact(fact: Fact) -> Iterator[tuple[str, str]]:
     yield "About", fact.key
     yield "Category", fact.category
-    yield "Source", _SOURCES[Source(fact.source)]
+    yield "Source", source(fact.source)
     yield "Confidence", f"{fact.confidence:.0%}"
     yield "Believed again" if fact.restores else "Learned", _moment(fact.learned_at)
     yield "Believed until", _moment(fact.superseded_at)
