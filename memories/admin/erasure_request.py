@@ -57,6 +57,7 @@ ADDRESS = "admin:memories_erasurerequest_"
 class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     """A list, and a page for each request with its receipt."""
 
+    empty_words = "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
     list_display = ["asked", "member", "tenant", "how_it_stands", "erased", "asked_by", "decided_by", "finished_at"]
     list_display_links = None

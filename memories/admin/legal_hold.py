@@ -50,6 +50,7 @@ class InForceFilter(admin.SimpleListFilter):
 class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
     """A list, a page for each hold, and one to hold a whole tenant."""
 
+    empty_words = "No hold was placed. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
     list_display = ["placed", "whose", "tenant", "in_force", "reason", "placed_by", "released_at", "released_by"]
     list_display_links = None

@@ -47,6 +47,7 @@ class TriedFilter(admin.SimpleListFilter):
 class OutboxEntryAdmin(TenantScopedAdmin[OutboxEntry]):
     """Above the list, how far the index is behind with each tenant."""
 
+    empty_words = "Nothing waits: the index has every change."
     roles = READS_MEMORY
     list_display = ["waits_since", "member", "tenant", "kind", "operation", "version", "attempts", "last_error"]
     list_display_links = None
