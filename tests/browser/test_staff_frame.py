@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from memories.services.holds import place_hold
+from tenants.actor import SYSTEM
 from tenants.models import Membership, User
 from tests.browser.conftest import AT_HOME, OpenPage
+from tests.memories.admin.members.looking import page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -66,6 +69,17 @@ def test_the_sidebar_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
     expect(entry).to_be_visible()
     page.get_by_role("button", name="Hide the sidebar").tap()
     expect(page.locator("#nav-sidebar")).to_be_hidden()
+
+
+def test_on_a_phone_the_chosen_tab_is_in_sight_and_no_list_labels_a_checkbox(
+    open_page: OpenPage, member: Membership
+) -> None:
+    place_hold(SYSTEM, tenant_id=member.tenant_id, membership_id=member.pk, reason="An order")
+    page = open_page(page_of("exporting", member), phone=True)
+    expect(page.get_by_role("link", name="Export", exact=True)).to_be_in_viewport(ratio=0.95)
+    page.goto("/admin/memories/legalhold/")
+    labelled = page.locator("#result_list td").first.evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert labelled == "none"
 
 
 def test_filters_open_by_keyboard_and_close_with_escape(open_page: OpenPage) -> None:

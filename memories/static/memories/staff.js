@@ -58,6 +58,14 @@
     }
   };
   document.addEventListener("DOMContentLoaded", reach);
+
+  // On a phone the tabs scroll: the chosen one is in sight, once the letters have their width.
+  document.addEventListener("DOMContentLoaded", async () => {
+    await document.fonts.ready;
+    const tab = document.querySelector(".tabs [aria-current]");
+    const tabs = tab?.parentElement;
+    if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.clientWidth) / 2;
+  });
   window.addEventListener("resize", reach);
 
   const typing = (element) => element.matches("input, textarea, select") || element.isContentEditable;
