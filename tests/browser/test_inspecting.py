@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
 from memories.agent.loop import run_turn
@@ -112,6 +113,22 @@ def test_what_is_forgotten_leaves_the_screen(open_page: OpenPage, joel: Principa
     forget(joel, kind=Kind.SEMANTIC, memory_id=fact)
     expect(page.get_by_role("status")).to_contain_text("not there any more")
     assert "under the pot" not in page.content()
+
+
+def test_who_may_not_see_it_any_more_does_not(open_page: OpenPage, joel: Principal, member: Membership) -> None:
+    page = open_page(inspector(joel))
+    expect(page.get_by_text("Shelf 3 holds").first).to_be_visible()
+    Membership.objects.filter(pk=member.pk).update(role="auditor")
+    expect(page.get_by_role("status")).to_contain_text("may not see this any more")
+    assert "Shelf 3" not in page.content()
+
+
+def test_who_signed_out_leaves_nothing_on_the_screen(open_page: OpenPage, joel: Principal) -> None:
+    page = open_page(inspector(joel))
+    expect(page.get_by_text("Shelf 3 holds").first).to_be_visible()
+    Session.objects.all().delete()
+    expect(page.get_by_role("status")).to_contain_text("Signed out")
+    assert "Shelf 3" not in page.content()
 
 
 def test_it_is_worked_by_keyboard(open_page: OpenPage, joel: Principal) -> None:

@@ -140,17 +140,19 @@ const say = (words) => {
   quieting = setTimeout(() => (said.textContent = ""), WORDS_STAY);
 };
 
-class Ended extends Error {}
+// Whoever may not see the page any more, or has nothing to see, keeps none of its words on the screen.
+class Ended extends Error {
+  constructor(words) {
+    super(words);
+    part.replaceChildren();
+  }
+}
 
 const asked = async (address) => {
   const response = await fetch(address, { cache: "no-store", credentials: "same-origin", redirect: "manual" });
   if (response.type === "opaqueredirect") throw new Ended("Signed out: load the page again.");
   if (response.status === 403) throw new Ended("You may not see this any more.");
-  if (response.status === 404) {
-    // What was on the page may just have been forgotten: it must not stay on the screen.
-    part.replaceChildren();
-    throw new Ended("This is not there any more: it was forgotten, or the member was erased.");
-  }
+  if (response.status === 404) throw new Ended("This is not there any more: it was forgotten, or the member was erased.");
   if (!response.ok) throw new Error(`${response.status}`);
   return response;
 };
