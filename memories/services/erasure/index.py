@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from uuid import UUID
 
+from django.utils import timezone
+
 from memories.errors import SearchUnavailable
+from memories.models import Operation
 from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
@@ -20,11 +23,13 @@ def erase_part(owner: Owner) -> None:
     """Remove the part, whatever is on its way to it, and what the disk keeps of it. Raises SearchUnavailable.
 
     On a plane that all owners share, the tombstones of every row are delivered first: their versions keep out what
-    another worker still carries. A part of one's own goes as a file, and a late delivery finds the rows gone.
+    another worker still carries. A part of one's own goes as a file, once nobody has rows in hand that are gone by now.
     """
     plane = search_plane()
     if plane.joint:
         _deliver(owner)
+    else:
+        _until_put_down(owner)
     plane.erase_owner(owner)
     plane.settle()
     plane.expunge()
@@ -57,6 +62,15 @@ def held_by_plane(owner: Owner) -> dict[str, int]:
     except PartMissing:
         held = 0
     return {"held": held, "differences": len(check(owner).differences)}
+
+
+def _until_put_down(owner: Owner) -> None:
+    """Wait for whoever carries rows as they read them before: a part made anew meanwhile would take them."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while pending(owner).filter(operation=Operation.UPSERT, leased_until__gt=timezone.now()).exists():
+        if time.monotonic() > give_up:
+            raise SearchUnavailable("Another worker carries memories to the search index; it is tried again.")
+        time.sleep(PAUSE_SECONDS)
 
 
 def _deliver(owner: Owner) -> None:
