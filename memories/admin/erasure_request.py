@@ -102,18 +102,21 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         return TemplateResponse(request, "admin/memories/erasurerequest/_state.html", self._context(request, erasure))
 
     def decide(self, request: HttpRequest, erasure_id: UUID) -> HttpResponse:
-        """Approve or refuse."""
+        """Approve or refuse, whichever is said; nothing is done for a form that says neither."""
         erasure = self._row(request, erasure_id)
         if not self._may_decide(request, erasure):
             raise PermissionDenied("Only an administrator decides.")
         try:
-            if request.POST.get("decision") == "approve":
+            decision = request.POST.get("decision")
+            if decision == "approve":
                 approve_erasure(acting(request), request_id=erasure.pk)
                 begins = HELD if on_hold(owner_of(erasure.membership)) else SENTENCES[ErasureState.APPROVED]
                 self.message_user(request, f"The erasure {begins[0].lower()}{begins[1:]}", messages.SUCCESS)
-            else:
+            elif decision == "refuse":
                 refuse_erasure(acting(request), request_id=erasure.pk, reason=request.POST.get("reason", ""))
                 self.message_user(request, "The erasure is refused; nothing was erased.", messages.SUCCESS)
+            else:
+                self.message_user(request, "Nothing was decided: approve or refuse.", messages.ERROR)
         except (MemoriesError, TenantsError) as error:
             self.message_user(request, str(error), messages.ERROR)
         return HttpResponseRedirect(reverse(f"{ADDRESS}change", args=[erasure.pk]))

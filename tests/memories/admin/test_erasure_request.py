@@ -86,6 +86,27 @@ def test_a_second_person_approves_where_the_policy_wants_it(
     assert ErasureRequest.objects.get().state == ErasureState.APPROVED
 
 
+def test_enter_in_the_field_of_a_refusal_does_not_approve(
+    admin: Client, membership: Membership, make_member: MakeMember
+) -> None:
+    """A browser presses the first button of the form that the field is in."""
+    MemoryPolicy.objects.create(tenant=membership.tenant, erasure_needs_second=True)
+    request = asked(admin, membership)
+    assert request is not None
+    second = signed_in(make_member(membership.tenant, "admin", "Grace"))
+    page = second.get(at("erasurerequest_change", request.pk)).content.decode()
+    (form,) = [form for form in page.split("<form")[1:] if "refuse-reason" in form.split("</form>")[0]]
+    assert form.split("</form>")[0].count('value="refuse"') == 1 and 'value="approve"' not in form.split("</form>")[0]
+
+
+@pytest.mark.parametrize("decision", ["", "perhaps"])
+def test_a_form_that_says_neither_decides_nothing(admin: Client, membership: Membership, decision: str) -> None:
+    request = asked(admin, membership)
+    assert request is not None
+    admin.post(at("erasurerequest_decide", request.pk), {"decision": decision})
+    assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+
+
 def test_what_has_not_begun_is_refused(admin: Client, membership: Membership) -> None:
     request = asked(admin, membership)
     assert request is not None
