@@ -62,7 +62,7 @@ def read_receipt(path: Path) -> dict[str, Any]:
     """A receipt from a file. Raises InvalidInput, OSError."""
     try:
         document = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput("receipt", "is not JSON.") from None
     if not isinstance(document, dict):
         raise InvalidInput("receipt", "is not a receipt of an erasure.")

@@ -113,3 +113,6 @@ def test_what_is_unknown_or_no_receipt_is_said_in_a_sentence(tmp_path: Path, db:
     file.write_text('{"receipt": 1}')
     with pytest.raises(CommandError, match="not a receipt"):
         said("verify", str(file))
+    file.write_text("[" * 100_000)
+    with pytest.raises(CommandError, match="not JSON"):
+        said("verify", str(file))
