@@ -5,9 +5,10 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from memoryhub.health import livez, readyz
+from memoryhub.signing_in import SignIn
 
 urlpatterns = [
-    path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("login/", SignIn.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("", include("tenants.urls")),
     path("", include("memories.chat.urls")),
