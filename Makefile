@@ -25,7 +25,7 @@ ARGS ?=
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example
 
-.PHONY: setup demo test test-real check bench prove fmt lock
+.PHONY: setup demo test browse test-real check bench prove fmt lock
 
 setup: $(READY)
 
@@ -42,6 +42,9 @@ demo: $(READY)
 
 test: $(READY)
 	@$(BIN)/pytest $(SPREAD) $(ARGS)
+
+browse: $(READY)
+	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)
 
 test-real: $(READY)
 	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest $(SPREAD) $(ARGS)

@@ -119,7 +119,7 @@ def _ask_again_and_see_what_lost(page: Page) -> None:
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(given).to_have_count(1)
     lost = page.get_by_role("region", name="What came up, and why").get_by_role("row").filter(has_text=AFTERNOONS)
-    expect(lost).to_contain_text("superseded")
+    expect(lost).to_contain_text("no longer believed")
     expect(lost).to_contain_text("below the limit")
 
 
