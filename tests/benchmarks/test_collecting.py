@@ -28,7 +28,7 @@ def test_a_year_of_facts_is_collected_once_in_few_statements(principal: Principa
     )
     assert (dry.decisions, real.decisions, again.decisions) == (COUNT, COUNT, 0)
     assert not Fact.objects.exclude(status=Status.EVICTED).exists()
-    # About twenty-five for each batch of 250, one of them for holds, and a few to find them; PostgreSQL asks for a lock by
-    # statements, too.
+    # About twenty-five for each batch of 250, one of them for holds, and a few to find them; PostgreSQL asks for a lock
+    # by statements, too.
     assert (dry.statements <= 16, real.statements <= 95, again.statements <= 5) == (True, True, True)
     assert floor(tmp_path, 10) > 0
