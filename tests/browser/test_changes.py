@@ -13,6 +13,8 @@ from tests.browser.conftest import OpenPage
 from tests.browser.talking import ask
 from tests.factories import own_principal
 
+pytestmark = pytest.mark.browser
+
 KNOWN = {
     "Lives in Bristol": "home_city",
     "Lives in Clifton": "neighbourhood",
