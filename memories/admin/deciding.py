@@ -10,9 +10,7 @@ from django.forms import ModelChoiceField
 from django.http import HttpRequest
 
 from memories.errors import InvalidInput
-from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.models import Tenant
-from tenants.selectors import tenant_ids_of
+from tenants.admin.scoping import TenantScopedAdmin, signed_in, tenants_within
 
 Row = TypeVar("Row", bound=Model)
 
@@ -29,9 +27,7 @@ class DecidingAdmin(TenantScopedAdmin[Row]):
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
         """Decisions are made for one's own tenants."""
-        user = signed_in(request)
-        tenants = Tenant.objects.filter(is_active=True)
-        kwargs["queryset"] = tenants if user.is_superuser else tenants.filter(id__in=tenant_ids_of(user, self.roles))
+        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 

@@ -16,12 +16,12 @@ from memories.selectors.histories import HISTORY_MODELS
 from memories.selectors.stories import Story, erased_state, find_state, story_of, story_of_erased
 from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
-from tenants.admin.scoping import acting, signed_in
+from tenants.admin.scoping import acting, signed_in, tenants_within
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import READS_HISTORY, Principal, Role
 from tenants.principals import reading_principal
-from tenants.selectors import has_role, tenant_ids_of
+from tenants.selectors import has_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +100,4 @@ def may_see(user: User, owner: Owner, roles: tuple[Role, ...] = READS_HISTORY) -
 
 def tenants_of(user: User) -> list[Tenant]:
     """Where they may read histories, by name."""
-    tenants = Tenant.objects.order_by("name", "id")
-    return list(tenants if user.is_superuser else tenants.filter(pk__in=tenant_ids_of(user, READS_HISTORY)))
+    return list(tenants_within(user, READS_HISTORY))

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.chat.cards import address, undo_address
+from memories.presenting.deeds import DID
 from memories.presenting.lines import headline
 from memories.presenting.moments import short_date
 from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
@@ -25,26 +26,7 @@ _WHO: Mapping[str, str] = {
     ActorKind.STAFF: "Staff",
     ActorKind.SYSTEM: "The system",
 }
-_DID: Mapping[str, str] = {
-    "created": "wrote it down",
-    "merged": "came upon it again",
-    "superseded": "replaced it",
-    "retired": "retired it",
-    "promoted": "copied it into a wider scope",
-    "retracted": "found it to be wrong",
-    "pinned": "pinned it",
-    "unpinned": "unpinned it",
-    "forgotten": "forgot it",
-    "confirmed": "confirmed it",
-    "unconfirmed": "took the confirmation back",
-    "kept": "kept it",
-    "evicted": "let it go",
-    "archived": "put it into the archive",
-    "unarchived": "took it out of the archive",
-    "restored": "brought it back",
-    "revived": "kept it after all",
-    "stale": "came to doubt it",
-}
+_DID: Mapping[str, str] = {**DID, "forgotten": "forgot it"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memoryhub.tables import TableFormat
 from tenants import verifying
 from tenants.admin.audit_links import Link, links_of, links_of_member
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, tenants_within
 from tenants.admin.verification import Badge
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit_differences import differences
@@ -36,7 +36,7 @@ from tenants.audit_sentences import Sentence, sentences
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
-from tenants.selectors import role_in, tenant_ids_of
+from tenants.selectors import role_in
 
 PLATFORM = "platform"
 _ADDRESS = "admin:tenants_auditevent_"
@@ -166,9 +166,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         """Those whose trail this user may read."""
         if not self.may_enter(request):
             raise PermissionDenied
-        user = signed_in(request)
-        rows = Tenant.objects.order_by("name", "pk")
-        return list(rows if user.is_superuser else rows.filter(pk__in=tenant_ids_of(user, AUDITS)))
+        return list(tenants_within(signed_in(request), AUDITS))
 
     def _scope(self, request: HttpRequest, asked: Mapping[str, str], tenants: Sequence[Tenant]) -> Tenant | None:
         """The tenant asked for, by default the first; None: the platform's own affairs, for its staff alone."""

@@ -14,12 +14,11 @@ from django.http import HttpRequest
 
 from memoryhub.elasticsearch import in_use
 from tenants import services
-from tenants.admin.scoping import acting, signed_in
+from tenants.admin.scoping import acting, signed_in, tenants_within
 from tenants.admin.search_key import PANEL, SearchKeyAdmin
 from tenants.admin.widgets import PasswordInput, TextInput
-from tenants.models import Membership, Tenant, User
+from tenants.models import Membership, User
 from tenants.principal import Role
-from tenants.selectors import tenant_ids_of
 
 
 class NewMemberForm(forms.ModelForm[Membership]):
@@ -97,9 +96,7 @@ class MembershipAdmin(SearchKeyAdmin):
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
         """Members are added to one's own tenants."""
-        user = signed_in(request)
-        tenants = Tenant.objects.filter(is_active=True)
-        kwargs["queryset"] = tenants if user.is_superuser else tenants.filter(id__in=tenant_ids_of(user, self.roles))
+        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: FBT001

@@ -20,7 +20,7 @@ from django.utils.dateparse import parse_datetime
 from tenants.actor import Actor
 from tenants.errors import TenantsError
 from tenants.middleware import request_id_of
-from tenants.models import User
+from tenants.models import Tenant, User
 from tenants.principal import ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
 from tenants.storing import is_storable
@@ -52,6 +52,12 @@ def roles_held(request: HttpRequest) -> frozenset[Role]:
         held = frozenset(Role(role) for role in memberships_of(signed_in(request)).values_list("role", flat=True))
         request._roles_held = held  # type: ignore[attr-defined]  # kept where it ends with the request
     return held
+
+
+def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
+    """The tenants where `user` has one of `roles`, by name; platform staff have all."""
+    tenants = Tenant.objects.all()
+    return tenants if user.is_superuser else tenants.filter(pk__in=tenant_ids_of(user, roles))
 
 
 class TenantScopedAdmin(ModelAdmin[Row]):

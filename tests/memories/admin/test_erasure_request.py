@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from uuid import UUID
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from memories.models import ErasureRequest, ErasureState, Fact, MemoryPolicy
 from memories.services.erasure.carrying import carry_out
@@ -15,28 +13,18 @@ from memories.services.erasure.requests import ask_erasure
 from memories.services.facts import remember_fact
 from memoryhub import signing
 from tenants.actor import Actor
-from tenants.models import Membership, User
+from tenants.models import Membership
 from tenants.principal import ActorKind, Principal
 from tests.factories import MakeMember
 
+from .seated import at, signed_in
+
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(membership: Membership) -> Client:
-    User.objects.filter(pk=membership.user_id).update(is_staff=True)
-    membership.user.refresh_from_db()
-    client = Client()
-    client.force_login(membership.user)
-    return client
 
 
 @pytest.fixture
 def admin(membership: Membership, make_member: MakeMember) -> Client:
     return signed_in(make_member(membership.tenant, "admin", "Alice"))
-
-
-def at(name: str, *ids: UUID) -> str:
-    return reverse(f"admin:memories_{name}", args=ids)
 
 
 def asked(admin: Client, membership: Membership, **given: str) -> ErasureRequest | None:

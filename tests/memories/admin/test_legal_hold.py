@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from memories.models import LegalHold
-from tenants.models import Membership, User
+from tenants.models import Membership
 from tests.factories import MakeMember
 
+from .seated import at, signed_in
+
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(membership: Membership) -> Client:
-    User.objects.filter(pk=membership.user_id).update(is_staff=True)
-    membership.user.refresh_from_db()
-    client = Client()
-    client.force_login(membership.user)
-    return client
 
 
 @pytest.fixture
 def admin(membership: Membership, make_member: MakeMember) -> Client:
     return signed_in(make_member(membership.tenant, "admin", "Alice"))
-
-
-def at(name: str, *ids: UUID) -> str:
-    return reverse(f"admin:memories_{name}", args=ids)
 
 
 def test_one_member_is_held_on_their_page_and_released(admin: Client, membership: Membership) -> None:
