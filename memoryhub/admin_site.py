@@ -16,6 +16,8 @@ from django.contrib.admin.apps import AdminConfig
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -28,6 +30,8 @@ else:
     from unfold.sites import UnfoldAdminSite
 
 View = Callable[..., HttpResponseBase]
+# Sent with the `request` of whoever set a password of their own, in the transaction that stores it.
+own_password_changed = Signal()
 
 
 class Site(UnfoldAdminSite):
@@ -50,6 +54,17 @@ class Site(UnfoldAdminSite):
         there = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
         return redirect(f"{reverse('login')}?{urlencode({REDIRECT_FIELD_NAME: there})}")
 
+    def password_change(  # type: ignore[override]  # it redirects once a password is set
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page for one's own password; who keeps a trail is told that it was set, before it counts."""
+        with transaction.atomic():
+            before = _digest_of(request)
+            response = super().password_change(request, extra_context)
+            if _digest_of(request) != before:
+                own_password_changed.send(type(self), request=request)
+        return response
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """The colours come from a style sheet of ours: the theme would write them into the page."""
         return {**super().each_context(request), "colors": {}}
@@ -59,6 +74,11 @@ class MemoryhubAdminConfig(AdminConfig):
     """Django's admin with this site."""
 
     default_site = "memoryhub.admin_site.Site"
+
+
+def _digest_of(request: HttpRequest) -> str:
+    """As the user's row keeps the password; the form sets it on the user of the request."""
+    return request.user.password if request.user.is_authenticated else ""
 
 
 def _with_eval(view: View) -> View:

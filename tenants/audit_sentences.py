@@ -60,6 +60,8 @@ _NOUNS: Mapping[str, str] = {
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
     "erasure": "an erasure", "hold": "a legal hold",
 }  # fmt: skip
+# What somebody did to themselves, which needs no name after it.
+_OF_ONESELF: Mapping[str, str] = {"user.password_changed": "changed their own password"}
 _reasons: set[str] = set()
 
 
@@ -98,10 +100,13 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str]) -> Sentenc
     thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
     named = names.get(event.target_id, "") if event.target_id else ""
     own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
+    did = _DID.get(event.action) or verb.replace("_", " ")
+    if event.actor_id == event.target_id and event.action in _OF_ONESELF:
+        who, did, thing = named or who, _OF_ONESELF[event.action], ""
     return Sentence(
         event=event,
         who=who[:1].upper() + who[1:],
-        did=_DID.get(event.action) or verb.replace("_", " "),
+        did=did,
         thing=thing,
         thing_name=named or _key(said),
         of=names.get(event.owner_id, "a member") if event.owner_id and not own else "",

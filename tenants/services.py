@@ -1,7 +1,8 @@
 """The only writers of tenants, users, memberships and tokens (`tenants/tokens.py`), each with its audit event.
 
-Invariants: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's. No event
-ever holds a password, a token or a digest. Who may act decides who has a key to search with (`tenants/search_keys/`).
+Invariants: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's; that users
+set their own password, where they act. No event ever holds a password, a token or a digest. Who may act decides who has
+a key to search with (`tenants/search_keys/`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tenants.errors import InvalidValue
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
 from tenants.search_keys import lifecycle
+from tenants.selectors import memberships_of
 from tenants.storing import store
 from tenants.tokens import authenticate_token, issue_token, revoke_token
 
@@ -33,6 +35,7 @@ __all__ = [
     "deactivate_tenant",
     "deactivate_user",
     "issue_token",
+    "record_own_password_change",
     "record_password_change",
     "refuse_activation",
     "revoke_token",
@@ -110,6 +113,19 @@ def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
 def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:
     """Record that a user's password was set, in the transaction that set it."""
     record_platform_event(actor, EventDraft("user.password_changed", "user", user.id))
+
+
+def record_own_password_change(user: User, *, actor: Actor) -> None:
+    """Record that a user set their own password, in the transaction that set it.
+
+    In the chain of every tenant they act in, for whoever signs in as them acts in each; in the platform's, if in none.
+    """
+    draft = EventDraft("user.password_changed", "user", user.id)
+    tenants = sorted(memberships_of(user).values_list("tenant_id", flat=True))
+    for tenant_id in tenants:  # in one order, in which nobody waits for somebody who waits for them
+        record_tenant_event(actor, tenant_id, draft)
+    if not tenants:
+        record_platform_event(actor, draft)
 
 
 def add_member(

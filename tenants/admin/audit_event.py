@@ -45,7 +45,7 @@ _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since
 _ACTIONS = (
     "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
     "review.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported", "audit.exported",
-    "member.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
+    "member.*", "user.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
 )  # fmt: skip
 
 

@@ -11,10 +11,12 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.db import transaction
 from django.db.models import QuerySet
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
+from memoryhub.admin_site import own_password_changed
 from tenants import services
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.models import User
@@ -91,3 +93,9 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
     def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         for user in rows:
             services.activate_user(user, actor=acting(request))
+
+
+@receiver(own_password_changed)
+def record_own_password(request: HttpRequest, **_: Any) -> None:
+    """The page on which staff set their own password is the site's; its audit event is this."""
+    services.record_own_password_change(signed_in(request), actor=acting(request))

@@ -1,0 +1,54 @@
+"""Setting one's own password leaves an event where one acts, with no password in it, or is not done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tenants.audit import PLATFORM_CHAIN, tenant_chain
+from tenants.models import AuditEvent, Membership, User
+from tests.factories import PASSWORD, make_tenant
+
+TRAIL = "admin:tenants_auditevent_changelist"
+
+
+def set_password(browser: Client, old: str = PASSWORD) -> Any:
+    new = {"old_password": old, "new_password1": PASSWORD * 2, "new_password2": PASSWORD * 2}
+    return browser.post(reverse("admin:password_change"), new)
+
+
+def test_setting_ones_own_password_is_in_the_trail_of_every_tenant_one_acts_in(
+    browser: Client, staff: Membership
+) -> None:
+    second = Membership.objects.create(tenant=make_tenant(), user=staff.user, role="member")
+    Membership.objects.create(tenant=make_tenant(), user=staff.user, is_active=False)
+    assert set_password(browser, old="wrong").status_code == 200 and not AuditEvent.objects.exists()
+    assert set_password(browser).status_code == 302
+    assert browser.get(reverse("admin:index")).status_code == 200, "still signed in"
+    events = AuditEvent.objects.filter(action="user.password_changed").select_related("payload")
+    assert {event.chain for event in events} == {tenant_chain(staff.tenant_id), tenant_chain(second.tenant_id)}
+    for event in events:
+        assert (event.actor_kind, event.actor_id, event.target_id) == ("staff", staff.user_id, staff.user_id)
+        assert event.payload.data == {"reason": "", "before": None, "after": None}
+    trail = browser.get(reverse(TRAIL), {"tenant": staff.tenant.slug})
+    (line,) = [line["sentence"] for line in trail.context["lines"]]
+    assert (line.who, line.did, line.thing, line.of) == ("Alice", "changed their own password", "", "")
+
+
+def test_who_acts_in_no_tenant_is_in_the_trail_of_the_platform(platform_browser: Client, superuser: User) -> None:
+    assert set_password(platform_browser).status_code == 302
+    assert AuditEvent.objects.get().chain == PLATFORM_CHAIN
+    (line,) = platform_browser.get(reverse(TRAIL), {"tenant": "platform"}).context["lines"]
+    assert (line["sentence"].who, line["sentence"].did) == ("Root", "changed their own password")
+
+
+def test_a_password_without_its_event_is_not_set(
+    browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser.raise_request_exception = False
+    monkeypatch.setattr("tenants.services.record_tenant_event", lambda *_: 1 / 0)
+    assert set_password(browser).status_code == 500
+    assert User.objects.get(pk=staff.user_id).check_password(PASSWORD)
