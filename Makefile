@@ -8,9 +8,11 @@ export OMP_NUM_THREADS ?= 2
 # Each worker of the tests and each command that they start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Half as many workers again as cores, for many tests wait for a server. The order is that of tests/conftest.py.
-WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+# As many workers as cores: each costs as much to start as a hundred tests. The order is that of tests/conftest.py.
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# What is named is run whole; where nothing is named, what takes seconds for each test has its own target.
+QUICK := -m "not proof and not browser and not long"
 
 PORT ?= 8000
 KILLS ?= 100
@@ -25,7 +27,7 @@ ARGS ?=
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example
 
-.PHONY: setup demo test browse test-real check bench prove fmt lock
+.PHONY: setup demo test test-long browse test-real check bench prove fmt lock
 
 setup: $(READY)
 
@@ -41,7 +43,10 @@ demo: $(READY)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
 test: $(READY)
-	@$(BIN)/pytest $(SPREAD) $(ARGS)
+	@$(BIN)/pytest $(SPREAD) $(if $(ARGS),$(ARGS),$(QUICK))
+
+test-long: $(READY)
+	@$(BIN)/pytest $(SPREAD) -m long $(ARGS)
 
 browse: $(READY)
 	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)
@@ -54,7 +59,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python manage.py makemigrations --check --dry-run
+	MEMORYHUB_DATA_DIR=.venv/check $(BIN)/python manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(BIN)/pytest -q -p no:xdist -p no:randomly tests/memories/admin/isolation/test_every_page_has_a_case.py

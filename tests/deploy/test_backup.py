@@ -112,6 +112,7 @@ def test_what_was_archived_comes_back_up_to_the_last_change_or_any_moment(server
     assert server.run("SELECT text FROM note") == ["before the backup", "after it"]
 
 
+@pytest.mark.long
 def test_an_earlier_restore_up_to_a_moment_does_not_cut_a_later_one_short(server: Archiving) -> None:
     assert server.script("base-backup.sh").returncode == 0
     server.run("INSERT INTO note VALUES ('first')")
@@ -141,6 +142,7 @@ def test_a_restore_touches_no_data_that_is_there(server: Archiving) -> None:
     assert server.run("SELECT count(*) FROM note") == ["0"]
 
 
+@pytest.mark.long
 def test_old_backups_go_with_the_log_that_only_they_needed(server: Archiving) -> None:
     for _ in range(3):
         assert server.script("base-backup.sh", "1").returncode == 0

@@ -23,6 +23,7 @@ def visitor() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+@pytest.mark.long
 def test_there_is_one_node_and_it_ends_with_whom_it_was_started_for(
     tmp_path: Path, visitor: subprocess.Popen[bytes]
 ) -> None:

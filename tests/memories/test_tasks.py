@@ -104,6 +104,7 @@ def test_no_write_waits_for_a_silent_broker(principal: Principal, broker: Broker
     assert announcer.running
 
 
+@pytest.mark.long
 def test_a_worker_delivers_what_a_commit_announces(
     principal: Principal, broker: Broker, announcer: Announcer, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_worker_delivers_what_a_commit_announces(
     assert "celery.worker.consumer.consumer" in said  # of the broker that was gone for a moment
 
 
+@pytest.mark.long
 def test_what_nobody_announced_is_found_by_the_schedule(principal: Principal, broker: Broker, tmp_path: Path) -> None:
     remember_fact(principal, text="Lives in Bristol")
     assert broker.messages() == []

@@ -67,6 +67,7 @@ def test_an_error_of_the_broker_repeats_no_password(broker: Broker) -> None:
     assert caught.value.__suppress_context__  # nor does the error before it, in no traceback
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", ["worker", "beat"])
 def test_without_an_address_of_the_broker_nothing_starts(program: str, broker: Broker, tmp_path: Path) -> None:
     broker.url = ""

@@ -39,6 +39,7 @@ def status_of(site: Site, path: str, host: str = "localhost") -> int:
         return connection.getresponse().status
 
 
+@pytest.mark.long
 def test_it_serves_this_host_only_and_ends_when_told_to(site: Site) -> None:
     assert status_of(site, "/readyz") == 200
     assert status_of(site, "/login/", host="evil.example") == 400

@@ -25,6 +25,7 @@ def run(*arguments: str, environ: dict[str, str]) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [pytest.param(("manage.py", "check"), id="a command"), pytest.param(("-c", "import memoryhub.wsgi"), id="wsgi")],
@@ -37,6 +38,7 @@ def test_a_bad_variable_is_named_without_its_value(tmp_path: Path, arguments: tu
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = run("manage.py", "check", environ={"MEMORYHUB_DATA_DIR": str(tmp_path / "file" / "var")})
@@ -45,6 +47,7 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -55,6 +58,7 @@ def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr and "s3cret" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:
     done = run(
         *("manage.py", "check", "--deploy", "--fail-level", "WARNING"),

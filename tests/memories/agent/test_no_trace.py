@@ -186,6 +186,7 @@ def _overwriting(transactional_db: None) -> None:
         cursor.execute("PRAGMA secure_delete = ON")  # as the settings of the product have it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_became_of_it_no_byte_is_left(
     principal: Principal, index_dir: Path, caplog: pytest.LogCaptureFixture, seed: int

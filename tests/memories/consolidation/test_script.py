@@ -61,6 +61,7 @@ def mira(make_member: MakeMember) -> Principal:
     return principal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", [pytest.param(1, id="turn by turn"), pytest.param(20, id="twenty at a time")])
 def test_a_real_memory_comes_to_hold_as_much(mira: Principal, batch: int) -> None:
     report = consolidate(mira, extractor=RuleExtractor(), batch=batch)
@@ -69,6 +70,7 @@ def test_a_real_memory_comes_to_hold_as_much(mira: Principal, batch: int) -> Non
     assert verify_chains().ok
 
 
+@pytest.mark.long
 def test_consolidating_a_real_memory_again_changes_nothing(mira: Principal) -> None:
     consolidate(mira, extractor=RuleExtractor(), batch=20)
     before = list(Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by"))

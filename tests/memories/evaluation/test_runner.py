@@ -60,6 +60,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_the_command_measures_in_a_place_of_its_own(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("eval_recall", file, "--format", "locomo", "--conversations", "0", "--json")
@@ -78,6 +79,7 @@ def test_the_command_prints_a_table_for_people(
     assert "recall@10" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_bad_file_is_said_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(MeasurementFailed):

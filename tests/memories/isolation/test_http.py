@@ -21,6 +21,7 @@ def world(smallest: None) -> World:
     return building.build(random.Random(1))
 
 
+@pytest.mark.long
 def test_owners_walk_through_the_doors_that_others_try(world: World) -> None:
     owner, admin = world.of(Part.WATCHER)[0], world.of(Part.ADMIN)[0]
     for memory in owner.planted:
@@ -36,6 +37,7 @@ def test_owners_walk_through_the_doors_that_others_try(world: World) -> None:
     assert call("GET", "/admin/tenants/membership/", cookie=admin.cookie).status == 200
 
 
+@pytest.mark.long
 def test_everybody_has_a_secret_in_each_kind_of_memory(world: World) -> None:
     for resident in world.of(Part.RESIDENT, Part.WATCHER, Part.WANDERER, Part.GHOST):
         assert {each.kind for each in resident.planted} == {Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL}
@@ -43,6 +45,7 @@ def test_everybody_has_a_secret_in_each_kind_of_memory(world: World) -> None:
         assert {each.kind for each in company.shared} == {Kind.CATALOG, Kind.SEMANTIC, Kind.PROCEDURAL}
 
 
+@pytest.mark.long
 def test_tokens_and_cookies_that_ended_open_nothing(world: World) -> None:
     ghost, resident = world.of(Part.GHOST)[0], world.of(Part.RESIDENT)[0]
     for token in (ghost.token, ghost.revoked_token, resident.revoked_token):

@@ -43,6 +43,7 @@ def everything_is_gone() -> bool:
     return not any(model._default_manager.exists() for model in LEFT_NOTHING)
 
 
+@pytest.mark.long
 @about_the_embedded_plane
 def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
     report = attack(160)
@@ -53,6 +54,7 @@ def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
     assert set(search_plane().owners()) <= {Owner(None, None)}
 
 
+@pytest.mark.long
 @about_the_embedded_plane
 def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all: Break) -> None:
     one_file_for_all()
@@ -61,6 +63,7 @@ def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all
     assert not report.leaks and guards(report) == {"search": False, "database": True}
 
 
+@pytest.mark.long
 @about_the_embedded_plane
 def test_without_the_filter_of_the_load_step_the_search_plane_still_holds(no_load_filter: Break) -> None:
     no_load_filter()
@@ -69,6 +72,7 @@ def test_without_the_filter_of_the_load_step_the_search_plane_still_holds(no_loa
     assert not report.leaks and guards(report) == {"search": True, "database": False}
 
 
+@pytest.mark.long
 @about_the_embedded_plane
 def test_without_both_there_are_leaks(one_file_for_all: Break, no_load_filter: Break) -> None:
     one_file_for_all()
@@ -80,6 +84,7 @@ def test_without_both_there_are_leaks(one_file_for_all: Break, no_load_filter: B
     assert everything_is_gone()
 
 
+@pytest.mark.long
 def test_a_later_run_removes_what_a_killed_one_left(smallest: None) -> None:
     building.build(random.Random(1))
     assert Fact.objects.exists()
@@ -88,6 +93,7 @@ def test_a_later_run_removes_what_a_killed_one_left(smallest: None) -> None:
     assert not list(search_plane().owners())
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_proof_and_erases(smallest: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> Tally:
         raise KeyboardInterrupt
@@ -98,6 +104,7 @@ def test_ctrl_c_ends_the_proof_and_erases(smallest: None, monkeypatch: pytest.Mo
     assert everything_is_gone()
 
 
+@pytest.mark.long
 def test_what_it_did_not_make_is_left_alone(smallest: None) -> None:
     world = building.build(random.Random(1))
     stranger = create_user(username="ada")

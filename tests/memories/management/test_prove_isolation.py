@@ -23,6 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "COMPANIES", 2)
 
 
+@pytest.mark.long
 def test_it_prints_json_of_every_way(run: Run) -> None:
     printed = json.loads(run("prove_isolation", "--attempts=70", "--concurrency=2", "--seed=5", "--json"))
     assert printed["verdict"] == "clean" and printed["leaked"] == 0 and printed["leaks"] == []
@@ -31,6 +32,7 @@ def test_it_prints_json_of_every_way(run: Run) -> None:
     assert printed["plane"] and printed["versions"]["python"]
 
 
+@pytest.mark.long
 def test_it_names_the_guard_that_is_broken(no_load_filter: Break, capsys: pytest.CaptureFixture[str]) -> None:
     no_load_filter()
     with pytest.raises(SystemExit) as ended:

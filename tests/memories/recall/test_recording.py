@@ -98,6 +98,7 @@ def test_a_database_that_fails_takes_no_answer_back(
     assert "could not be recorded" in caplog.text
 
 
+@pytest.mark.long
 @transactional
 def test_eight_threads_recall_one_fact_fifty_times_each(principal: Principal, settings: Settings) -> None:
     settings.MEMORYHUB_RECORDING = "background"

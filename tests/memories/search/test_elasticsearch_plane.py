@@ -206,6 +206,7 @@ def test_a_member_cannot_read_the_index_by_other_names(plane: SettlingPlane, ada
 # Rebuilding
 
 
+@pytest.mark.long
 def test_a_rebuild_takes_over_while_reads_and_writes_go_on(plane: SettlingPlane, ada: Principal) -> None:
     kept = [document(own(ada), f"{BRISTOL} {number}") for number in range(50)]
     plane.upsert([*kept, document(own(ada), "To be gone")])

@@ -39,6 +39,7 @@ def believed(at: datetime) -> set[UUID]:
     return set(Fact.objects.filter(held).values_list("pk", flat=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_chains_stay_whole_and_the_past_stays_as_it_was(admin_principal: Principal, seed: int) -> None:
     who, chance = admin_principal, random.Random(seed)

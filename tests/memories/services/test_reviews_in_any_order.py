@@ -85,6 +85,7 @@ class Play:
         return self.chance.choice(known[-6:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1])
 def test_reviews_stay_whole(admin_principal: Principal, seed: int) -> None:
     play = Play(admin_principal, seed)

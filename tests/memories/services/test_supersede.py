@@ -137,6 +137,7 @@ def test_a_natural_supersession_costs_no_belief(principal: Principal) -> None:
     assert Fact.objects.get(pk=supersede(principal, old_ids=[old], text="Lives in Leeds").memory_id).confidence == 1.0
 
 
+@pytest.mark.long
 def test_a_chain_of_two_hundred_states_is_whole_and_read_from_its_middle(principal: Principal) -> None:
     for number in range(200):
         remember_fact(principal, text=f"Weighs {number} stone", key="weight", learned_at=MARCH + timedelta(number))

@@ -117,6 +117,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_another_process_goes_on_with_the_task_and_may_be_killed_anywhere(
     principal: Principal, session: UUID, tmp_path: Path

@@ -41,6 +41,7 @@ DEEDS: list[Callable[[Membership], object]] = [
 ]
 
 
+@pytest.mark.long
 def test_everything_at_once_ends_with_one_key_for_each_member(tenant: Tenant) -> None:
     members = [make_membership(tenant) for _ in range(3)]
     principals = {member.id: own_principal(member) for member in members}

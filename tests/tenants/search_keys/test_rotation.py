@@ -127,6 +127,7 @@ def test_many_at_once_make_one_key_and_orphan_none(membership: Membership) -> No
     assert valid_keys([membership]) == [active]
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_no_search_fails_while_its_key_is_replaced_again_and_again(membership: Membership) -> None:
     """Each searcher asks for the key and searches with it, as recall does, all through twenty rotations."""

@@ -21,6 +21,7 @@ def test_a_model_reads_the_shape_and_no_value() -> None:
     assert shown.startswith("Found ⟦") and shown.endswith("-Aa9⟧ on a note, my card is [payment card removed]")
 
 
+@pytest.mark.long
 def test_no_value_of_any_text_stands_in_a_question() -> None:
     for each in (row.labelled for row in measured(LABELLED) if not row.missed):
         text = f"{each.text}\n{STRANGE}, once more {STRANGE}"

@@ -139,6 +139,7 @@ def test_letters_that_only_an_expression_takes_for_others_break_nothing() -> Non
     assert scan("İı12 3456 7890 ſK3456 7890 1234, ıſK4 5678 9012 3456, DNI 1234567İ") == ()
 
 
+@pytest.mark.long
 def test_it_reads_where_no_git_is_installed(tmp_path: Path) -> None:
     code = "from memories.hygiene.sensitivity.detecting import load; load(); print('loaded')"
     environ = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}

@@ -23,20 +23,24 @@ def check(rates: edges.Rates) -> None:
     assert rates.found >= edges.LEAST_FOUND and rates.false <= edges.MOST_FALSE
 
 
+@pytest.mark.long
 def test_the_api_refuses_them(membership: Membership) -> None:
     check(edges.rates(SOME, edges.through_the_api(caller_of(membership), SOME)))
 
 
+@pytest.mark.long
 def test_an_import_of_memories_leaves_them_out(principal: Principal) -> None:
     check(edges.rates(LABELLED, edges.through_an_import_of_memories(principal, LABELLED)))
 
 
+@pytest.mark.long
 def test_an_import_of_a_conversation_masks_them(principal: Principal) -> None:
     check(edges.rates(LABELLED, edges.through_an_import_of_a_conversation(principal, LABELLED)))
     for stored in (Episode.objects.order_by("sequence"), Message.objects.order_by("turn")):
         assert not edges.spilled(LABELLED, stored.values_list("text", flat=True))
 
 
+@pytest.mark.long
 def test_the_chat_masks_them(membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
     client.force_login(membership.user)

@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(value=pushing.secrets(), around=pushing.wrapped())
 def test_no_byte_of_it_is_kept(

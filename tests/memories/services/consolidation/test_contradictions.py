@@ -67,6 +67,7 @@ def test_a_run_is_done_whatever_becomes_of_the_judging(principal: Principal, mon
     assert Fact.objects.current().count() == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("talk", ["statements", "jonas", "priya"])
 def test_a_talk_that_says_what_changed_leaves_nothing_to_ask(make_member: MakeMember, talk: str) -> None:
     script = load(talk)

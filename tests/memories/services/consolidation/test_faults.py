@@ -219,6 +219,7 @@ def test_an_answer_cut_at_any_place_teaches_all_or_nothing(make_member: MakeMemb
         assert texts(principal) == sorted(SAID)
 
 
+@pytest.mark.long
 def test_faults_by_chance_leave_each_episode_consolidated_once(make_member: MakeMember) -> None:
     tenant = make_member().tenant
     met: Counter[str] = Counter()

@@ -75,6 +75,7 @@ def _ends(said: Said, episode: str, labels: dict[str, str]) -> list[dict[str, An
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", TOGETHER)
 def test_a_model_that_reads_well_teaches_all_and_ends_all_that_became_false(
     make_member: MakeMember, batch: int

@@ -89,6 +89,7 @@ def interrupted(stream: Say, happens: Callable[[], object]) -> Interrupting:
     return answer
 
 
+@pytest.mark.long
 def test_nothing_stays_of_a_member_who_is_erased_in_the_middle_of_everything(
     index_dir: Path,
     make_member: MakeMember,
