@@ -44,10 +44,15 @@ WRITE = Call([("write_memory", '{"text": "Likes tea"}')])
 
 
 @contextmanager
-def model_at(*script: Reply) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
+def model_at(*script: Reply, stall_seconds: float = 0.2) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
     with openai_server(*script) as server:
         model = OpenAIChat(
-            name="m", base_url=server.base_url, api_key=KEY, stall_seconds=0.2, answer_seconds=2, retry_seconds=0.01
+            name="m",
+            base_url=server.base_url,
+            api_key=KEY,
+            stall_seconds=stall_seconds,
+            answer_seconds=10 * stall_seconds,
+            retry_seconds=0.01,
         )
         try:
             yield model, server
@@ -191,12 +196,12 @@ def test_nonsense_calls_are_refused_in_words_and_the_answer_goes_on(
 
 
 def test_stopping_in_the_middle_ends_the_call_and_keeps_the_words(principal: Principal) -> None:
-    with model_at(Stall(ANSWER, 3)) as (model, _):
+    with model_at(Stall(ANSWER, 3), stall_seconds=60) as (model, _):
         events = run_turn(principal, text="I like tea", model=model)
         given = [next(event for event in events if isinstance(event, TextDelta)) for _ in range(2)]
         started = time.monotonic()
         events.close()
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 30
     view = only_turn(principal)
     assert (view.answer, view.answer_state) == (text_of(given), MessageState.CUT_OFF)
 

@@ -159,7 +159,7 @@ def test_what_was_pasted_is_not_the_speakers_own(turn: str, own: str) -> None:
 )
 def test_a_long_hostile_text_takes_no_time(piece: str) -> None:
     text = piece * (32_000 // len(piece))
-    began = time.perf_counter()
+    began = time.thread_time()
     for look in (junk_in, unmistakable, own_words):
         look(text)
-    assert time.perf_counter() - began < 2.0
+    assert time.thread_time() - began < 2.0
