@@ -15,13 +15,13 @@ from uuid import UUID
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.tenant_scope import Scope
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
 from memories.metrics.history import Look
 from memories.selectors import attention
 from memories.services.staff_reading import READINGS
 from memoryhub.elasticsearch import in_use
+from tenants.admin.tenant_scope import PARAMETER, Scope
 from tenants.models import Membership
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -76,7 +76,7 @@ def figures_of(scope: Scope, now: datetime) -> list[Figure]:
         return []
     since = now - WEEK
     trail = reverse("admin:tenants_auditevent_changelist")
-    asked = {"tenant": str(scope.chosen.id)} if scope.chosen else {}
+    asked = {PARAMETER: scope.address} if scope.chosen else {}
     asked |= {"since": f"{timezone.localtime(since):%Y-%m-%d}"}
     return [
         Figure(

@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from memories.admin.metrics_page import charts_of, drawn_of
-from memories.admin.tenant_scope import Scope
 from memories.metrics import definitions as named
 from memories.metrics.activity import REPLACED
 from memories.metrics.charting import USUAL_SPAN, Chart, Span, Value, chart
@@ -20,6 +19,7 @@ from memories.metrics.history import Look
 from memories.selectors.attention import events_by_day
 from memories.selectors.growth import kept_by_day
 from memories.types import Kind
+from tenants.admin.tenant_scope import Scope
 
 DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
 GROWTH = Metric("growth", "Memories kept", "By kind, since they were said, learned or shared.", Unit.COUNT)

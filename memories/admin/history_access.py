@@ -16,9 +16,9 @@ from memories.selectors.histories import HISTORY_MODELS
 from memories.selectors.stories import Story, erased_state, find_state, story_of, story_of_erased
 from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
-from tenants.admin.scoping import acting, signed_in, tenants_within
+from tenants.admin.scoping import acting, signed_in
 from tenants.middleware import request_id_of
-from tenants.models import AuditEvent, Membership, Tenant, User
+from tenants.models import AuditEvent, Membership, User
 from tenants.principal import READS_HISTORY, Principal, Role
 from tenants.principals import reading_principal
 from tenants.selectors import has_role
@@ -96,8 +96,3 @@ def may_see(user: User, owner: Owner, roles: tuple[Role, ...] = READS_HISTORY) -
     if user.is_superuser:
         return True
     return owner.tenant_id is not None and has_role(user, owner.tenant_id, roles)
-
-
-def tenants_of(user: User) -> list[Tenant]:
-    """Where they may read histories, by name."""
-    return list(tenants_within(user, READS_HISTORY))

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from memories.admin.history_access import member_of, tenants_of
+from memories.admin.history_access import member_of
 from memories.admin.story_wording import did, ending, state_word
 from memories.errors import InvalidInput
 from memories.models import Fact
@@ -25,18 +25,18 @@ from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
 from tenants.actor_names import ActorNames, actor_names
 from tenants.admin.scoping import acting, signed_in
+from tenants.admin.tenant_scope import PARAMETER, Scope, one_of
 from tenants.audit_filters import read_filter
 from tenants.errors import InvalidValue
 from tenants.middleware import request_id_of
-from tenants.models import Membership, Tenant
-from tenants.principal import ActorKind
+from tenants.models import Membership
+from tenants.principal import READS_HISTORY, ActorKind
 from tenants.principals import reading_principal
 from tenants.storing import is_storable
 
-PLATFORM = "platform"
 SHARED = "shared"
 _LONGEST_WORDS = 200
-FIELDS = ("tenant", "member", "kind", "key", "q", "since", "until", "actor", "how", "all")
+FIELDS = (PARAMETER, "member", "kind", "key", "q", "since", "until", "actor", "how", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,7 @@ class Line:
 class Listing:
     """A page of the list with what was asked for; `refused` names a field of the form and says why."""
 
-    tenants: list[Tenant]
-    tenant: Tenant | None
+    scope: Scope
     asked: Mapping[str, str]
     member: Membership | None = None
     lines: tuple[Line, ...] = ()
@@ -84,27 +83,26 @@ class Listing:
     @property
     def narrowed(self) -> bool:
         """Whether anything but the tenant was asked for."""
-        return any(value for name, value in self.asked.items() if name not in ("tenant", "kind"))
+        return any(value for name, value in self.asked.items() if name not in (PARAMETER, "kind"))
 
 
 def listing_of(request: HttpRequest) -> Listing:
     """The list as the address asks for it, once the trail of whose words it shows is told."""
     asked = {name: request.GET.get(name, "").strip() for name in FIELDS}
-    tenants = tenants_of(signed_in(request))
-    tenant = _tenant(tenants, asked["tenant"]) if asked["tenant"] != PLATFORM else None
+    scope = one_of(request, READS_HISTORY)
+    asked[PARAMETER] = scope.address
     base = reverse("admin:memories_history_changelist")
     try:
-        sought = _sought(request, tenant, asked)
+        sought = _sought(scope, asked)
         page = page_of_histories(sought, cursor=request.GET.get("cursor", ""))
     except (InvalidValue, InvalidInput) as error:
-        return Listing(tenants, tenant, asked, refused=(error.field, error.reason))
+        return Listing(scope, asked, refused=(error.field, error.reason))
     member = member_of(Owner(sought.tenant_id, sought.user_id))
     with_words = _tell(request, sought, member)
     changes = changes_of(page.rows)
     names = actor_names(sought.tenant_id, [change.event for change in changes if change.event])
     return Listing(
-        tenants=tenants,
-        tenant=tenant,
+        scope=scope,
         member=member,
         asked=asked,
         lines=tuple(_line(change, names, with_words=with_words) for change in changes),
@@ -114,15 +112,9 @@ def listing_of(request: HttpRequest) -> Listing:
     )
 
 
-def _tenant(tenants: list[Tenant], wanted: str) -> Tenant | None:
-    """The one asked for, else the first; one that is not in reach is as none at all."""
-    return next((each for each in tenants if wanted in (str(each.pk), each.slug)), tenants[0] if tenants else None)
-
-
-def _sought(request: HttpRequest, tenant: Tenant | None, asked: Mapping[str, str]) -> Sought:
+def _sought(scope: Scope, asked: Mapping[str, str]) -> Sought:
     """Raises InvalidValue, InvalidInput."""
-    if tenant is None and not (asked["tenant"] == PLATFORM and signed_in(request).is_superuser):
-        raise InvalidValue("tenant", "There is no tenant whose history you may read.")
+    tenant = scope.chosen
     if len(asked["q"]) > _LONGEST_WORDS:
         raise InvalidValue("q", f"Search for at most {_LONGEST_WORDS} characters.")
     for name in ("q", "key"):

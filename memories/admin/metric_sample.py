@@ -14,10 +14,10 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
 from memories.admin.metrics_page import page
-from memories.admin.tenant_scope import scope_of
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN
 from memories.models import MetricSample
 from tenants.admin.scoping import TenantScopedAdmin
+from tenants.admin.tenant_scope import scope_of
 from tenants.principal import Role
 
 

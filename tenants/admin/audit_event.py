@@ -23,7 +23,8 @@ from django.views.decorators.http import require_POST, require_safe
 from memoryhub.tables import TableFormat
 from tenants import verifying
 from tenants.admin.audit_links import Link, links_of, links_of_member
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, tenants_within
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.tenant_scope import PARAMETER, Scope, address_of, one_of
 from tenants.admin.verification import Badge
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit_differences import differences
@@ -38,7 +39,6 @@ from tenants.models import AuditEvent, AuditHead, Checked, Membership, Tenant, U
 from tenants.principal import AUDITS, ActorKind, Role
 from tenants.selectors import role_in
 
-PLATFORM = "platform"
 _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
 # What a list of suggestions offers; every other action can be typed.
@@ -73,19 +73,17 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
     def listing(self, request: HttpRequest) -> HttpResponse:
         """Events as sentences, by the filters of the address."""
-        tenants = self._tenants(request)
-        scope = self._scope(request, request.GET, tenants)
-        page, fault, wanted = None, None, AuditFilter(scope.pk if scope else None)
+        scope = self._scope(request, request.GET)
+        page, fault, wanted = None, None, AuditFilter(_tenant_id(scope))
         try:
             wanted = read_filter(wanted.tenant, _asked(request.GET))
             page = page_of_events(wanted, cursor=request.GET.get("cursor", ""))
         except InvalidValue as error:
             fault = error
-        told = {"tenant": str(wanted.tenant or PLATFORM)} | {n: v for n, v in _asked(request.GET).items() if v}
+        told = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
         context = {
             "title": "Audit trail",
             "scope": scope,
-            "scopes": tenants,
             "asked": _asked(request.GET),
             "told": told,
             "is_narrowed": len(told) > 1,
@@ -96,8 +94,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "newest": _address(told) if request.GET.get("cursor") else "",
             "kinds": [kind.value for kind in ActorKind],
             "actions": _ACTIONS,
-            "badge": self._badge(wanted, back=request.get_full_path()),
-            "broken": self._broken(wanted),
+            "badge": self._badge(wanted, scope.address, back=request.get_full_path()),
+            "broken": self._broken(wanted, scope.address),
             "links": self._member_links(request, wanted),
         }
         return self._render(request, "list", context, status=400 if fault else 200)
@@ -109,7 +107,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         payload = getattr(event, "payload", None)
         said: Mapping[str, Any] = payload.data if payload else {}
         (sentence,) = sentences([event])
-        told = {"tenant": str(event.tenant_id or PLATFORM)}
+        whose = address_of(Tenant.objects.get(pk=event.tenant_id) if event.tenant_id else None)
+        told = {PARAMETER: whose}
         wanted = AuditFilter(event.tenant_id, member=event.owner_id)
         neighbours = {
             row.sequence: row
@@ -131,52 +130,42 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "fault": _fault(event),
             "links": links_of(event, lambda roles: self._may(request, event.tenant_id, roles)),
             "list_url": _address(told),
-            "badge": self._badge(wanted, back=request.get_full_path()),
+            "badge": self._badge(wanted, whose, back=request.get_full_path()),
         }
         return self._render(request, "event", context)
 
     def export(self, request: HttpRequest) -> HttpResponseBase:
         """The events that the list shows, all pages of them, as a signed archive."""
-        scope = self._scope(request, request.POST, self._tenants(request))
+        scope = self._scope(request, request.POST)
         try:
-            wanted = read_filter(scope.pk if scope else None, _asked(request.POST))
+            wanted = read_filter(_tenant_id(scope), _asked(request.POST))
             forms = [TableFormat.CSV] if request.POST.get("csv") else []
             pieces = export_audit(signed_in(request), acting(request), wanted, forms)
         except InvalidValue as error:
             return HttpResponse(f"Nothing was exported. {error.field}: {error.reason}", "text/plain", status=400)
         except ImproperlyConfigured as error:
             self.message_user(request, f"Nothing was exported. {error}", messages.ERROR)
-            return HttpResponseRedirect(_address({"tenant": str(scope.pk) if scope else PLATFORM}))
-        return download(pieces, f"audit-{scope.slug if scope else PLATFORM}")
+            return HttpResponseRedirect(_address({PARAMETER: scope.address}))
+        return download(pieces, f"audit-{scope.address}")
 
     def verify(self, request: HttpRequest) -> HttpResponse:
         """Prove a chain now: that of a member, or of the tenant's own affairs."""
-        scope = self._scope(request, request.GET, self._tenants(request))
+        scope = self._scope(request, request.GET)
         try:
-            wanted = read_filter(scope.pk if scope else None, {"member": request.GET.get("member", "")})
+            wanted = read_filter(_tenant_id(scope), {"member": request.GET.get("member", "")})
         except InvalidValue as error:
             raise Http404 from error
         verifying.prove(_chain(wanted), signed_in(request))
         back = request.POST.get("back", "")
         if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
-            back = _address({"tenant": str(wanted.tenant or PLATFORM)})
+            back = _address({PARAMETER: scope.address})
         return HttpResponseRedirect(back)
 
-    def _tenants(self, request: HttpRequest) -> list[Tenant]:
-        """Those whose trail this user may read."""
+    def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> Scope:
+        """The tenant asked for among those whose trail this user may read. Raises Http404, PermissionDenied."""
         if not self.may_enter(request):
             raise PermissionDenied
-        return list(tenants_within(signed_in(request), AUDITS))
-
-    def _scope(self, request: HttpRequest, asked: Mapping[str, str], tenants: Sequence[Tenant]) -> Tenant | None:
-        """The tenant asked for, by default the first; None: the platform's own affairs, for its staff alone."""
-        named = asked.get("tenant", "")
-        if signed_in(request).is_superuser and (named == PLATFORM or not (named or tenants)):
-            return None
-        for tenant in tenants:
-            if named in ("", str(tenant.pk), tenant.slug):
-                return tenant
-        raise Http404
+        return one_of(request, AUDITS, asked)
 
     def _found(self, request: HttpRequest, event_id: UUID) -> AuditEvent:
         if not self.may_enter(request):
@@ -197,10 +186,10 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         member = Membership.objects.filter(tenant_id=wanted.tenant, user_id=wanted.member).first()
         return links_of_member(member, lambda roles: self._may(request, wanted.tenant, roles)) if member else []
 
-    def _badge(self, wanted: AuditFilter, *, back: str) -> Badge:
+    def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
         check = verifying.latest(chain, Checked.AUDIT)
-        told = {"tenant": str(wanted.tenant or PLATFORM)} | ({"member": str(wanted.member)} if wanted.member else {})
+        told = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
         bad = check.event_id if check else None
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
             bad = None
@@ -212,14 +201,14 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             back=back,
         )
 
-    def _broken(self, wanted: AuditFilter) -> list[tuple[str, str]]:
+    def _broken(self, wanted: AuditFilter, whose: str) -> list[tuple[str, str]]:
         """Members of the tenant whose chain did not verify the last time: id and address."""
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
         broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:5]
         found = [check.chain.removeprefix(prefix) for check in broken]
-        return [(member, _address({"tenant": str(wanted.tenant), "member": member})) for member in found]
+        return [(member, _address({PARAMETER: whose, "member": member})) for member in found]
 
     def _render(
         self, request: HttpRequest, name: str, context: Mapping[str, Any], *, status: int = 200
@@ -238,6 +227,10 @@ def download(pieces: Any, what: str) -> StreamingHttpResponse:
             "Cache-Control": "no-store",
         },
     )
+
+
+def _tenant_id(scope: Scope) -> UUID | None:
+    return scope.chosen.pk if scope.chosen else None
 
 
 def _asked(given: Mapping[str, str]) -> dict[str, str]:

@@ -103,7 +103,7 @@ def test_looks_of_staff_and_exports_are_counted(heron: Place) -> None:
     support.get(f"/admin/memories/membermemory/{heron.ids['member']}/change/")
     figures = opened_by(heron.staff[Role.ADMIN].user).context["figures"]
     assert figures[0].number == "1"
-    assert f"tenant={heron.tenant.pk}" in figures[0].url
+    assert f"tenant={heron.tenant.slug}&" in figures[0].url
 
 
 def test_admins_see_what_they_decide(heron: Place) -> None:
