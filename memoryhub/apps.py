@@ -12,8 +12,10 @@ class MemoryhubConfig(AppConfig):
         """Register the checks and the probe of the broker where there is one; name the collector of spans."""
         from django.conf import settings
 
-        from memoryhub import broker, checks, health, tracing  # noqa: F401
+        from memoryhub import checks, health, tracing  # noqa: F401
 
         if settings.MEMORYHUB_DRAIN == "celery":
+            from memoryhub import broker
+
             health.register_probe("broker", broker.answers)
         tracing.configure(settings.MEMORYHUB_TRACES_URL)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from elastic_transport.client_utils import DEFAULT
-from elasticsearch import Elasticsearch
-from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
 from memoryhub.env import SHELVES
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
 
 # A search that takes longer is worth less than an answer without it; the others are commands and background work.
 SEARCH_SECONDS = 2.0
@@ -37,18 +37,6 @@ class Identity(StrEnum):
     MANAGER = "manager"
     CHECKER = "checker"
     SETUP = "setup"
-
-
-class _Lines(NdjsonSerializer):
-    """Lines of JSON by orjson, which takes vectors as the arrays that they are."""
-
-    _line = OrjsonSerializer()
-
-    def json_dumps(self, data: Any) -> bytes:
-        return self._line.json_dumps(data)
-
-
-_SERIALIZERS = {OrjsonSerializer.mimetype: OrjsonSerializer(), _Lines.mimetype: _Lines()}
 
 
 class NoCredential(Exception):
@@ -131,11 +119,17 @@ def _base() -> Elasticsearch:
 @functools.cache
 def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     """The connections of this process, without any credential. Retries are the callers' to decide."""
+    # Half a second to import, and everything starts with this module, whether or not there is a cluster.
+    from elastic_transport.client_utils import DEFAULT  # noqa: PLC0415
+    from elasticsearch import Elasticsearch  # noqa: PLC0415
+
+    from memoryhub.elasticsearch_lines import SERIALIZERS  # noqa: PLC0415
+
     return Elasticsearch(
         list(urls),
         ca_certs=ca_certs or DEFAULT,
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
-        serializers=_SERIALIZERS,
+        serializers=SERIALIZERS,
     )

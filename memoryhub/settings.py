@@ -14,6 +14,7 @@ from memoryhub import env as environment
 from memoryhub import logs
 from memoryhub.development_key import development_key
 from memoryhub.env import BASE_DIR
+from memoryhub.modes import Search
 from memoryhub.problems import Problem
 
 django_stubs_ext.monkeypatch()
@@ -98,7 +99,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
-    "django_elasticsearch_dsl",
+    # Starting it takes a third of a second; without a cluster there is nothing to connect to.
+    *(["django_elasticsearch_dsl"] if ENV.search is Search.ELASTICSEARCH else []),
     "csp",
 ]
 

@@ -17,11 +17,11 @@ class TenantsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks, the thread that looks after the members' keys, and the probe of those."""
-        from tenants import checks  # noqa: F401
-
+        """Register the thread that looks after the members' keys; where a cluster is searched, its checks and probe."""
         background.register("search keys", start_key_sweeper)
         if in_use():
+            from tenants import checks  # noqa: F401 - and Elasticsearch with it, half a second
+
             health.register_probe("credentials", credentials_last)
 
 

@@ -23,6 +23,7 @@ MAX_FUNCTION_LINES = 60
 # Who may talk to the search cluster: the plane for memories, the keys for keys; the proof attacks, the command sets up.
 SEARCH_CLIENTS = (
     "memoryhub/elasticsearch.py",
+    "memoryhub/elasticsearch_lines.py",
     "memories/search/elasticsearch/",
     "memories/isolation/",
     "memories/management/commands/elasticsearch.py",

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
-
-from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
 
 from memoryhub.elasticsearch import Identity, NoCredential, key_client, reading_aliases, service_client
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import KeyTrouble
 from tenants.search_keys.descriptor import Descriptors, member_descriptors, require_limited
 from tenants.search_keys.naming import belongs_here, installation
+
+if TYPE_CHECKING:
+    from elasticsearch import ApiError, Elasticsearch
 
 # A key is made while somebody waits for it; whoever gets none now gets one by the next sweep.
 MINT_SECONDS = 2.0
@@ -82,6 +82,9 @@ def mint_described(*, name: str, descriptors: Descriptors, lifetime: timedelta, 
 
 def prove(encoded: str) -> None:
     """Search with a key as recall does. Raises SearchKeysUnavailable unless each alias answers, or is not made yet."""
+    from elastic_transport import TransportError  # noqa: PLC0415 - as in _asked
+    from elasticsearch import ApiError  # noqa: PLC0415
+
     searches = [line for alias in reading_aliases() for line in ({"index": alias}, {"size": 0})]
     try:
         answers = key_client(encoded).msearch(searches=searches, filter_path=_PROOF)["responses"]
@@ -145,6 +148,10 @@ def trouble_of(error: ApiError) -> KeyTrouble:
 
 
 def _asked(request: Callable[[], Answer]) -> Answer:
+    # Half a second to import, and services of members start with this module, whether or not there is a cluster.
+    from elastic_transport import TransportError  # noqa: PLC0415
+    from elasticsearch import ApiError  # noqa: PLC0415
+
     try:
         return request()
     except NoCredential as error:
