@@ -6,6 +6,7 @@ that the model asks for no more than that, and the pinned facts no more than the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from memories.agent import task_schemas
 from memories.agent.prompt import render_pinned, render_pinned_item, render_recall
-from memories.agent.tool_schemas import RECALL, SCHEMAS, WRITE
+from memories.agent.tool_schemas import RECALL, WRITE, tool_schemas
 from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm.base import ToolSchema
@@ -35,8 +36,6 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
 _LONGEST_TOPIC = 2_000
 # Words that ask for nothing, in any form: "likes" is no topic where "like" is none.
 _NO_TOPIC = frozenset(map(stem, STOP_WORDS))
-_WITHOUT_RECALL = tuple(schema for schema in SCHEMAS if schema["function"]["name"] != RECALL)
-_TOKENS_OF_SCHEMAS = {False: estimated_prompt((), _WITHOUT_RECALL), True: estimated_prompt((), SCHEMAS)}
 # What stands around the items of a recall at most.
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
@@ -77,7 +76,7 @@ class Boundary:
     @property
     def tools(self) -> Sequence[ToolSchema]:
         """What the model is offered."""
-        return SCHEMAS if self.offers_recall else _WITHOUT_RECALL
+        return _tools(recall=self.offers_recall)
 
     @property
     def settled_items(self) -> int:
@@ -123,11 +122,21 @@ class Boundary:
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """An endpoint says how many tokens a prompt took."""
         if reported:
-            self._tokens.learn(estimated_prompt(messages) + _TOKENS_OF_SCHEMAS[self.offers_recall], reported)
+            self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
 
     def _is_new(self, text: str) -> bool:
         words = content_words(text) - _NO_TOPIC
         return shared_words(words, self._covered) < len(words)
+
+
+@functools.cache
+def _tools(*, recall: bool) -> tuple[ToolSchema, ...]:
+    return tuple(schema for schema in tool_schemas() if recall or schema["function"]["name"] != RECALL)
+
+
+@functools.cache
+def _tokens_of_tools(*, recall: bool) -> int:
+    return estimated_prompt((), _tools(recall=recall))
 
 
 def _told(name: str, arguments: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ Invariant: the JSON schema that the model reads and the check of what it sends a
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -177,6 +178,7 @@ def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
         raise BadArguments("; ".join(problems[:5])) from None
 
 
+@functools.cache
 def tool_schemas() -> tuple[ToolSchema, ...]:
     """All tools in the form of the chat-completions protocol."""
     return tuple(
@@ -212,6 +214,3 @@ def _in_words(place: tuple[int | str, ...], message: str) -> str:
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)
-
-
-SCHEMAS = tool_schemas()

@@ -17,31 +17,32 @@ from memories.consolidation.rivals import dependents, is_home
 from memories.consolidation.slots import EMPLOYER, HOME, of_others, value_words
 from memories.consolidation.standing import Held, distinct
 from memories.types import Contradiction
+from memoryhub.regexes import lazy_regex
 
-_OWNS = re.compile(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ", re.IGNORECASE)
-_HABIT = re.compile(
+_OWNS = lazy_regex(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ", re.IGNORECASE)
+_HABIT = lazy_regex(
     r"(?:goes|go|takes|take|plays|play|trains|does|do|runs|swims|drinks|smokes|sings|learns|is learning|studies"
     r"|practises|practices|attends|volunteers|teaches|climbs|dances|cycles|walks|visits|meets|is a member|member"
     r"|has an? [\w ]*(?:membership|subscription|lesson|class))\b",
     re.IGNORECASE,
 )
-_ANIMAL = re.compile(
+_ANIMAL = lazy_regex(
     r"\b(?:cats?|dogs?|pupp(?:y|ies)|kittens?|rabbits?|hamsters?|guinea pigs?|parrots?|budgies?|canary|horses?|pony"
     r"|ponies|tortoise|turtle|ferret|gerbil|rat|goldfish|fish|gecko|snake|goats?|hens?|chickens?|pet|greyhound|terrier|whippet"
     r"|labrador|spaniel|poodle|collie|dachshund|retriever|tabby)\b",
     re.IGNORECASE,
 )
-_PET = re.compile(
+_PET = lazy_regex(
     r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ", re.IGNORECASE
 )
-_PET_NAME = re.compile(r"(?:called|named|name is|is) (?P<name>[A-Z][\w-]+)")
-_AT_WORK = re.compile(
+_PET_NAME = lazy_regex(r"(?:called|named|name is|is) (?P<name>[A-Z][\w-]+)")
+_AT_WORK = lazy_regex(
     r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass|locker))\b",
     re.IGNORECASE,
 )
-_ALLERGY = re.compile(r"\ballerg", re.IGNORECASE)
+_ALLERGY = lazy_regex(r"\ballerg", re.IGNORECASE)
 _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
-_DENIES = re.compile(r"(?:no longer|does not|doesn't|not|never)\b", re.IGNORECASE)
+_DENIES = lazy_regex(r"(?:no longer|does not|doesn't|not|never)\b", re.IGNORECASE)
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
 

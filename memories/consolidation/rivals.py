@@ -25,23 +25,24 @@ from memories.consolidation.slots import (
 )
 from memories.consolidation.standing import Held, distinct
 from memories.hygiene.text import normalised
+from memoryhub.regexes import lazy_regex
 
-_PREFERS = re.compile(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)", re.IGNORECASE)
-_TASTE = re.compile(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)", re.IGNORECASE)
+_PREFERS = lazy_regex(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)", re.IGNORECASE)
+_TASTE = lazy_regex(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)", re.IGNORECASE)
 _POSITIVE = frozenset(("likes", "loves", "enjoys"))
-_NEGATED = re.compile(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)", re.IGNORECASE)
-_AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
-_MEATLESS = re.compile(r"is (?:vegetarian|vegan|pescatarian|an? (?:vegetarian|vegan|pescatarian))\b", re.IGNORECASE)
-_FLESH = re.compile(r"eats (?:meat|beef|chicken|pork|lamb)\b", re.IGNORECASE)
+_NEGATED = lazy_regex(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)", re.IGNORECASE)
+_AGAIN = lazy_regex(r"\s+again$", re.IGNORECASE)
+_MEATLESS = lazy_regex(r"is (?:vegetarian|vegan|pescatarian|an? (?:vegetarian|vegan|pescatarian))\b", re.IGNORECASE)
+_FLESH = lazy_regex(r"eats (?:meat|beef|chicken|pork|lamb)\b", re.IGNORECASE)
 
 
-_POSITION = re.compile(
+_POSITION = lazy_regex(
     r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|vice|deputy|assistant|intern|trainee)\b",
     re.IGNORECASE,
 )
 # More facts of one moment than this were imported together, not told in one breath.
 _IN_ONE_BREATH = 3
-_ONCE = re.compile(r"(?:lived|used to live)\b", re.IGNORECASE)
+_ONCE = lazy_regex(r"(?:lived|used to live)\b", re.IGNORECASE)
 # Slots where fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
 _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
 

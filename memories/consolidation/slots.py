@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from memories.consolidation.grammar.text import word_set
 from memories.consolidation.grammar.vocabulary import PEOPLE
 from memories.consolidation.grammar.words import content_words
+from memoryhub.regexes import lazy_regex
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
 
@@ -52,7 +53,7 @@ UNTIL_MARRIED = word_set("fiance girlfriend boyfriend")
 
 _NAME = r"(?P<value>(?:(?:Mr|Mrs|Ms|Miss|Dr)\.?\s+)?[A-Z].*)"
 _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (slot, re.compile(pattern))
+    (slot, lazy_regex(pattern))
     for slot, pattern in (
         (ADDRESS, r"(?i:lives|living|resides|address is|rents an? [\w-]+) (?:(?i:in) an? [\w -]+ )?(?:(?i:on|at) |(?=\d))(?P<value>.+)"),
         (ADDRESS, r"(?i:home address|(?:postal )?address)(?: is|:) (?P<value>.+)"),
@@ -83,7 +84,7 @@ _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("spouse", rf"(?i:married to|(?:husband|wife|spouse)(?: is| is called| is named|'s name is)?) {_NAME}"),
     )
 )  # fmt: skip
-_OTHERS = re.compile(
+_OTHERS = lazy_regex(
     rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|grandparents?|family|team)s?\b"
     r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)",
     re.IGNORECASE,

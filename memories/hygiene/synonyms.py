@@ -6,7 +6,7 @@ past tense is never listed with its present: what was is not what is.
 
 from __future__ import annotations
 
-import re
+from memoryhub.regexes import lazy_regex
 
 # In this order, on small letters and plain quotes. What has another form in another order is not listed.
 _PHRASES: tuple[tuple[str, str], ...] = (
@@ -82,7 +82,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(?:around|roughly|approximately|about) (?=\d)", "about "),
     (r"\bmonthly rent is (.+)$", r"rent is \1 a month"),
 )
-PHRASES = tuple((re.compile(pattern), form) for pattern, form in _PHRASES)
+PHRASES = tuple((lazy_regex(pattern), form) for pattern, form in _PHRASES)
 
 # Words of one line count as the first of it.
 _GROUPS = """

@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from memories.hygiene.synonyms import GOING, LASTING, PARTICIPLES, PHRASES, SYNONYMS, THIRD
+from memoryhub.regexes import lazy_regex
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 _ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -32,29 +33,29 @@ _MONTH = (
 )
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,? ((?:1[89]|2[012])\d\d))?"
-_DAY_FIRST = re.compile(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
-_MONTH_FIRST = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_CLOCK = re.compile(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d{{1,2}})\b")
-_GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)")
+_DAY_FIRST = lazy_regex(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
+_MONTH_FIRST = lazy_regex(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
+_ISO = lazy_regex(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_CLOCK = lazy_regex(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d{{1,2}})\b")
+_GROUPED = lazy_regex(r"(?<=\d),(?=\d{3}(?!\d))")
+_MONEY = lazy_regex(r"([$€£])\s?(\d+(?:\.\d+)?)")
 _CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
-_THOUSANDS = re.compile(r"\b(\d+)k\b")
-_GLUED = re.compile(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b")
+_THOUSANDS = lazy_regex(r"\b(\d+)k\b")
+_GLUED = lazy_regex(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b")
 _QUARTER = {"q1": "first", "q2": "second", "q3": "third", "q4": "fourth"}
-_YEAR_QUARTER = re.compile(r"\bq[1-4]\b")
-_A_DIGIT = re.compile(r"\d")
-_TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
-_TIME = re.compile(r"0?(\d{1,2}):(\d\d)")
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_YEAR_QUARTER = lazy_regex(r"\bq[1-4]\b")
+_A_DIGIT = lazy_regex(r"\d")
+_TERM = lazy_regex(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
+_TIME = lazy_regex(r"0?(\d{1,2}):(\d\d)")
+_ORDINAL = lazy_regex(r"(\d+)(?:st|nd|rd|th)")
+_DIGITS = lazy_regex(r"\d+(?:\.\d+)?")
 # "Vitamin A": no article.
-_LETTER_A = re.compile(r"(?<=[a-z] )A\b")
+_LETTER_A = lazy_regex(r"(?<=[a-z] )A\b")
 _SILENT = frozenset(".;:!\"()[]'…")
 # A dash between words; one that hangs on a word or a number ("A-", "-5") says something.
-_DASH = re.compile(r"(?<=\s)[-–—]+(?=\s)|(?<=\w)[–—](?=[^\W\d])")
-_FRACTION = re.compile(r"(?<![\w.])\.(?=\d)")
-_BEFORE_NOON = re.compile(rf"(\d|\b(?:{'|'.join(_ONES)})) ?a\.?m\b")
+_DASH = lazy_regex(r"(?<=\s)[-–—]+(?=\s)|(?<=\w)[–—](?=[^\W\d])")
+_FRACTION = lazy_regex(r"(?<![\w.])\.(?=\d)")
+_BEFORE_NOON = lazy_regex(rf"(\d|\b(?:{'|'.join(_ONES)})) ?a\.?m\b")
 
 WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 TIMES = (

@@ -25,6 +25,7 @@ from memories.consolidation.contradiction.words import (
 from memories.consolidation.grammar.text import word_set
 from memories.consolidation.grammar.vocabulary import PROFESSIONS
 from memories.hygiene.wording import wording
+from memoryhub.regexes import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ _NAME = "name"
 _ANY = "any"
 # (attribute, what its value has to look like, pattern). The first that matches is meant.
 _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
-    (name, kind, re.compile(pattern, re.IGNORECASE))
+    (name, kind, lazy_regex(pattern, re.IGNORECASE))
     for name, kind, pattern in (
         ("address", _ANY, rf"{_WHO}(?:lives?|living|resides?) (?:at|on) (?P<value>(?=\d|\w+ (?:street|road|lane|avenue)).+)$"),
         ("home", _PLACE, rf"{_WHO}(?:lives?|living|resides?|residing|based|settled) in (?:an? [\w -]+? in )?(?P<value>.+)$"),
@@ -78,8 +79,8 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("birthday", "date", rf"{_WHO}(?:was )?born (?:on|in) (?P<value>.*\d.*)$"),
     )
 )  # fmt: skip
-_THING_CALLED = re.compile(rf"{_MY}(?P<thing>[\w' -]+?){_CALLED}(?P<value>.+)$", re.IGNORECASE)
-_THING_IS = re.compile(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?P<value>.+)$", re.IGNORECASE)
+_THING_CALLED = lazy_regex(rf"{_MY}(?P<thing>[\w' -]+?){_CALLED}(?P<value>.+)$", re.IGNORECASE)
+_THING_IS = lazy_regex(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?P<value>.+)$", re.IGNORECASE)
 # "My X is Y" tells of these whatever Y looks like.
 _PLAIN = word_set(
     "email timezone language surname nickname username diet religion nationality pronoun hometown employer blood shoe ring"
@@ -87,12 +88,12 @@ _PLAIN = word_set(
 _ONLY_ONE = word_set("favourite native first mother's")
 _PRONOUNS = word_set("he she it they this that there what who i we you everybody everyone nobody one")
 _NO_NAMES = word_set("not no none unknown private a an")
-_TAIL = re.compile(
+_TAIL = lazy_regex(
     r"\s*(?:\b(?:now|again|currently|these days|nowadays|instead|any ?more|at the moment)\b)\s*$", re.IGNORECASE
 )
-_ARTICLE = re.compile(r"^(?:an?|the|in|on|at)\s+", re.IGNORECASE)
-_WHERE = re.compile(r"^(?:in|on|at)\s+")
-_UPPER = re.compile(r"[A-Z\d]")
+_ARTICLE = lazy_regex(r"^(?:an?|the|in|on|at)\s+", re.IGNORECASE)
+_WHERE = lazy_regex(r"^(?:in|on|at)\s+")
+_UPPER = lazy_regex(r"[A-Z\d]")
 _LONGEST_VALUE = 6
 _AMOUNTS = frozenset(("height", "weight", "age"))
 

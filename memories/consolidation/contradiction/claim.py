@@ -14,6 +14,7 @@ from memories.consolidation.grammar.text import plain
 from memories.consolidation.grammar.vocabulary import doubtful
 from memories.hygiene.synonyms import PARTICIPLES, THIRD
 from memories.hygiene.wording import wording
+from memoryhub.regexes import lazy_regex
 
 _NO = frozenset(("not", "no", "never", "none"))
 _OVER = frozenset(("quitted", "longer"))
@@ -21,10 +22,10 @@ _AUXILIARY = frozenset(("have", "will", "still", "now", "already", "do", "just")
 _BEGUN = frozenset(("started", "begun", "begin"))
 # A past that tells of now.
 _LASTING = frozenset("based married engaged divorced retired widowed moved called named closed".split())
-_ALLERGY = re.compile(r"^(?:have|not have) (?P<what>[\w-]+) allerg(?:y|ies)$")
-_LISTED = re.compile(r"^have allerg(?:y|ies) (?:to|against) (?P<what>.+)$")
-_GOING = re.compile(r"\bgoing to\b(?=\s+(?:the|a|an|my|church|school|work|bed)\b)", re.IGNORECASE)
-_OWN = re.compile(r"(?:i|we|the user|user)\s", re.IGNORECASE)
+_ALLERGY = lazy_regex(r"^(?:have|not have) (?P<what>[\w-]+) allerg(?:y|ies)$")
+_LISTED = lazy_regex(r"^have allerg(?:y|ies) (?:to|against) (?P<what>.+)$")
+_GOING = lazy_regex(r"\bgoing to\b(?=\s+(?:the|a|an|my|church|school|work|bed)\b)", re.IGNORECASE)
+_OWN = lazy_regex(r"(?:i|we|the user|user)\s", re.IGNORECASE)
 # No plurals.
 _ENDS_IN_S = frozenset("always news series christmas gas yes has does was whereas previous tennis".split())
 _NOBODY = frozenset(("self", "user", "person"))

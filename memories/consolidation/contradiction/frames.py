@@ -12,15 +12,16 @@ from memories.consolidation.contradiction.claim import Claim, singular
 from memories.consolidation.contradiction.words import CAMPS, EXCLUSIVE, ONLY_BESIDE, SEVERAL, SEVERAL_PEOPLE, UNITS
 from memories.hygiene.synonyms import VERBS
 from memories.hygiene.wording import WEEKDAYS
+from memoryhub.regexes import lazy_regex
 
-_CLOCK = re.compile(r"\d{1,2}:\d\d")
+_CLOCK = lazy_regex(r"\d{1,2}:\d\d")
 _COUNTING = frozenset(("have", "own", "keep"))
 _AMOUNT_VERBS = frozenset(("weigh", "cost", "earn", "pay", "take"))
 DAY_PARTS = frozenset(("antemeridiem", "pm"))
 _SHORTEST_SWAP = 4
 _LONGEST_THING = 2
-_FIRST = re.compile(r"(?:my |our |a |an |the )?([\w-]+)(?!'s)\b(?! of)")
-_VERB = re.compile(
+_FIRST = lazy_regex(r"(?:my |our |a |an |the )?([\w-]+)(?!'s)\b(?! of)")
+_VERB = lazy_regex(
     r"\b(?:is|are|has|costs?|lasts?|weighs?|meets?|leaves?|starts?|begins?|ends?|closes?|opens?|arrives?|takes? place"
     r"|departs?|expires?|comes?|goes|runs?)\b|'s\b",
     re.IGNORECASE,

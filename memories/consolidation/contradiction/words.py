@@ -9,6 +9,7 @@ import re
 
 from memories.consolidation.grammar.text import phrases, word_set
 from memories.hygiene.wording import MONTHS, WEEKDAYS
+from memoryhub.regexes import lazy_regex
 
 # Of these people have several, so that "brother is Max" and "brother is Paul" may be two brothers.
 SEVERAL_PEOPLE = word_set(
@@ -93,7 +94,7 @@ UNITS = word_set(
 
 _PERIODS = "|".join(sorted(WEEKDAYS)) + "|" + "|".join(MONTHS)
 # What was, and what holds no longer or for a time only.
-PAST = re.compile(
+PAST = lazy_regex(
     r"\b(?:"
     + phrases(
         """
@@ -106,9 +107,9 @@ PAST = re.compile(
     + r")\b|\b(?:in|from|between|before)\s+(?:19|20)\d\d\b|^old\b",
     re.IGNORECASE,
 )
-BORN = re.compile(r"^(?:was |is |am |were )?born\b", re.IGNORECASE)
+BORN = lazy_regex(r"^(?:was |is |am |were )?born\b", re.IGNORECASE)
 # Somebody else's words, and what is only supposed.
-UNSURE = re.compile(
+UNSURE = lazy_regex(
     r"\b(?:"
     + phrases(
         """
@@ -121,18 +122,18 @@ UNSURE = re.compile(
     + r")\b|\?|(?<!\d\s)(?<!\b(?:in|of|on)\s)(?<!\bsince\s)(?<!\bevery\s)\bmay\b(?!\s+\d)",
     re.IGNORECASE,
 )
-WISH = re.compile(
+WISH = lazy_regex(
     r"\b(?:wants?|hopes?|plans?|intends?|wishes|wish|aims?|tries|try|trying|looking for|saving for|goal)\b",
     re.IGNORECASE,
 )
 # Said beside what is known, not in its place.
-BESIDE = re.compile(
+BESIDE = lazy_regex(
     r"\b(?:also|too|as well|another|second|other|others|both|either|sometimes|occasionally|partly|half|one of|part-time"
     r"|besides|in addition|additionally|mostly|mainly|including|among)\b",
     re.IGNORECASE,
 )
 # When, where or for what: a fact that is limited so says nothing of the rest.
-LIMITED = re.compile(
+LIMITED = lazy_regex(
     rf"\b(?:{_PERIODS})s?\b|\b(?:on|in|at|over)\s+(?:the\s+)?(?:weekdays?|weekends?|mornings?|evenings?|afternoons?"
     r"|nights?|summers?|winters?|springs?|autumns?|holidays?|home|work|school|term|office|day|breakfast|lunch|dinner"
     r"|restaurants?|trains?|planes?|server|servers|car)\b|\b(?:on|at)\s+the\b"
@@ -141,7 +142,7 @@ LIMITED = re.compile(
     re.IGNORECASE,
 )
 # Words by which a statement says of itself that something is another now.
-CHANGED = re.compile(
+CHANGED = lazy_regex(
     r"\b(?:"
     + phrases(
         """

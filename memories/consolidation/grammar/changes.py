@@ -15,6 +15,7 @@ from memories.consolidation.grammar import vocabulary
 from memories.consolidation.grammar.statement import Change, Correction, End, Shift
 from memories.consolidation.grammar.text import clauses, finer_clauses, plain, sentences, with_subject, without_time
 from memories.types import Contradiction
+from memoryhub.regexes import lazy_regex
 
 LONGEST_SENTENCE = 400
 _LONGEST_NAMED = 8
@@ -27,31 +28,31 @@ _I = r"(?:i|we)"
 _I_AM = r"(?:i'm|i am|we're|we are)"
 _LATELY = r"(?:'ve|\s+have)?(?:\s+(?:now|just|recently|finally|also|both|all|actually|already))*"
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_PAST = re.compile(
+_PAST = lazy_regex(
     r"^(?:when|once|before|while|back when|as a (?:child|kid|student)|years ago|in (?:19|20)\d\d|growing up|in my)\b"
     r"|\b(?:as a child|as a kid|years ago|back then|when i was|when we were)\b",
     re.IGNORECASE,
 )
-_OPENERS = re.compile(
+_OPENERS = lazy_regex(
     r"^(?:(?:oh|ok|okay|hey|hi|well|so|btw|by the way|actually|and|but|yes|yeah|no|nope|nah|sorry|oops|whoops|ah|hmm"
     r"|hang on|wait|turns out|turns out that|it turns out|it turns out that|correction|typo|small correction|update"
     r"|my mistake|my bad|to be clear|just to be clear|for the record|sadly|unfortunately|good news|big news|news|also"
     r"|that's wrong|that's not right|not quite|wrong|ehm|er|um|funny|as it happens|in fact|fyi)\b[\s,:!.–-]+)+",
     re.IGNORECASE,
 )
-_DENIED = re.compile(
+_DENIED = lazy_regex(
     r"^(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|that's (?:wrong|not right))\b", re.IGNORECASE
 )
-_PUT_RIGHT = re.compile(
+_PUT_RIGHT = lazy_regex(
     r"(?:(?:oh|ah|no|nope|sorry|oops|whoops|wait)[\s,:!.]+)*(?:no|sorry|oops|typo|correction)[\s,:!.]", re.IGNORECASE
 )
-_AFTER_ALL = re.compile(r"\bafter all\b|\bnever\b|^(?:it )?turns out\b|\bby mistake\b", re.IGNORECASE)
+_AFTER_ALL = lazy_regex(r"\bafter all\b|\bnever\b|^(?:it )?turns out\b|\bby mistake\b", re.IGNORECASE)
 _VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€+@][\w£$€.,:'’/@+ -]*?"
-_CLAUSE_VERB = re.compile(
+_CLAUSE_VERB = lazy_regex(
     r"\b(?:is|are|was|am|it's|i'm|he's|she's|that's|have|has|live|work|prefer|i|we|my)\b", re.IGNORECASE
 )
-_ARTICLES = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
-_PREPOSITIONS = re.compile(r"^(?:at|in|on|for|with|to)\s+", re.IGNORECASE)
+_ARTICLES = lazy_regex(r"^(?:an?|the)\s+", re.IGNORECASE)
+_PREPOSITIONS = lazy_regex(r"^(?:at|in|on|for|with|to)\s+", re.IGNORECASE)
 
 
 def read_changes(message: str) -> tuple[Change, ...]:
@@ -140,7 +141,7 @@ def _of_now(text: str) -> str:
     return _ARTICLES.sub("", _cut(_WHEN_AND_WHY.sub("", text))).strip(" .!,;:")
 
 
-_WHEN_AND_WHY = re.compile(
+_WHEN_AND_WHY = lazy_regex(
     r"(?:,|\s+(?:because|after|since|due\s+to|to\s+a|to\s+my|to\s+focus|yesterday|today|last|this|recently|altogether"
     r"|completely|for\s+good|for\s+health|in\s+(?:early\s+|late\s+)?(?:the\s+)?(?:january|february|march|april|may|june|july"
     r"|august|september|october|november|december|spring|summer|autumn|winter|(?:19|20)\d\d)|on\s+(?:mon|tues|wednes|thurs"
@@ -177,7 +178,7 @@ _NO_VALUES = frozenset(
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return lazy_regex(pattern, re.IGNORECASE)
 
 
 _NOT = r",?\s+(?:and\s+)?not\s+"

@@ -14,6 +14,7 @@ from memories.consolidation.grammar import vocabulary
 from memories.consolidation.grammar.statement import Statement
 from memories.consolidation.grammar.text import capitalised, phrases, slug
 from memories.consolidation.grammar.words import content_words
+from memoryhub.regexes import lazy_regex
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Statement]]]
 
@@ -26,7 +27,7 @@ _OFTEN = (
 )
 _AMOUNT = r"(?P<amount>[£$€]\s?\d[\d.,]*\d|\d[\d.,]*\s?(?:[£$€]|pounds|euros?|dollars|francs|kroner|kronor|zloty|GBP|EUR|USD|CHF))"
 # What somebody bought and keeps, by its noun; other things count if they have a name of their own.
-_DURABLE = re.compile(
+_DURABLE = lazy_regex(
     r"\b(?:"
     + phrases(
         """
@@ -38,7 +39,7 @@ _DURABLE = re.compile(
     + r")$",
     re.IGNORECASE,
 )
-_CONSUMED = re.compile(
+_CONSUMED = lazy_regex(
     r"\b(?:"
     + phrases(
         """
@@ -49,8 +50,8 @@ _CONSUMED = re.compile(
     + r")\b",
     re.IGNORECASE,
 )
-_FOR_OTHERS = re.compile(r"\bfor\s+(?!me\b|myself\b|us\b|ourselves\b|the\b|[£$€\d])", re.IGNORECASE)
-_AFTER_A_THING = re.compile(
+_FOR_OTHERS = lazy_regex(r"\bfor\s+(?!me\b|myself\b|us\b|ourselves\b|the\b|[£$€\d])", re.IGNORECASE)
+_AFTER_A_THING = lazy_regex(
     r"\s*(?:[,.;!(]|\s[-–—]|\s(?:"
     + phrases(
         """
@@ -61,7 +62,7 @@ _AFTER_A_THING = re.compile(
     + r")\b).*$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"\b(?:[A-Z][\w'-]*|\w*\d\w*)")
+_NAMED = lazy_regex(r"\b(?:[A-Z][\w'-]*|\w*\d\w*)")
 _CONDITIONS = phrases(
     """
     asthma, diabetes, type 1 diabetes, type 2 diabetes, celiac disease, coeliac disease, epilepsy, hay fever, migraines,
@@ -75,14 +76,14 @@ _RELATIONS = phrases(
 )
 _OF_HOME = frozenset(("landlord", "landlady"))
 _OF_WORK = frozenset(("boss", "manager"))
-_OFTEN_AT_ALL = re.compile(rf"(?:\ba\s+)?\b{_OFTEN}", re.IGNORECASE)
-_SELF = re.compile(r"\b(?:my|myself|me|you|your)\b", re.IGNORECASE)
-_SOMETHING_ELSE = re.compile(r"\b(?:it|them|him|her|this|that|these|those)\b", re.IGNORECASE)
+_OFTEN_AT_ALL = lazy_regex(rf"(?:\ba\s+)?\b{_OFTEN}", re.IGNORECASE)
+_SELF = lazy_regex(r"\b(?:my|myself|me|you|your)\b", re.IGNORECASE)
+_SOMETHING_ELSE = lazy_regex(r"\b(?:it|them|him|her|this|that|these|those)\b", re.IGNORECASE)
 # What people give up for good and take up again; who eats pizza again just had some yesterday.
 _TAKEN_UP = frozenset(
     ("meat", "fish", "dairy", "gluten", "sugar", "bread", "eggs", "chocolate", "alcohol", "wine", "coffee", "beer")
 )
-_NO_HABITS = re.compile(r"(?:late|to sleep|to bed|crazy|mad|nuts|wrong|back)\b", re.IGNORECASE)
+_NO_HABITS = lazy_regex(r"(?:late|to sleep|to bed|crazy|mad|nuts|wrong|back)\b", re.IGNORECASE)
 
 
 def _employed(match: re.Match[str]) -> Iterator[Statement]:
@@ -263,7 +264,7 @@ def _likes(match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return lazy_regex(pattern, re.IGNORECASE)
 
 
 _AS = r"(?:.*?,?\s+as\s+(?P<article>an?|the|their)\s+(?P<job>[\w' -]+))?"

@@ -23,6 +23,7 @@ from memories.consolidation.grammar.text import (
     with_subject,
     without_time,
 )
+from memoryhub.regexes import lazy_regex
 
 __all__ = ["Reading", "Statement", "read"]
 
@@ -247,7 +248,7 @@ _REST = r"(?P<place>.+)$"
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return lazy_regex(pattern, re.IGNORECASE)
 
 
 # The first rule that yields something wins for a clause. `{…}` says what each understands.
@@ -366,23 +367,23 @@ _RULES: tuple[everyday.Rule, ...] = (
 _ALL_RULES = (*everyday.EARLY, *_RULES, *everyday.LATE)
 # One may work at two places, and live at two; "I also work at Acme" replaces nothing.
 _SEVERAL_HOLD = ("employer", "occupation", "home_city")
-_BESIDE = re.compile(
+_BESIDE = lazy_regex(
     r"\b(?:also|too|as well|second job|part[- ]time|on the side|at weekends|on weekends)\b", re.IGNORECASE
 )
-_MOVED = re.compile(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b", re.IGNORECASE)
-_DENIED = re.compile(
+_MOVED = lazy_regex(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b", re.IGNORECASE)
+_DENIED = lazy_regex(
     r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|wrong|that's (?:wrong|not right))\b", re.IGNORECASE
 )
 # "I work for Globex, not Acme" says the same of Globex as without Acme.
-_NOT_THAT = re.compile(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$", re.IGNORECASE)
-_INTRODUCED = re.compile(
+_NOT_THAT = lazy_regex(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$", re.IGNORECASE)
+_INTRODUCED = lazy_regex(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^.!?]{0,20}?[.!,]?\s+"
     r"(?P<quote>(?:i'm|i am)\s+(?P<name>(?-i:[A-Z][\w'-]+(?:\s[A-Z][\w'-]+){0,2}))(?=[.!,]|\s+and\b|\s+by the way|$)"
     r"|(?P<here>(?-i:[A-Z][\w'-]+))\s+here(?=[.!,]))",
     re.IGNORECASE,
 )
 
-_OPENERS = re.compile(
+_OPENERS = lazy_regex(
     r"^(?:(?:oh|ok|okay|hey|hi|hello|well|so|btw|by the way|fyi|also|actually|and|yes|yeah|no|please|thanks|thank you"
     r"|update|quick update|good news|big news|news|guess what"
     r"|sorry|oops|hang on|wait|confession|new year|turns out|finally"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from memories.consolidation.grammar.text import capitalised, phrases
 from memories.constants import MAX_STEPS, MAX_TITLE_CHARACTERS
+from memoryhub.regexes import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +25,18 @@ class Playbook:
 
 _LEAD = r"^(?:(?:please|also|and|ok|note|remember|don't forget|keep in mind|how|that|:|this|,)\s*)*"
 _MODAL = r"(?:,\s*(?:you\s+)?(?:must|should|need to|have to)\s*)?"
-_TO = re.compile(
+_TO = lazy_regex(
     rf"{_LEAD}\bto\s+(?P<goal>[^:.?!\n]{{3,150}}?)\s*{_MODAL}:\s*(?P<steps>.+)$", re.IGNORECASE | re.DOTALL
 )
-_WHEN = re.compile(
+_WHEN = lazy_regex(
     rf"{_LEAD}\b(?P<word>when|whenever|if)\s+(?P<trigger>[^,:?!\n]{{3,150}}?)\s*[,:]\s*(?P<steps>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_A_GOAL = re.compile(
+_NOT_A_GOAL = lazy_regex(
     rf"(?:{phrases('be, sum, summarise, summarize, answer, clarify, quote, conclude, my, me, you, the, do list')})\b",
     re.IGNORECASE,
 )
-_SUBJECT = re.compile(
+_SUBJECT = lazy_regex(
     r"(?:"
     + phrases(
         """
@@ -47,13 +48,13 @@ _SUBJECT = re.compile(
     + r"|\w+ed)\b",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s*")
-_NUMBERED_INLINE = re.compile(r"(?:^|\s)\d+[.)]\s+")
-_BETWEEN = re.compile(
+_NUMBERED = lazy_regex(r"^\s*(?:\d+[.)]|[-*•])\s*")
+_NUMBERED_INLINE = lazy_regex(r"(?:^|\s)\d+[.)]\s+")
+_BETWEEN = lazy_regex(
     r"\s*;\s*(?:and\s+)?(?:then\s+)?|\s*,?\s+(?:and\s+)?then,?\s+|\s*,\s*(?:and\s+)?(?:then\s+)?|\.\s+(?:then,?\s+)?|\s+and\s+finally\s+",
     re.IGNORECASE,
 )
-_HYPOTHETICAL = re.compile(r"\b(?:would|could|might|were|was|had|did|went|got)\b", re.IGNORECASE)
+_HYPOTHETICAL = lazy_regex(r"\b(?:would|could|might|were|was|had|did|went|got)\b", re.IGNORECASE)
 _FEWEST_STEPS = 2
 
 

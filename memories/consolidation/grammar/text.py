@@ -9,33 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memoryhub.regexes import lazy_regex
+
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
-_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
+_ABBREVIATION = lazy_regex(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
 _TIME_FIRST = (
     r"(?:(?:today|yesterday|this morning|since then|now|then|as of today|as of \w+|on \w+day|last \w+"
     r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
 )
 _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
-_CLAUSE = re.compile(rf"(?:,|;)?\s+(?:and|but)\s+(?={_TIME_FIRST}{_SELF})|;\s+", re.IGNORECASE)
-_COMMA = re.compile(
+_CLAUSE = lazy_regex(rf"(?:,|;)?\s+(?:and|but)\s+(?={_TIME_FIRST}{_SELF})|;\s+", re.IGNORECASE)
+_COMMA = lazy_regex(
     rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
 )
-_WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
+_WHEN_FIRST = lazy_regex(rf"^{_TIME_FIRST}", re.IGNORECASE)
 # "Moved to Oslo last week!", said by whom if not by the speaker.
-_NO_SUBJECT = re.compile(
+_NO_SUBJECT = lazy_regex(
     r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold"
     r"|got rid of)\s",
     re.IGNORECASE,
 )
-_NO_VERB = re.compile(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b", re.IGNORECASE)
+_NO_VERB = lazy_regex(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b", re.IGNORECASE)
 # A sentence that begins so tells of another time, or of something on a condition.
-_ANOTHER_TIME = re.compile(
+_ANOTHER_TIME = lazy_regex(
     r"^(?:when|whenever|once|before|after|as|back|until|while|during|in those|as long as|whether|because|since)\b",
     re.IGNORECASE,
 )
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_NO_SLUG = lazy_regex(r"[^a-z0-9]+")
 # Only before what somebody says of themselves: "im Sommer" is German.
-_IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|pescatarian|diabetic|married|retired)\b)")
+_IM = lazy_regex(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|pescatarian|diabetic|married|retired)\b)")
 _LONGEST_ABBREVIATION = 6
 _LONGEST_SLUG = 60
 

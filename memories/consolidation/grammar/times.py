@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from memoryhub.regexes import lazy_regex
+
 MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
@@ -18,12 +20,12 @@ _NUMBERS |= {"nine": 9, "ten": 10, "twenty": 20}
 _LAST_WORD = r"(?:at the start of |at the end of |early |late |back in |in |of )?"
 
 # Words that say that something began or ended then; other statements only give a time with "since".
-EVENT = re.compile(
+EVENT = lazy_regex(
     r"\b(?:moved|relocated|left|started|joined|began|quit|stopped|gave up|sold|bought|adopted|got|became|married|died"
     r"|passed away|retired|switched|changed|broke up|split up|divorced|swapped|ended|cancelled|last day)\b",
     re.IGNORECASE,
 )
-_SINCE = re.compile(r"\bsince\s+(?P<rest>.+)$", re.IGNORECASE)
+_SINCE = lazy_regex(r"\bsince\s+(?P<rest>.+)$", re.IGNORECASE)
 
 
 def began(words: str, now: datetime) -> datetime | None:
@@ -99,7 +101,7 @@ def _weekday(match: re.Match[str], today: datetime) -> datetime | None:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return lazy_regex(text, re.IGNORECASE)
 
 
 _TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], datetime | None]], ...] = (

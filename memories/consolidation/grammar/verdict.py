@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from memories.consolidation.grammar.steps import read_steps
 from memories.consolidation.grammar.text import plain
 from memories.consolidation.grammar.vocabulary import SARCASM
+from memoryhub.regexes import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +37,32 @@ _OPEN = (
 _IT = r"(?:that|it|this|the (?:fix|steps?|instructions?|trick|solution|playbook|procedure|recipe|advice|method)|your (?:fix|steps?|instructions?|trick|solution|advice)|those steps|these steps)"
 _NAMED = r"(?P<named>(?:the|your) [\w' -]{3,60}?(?:fix|steps|instructions|trick|solution|playbook|procedure|recipe))"
 _ADVERBS = r"(?:\s+(?:all|really|just|actually|totally|completely|definitely|finally|also|both|still|again|has|have))*"
-_WORKED = re.compile(
+_WORKED = lazy_regex(
     rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:worked(?!\s+(?:for (?!me\b|us\b)|until|at first|once|only|with))|did (?:it|the trick|the job)|(?:has\s+)?"
     r"(?:fixed|solved|sorted|resolved) (?:it|that|the (?:problem|issue)|everything)|helped)\b(?!\s+(?:a (?:bit|little)|somewhat|him|her|them))(?!,?\s+(?:but|except|though|only|until))",
     re.IGNORECASE,
 )
-_SHORT_WORKED = re.compile(
+_SHORT_WORKED = lazy_regex(
     rf"{_OPEN}(?:worked(?=[.!]*$)|worked (?:like a charm|perfectly|a treat|great|first time)|it's (?:fixed|working) now|works now|it works now)(?!\w)",
     re.IGNORECASE,
 )
-_FAILED = re.compile(
+_FAILED = lazy_regex(
     rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:(?:didn't|did not|hasn't|has not|doesn't|does not){_ADVERBS}\s+(?:work|worked|help|helped|fix|fixed|solve|solved|do the trick|do it)"
     r"|made (?:it|things) worse|failed)\b|^(?:no|nope|sorry|unfortunately|sadly|hmm)?[\s,]*(?:no luck|didn't work|did not work|didn't help|still (?:broken|not working|doesn't work))\b",
     re.IGNORECASE,
 )
-_INSTEAD = re.compile(
+_INSTEAD = lazy_regex(
     r"\b(?:what (?:did the trick|worked|helped|fixed it|solved it|did work|finally worked)(?: instead| in the end| for me)?(?: was| is)?"
     r"|the (?:correct|right|proper) (?:steps|way)(?: are| is| were| was)?|here's what worked|the steps that worked(?: were| are)?"
     r"|instead,? (?:i|you (?:have|need) to)|i had to)\s*[:,-]?\s*(?P<steps>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-_RESOLVED = re.compile(
+_RESOLVED = lazy_regex(
     r"^(?:(?:so|ok|hey|hi|finally|update|good news|yes|great|just so you know)[\s,:!.]+)*(?:i|we) (?:finally |just |managed to )*(?:fixed|fix|solved|solve|repaired|repair|unblocked|got) "
     r"(?P<goal>(?:the|my|our) [\w' -]{2,80}?)(?: (?:to work|working|running|going))?(?: again)?(?:\s*[:;]|\s*[,.]\s*(?:what worked|what i did|the steps|it took|here's how|this is how)[^:]{0,40}:)\s*(?P<steps>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_UNSURE = re.compile(r"\?\s*$|\b(?:if|whether|hope|might|maybe|would|should|not sure)\b", re.IGNORECASE)
+_UNSURE = lazy_regex(r"\?\s*$|\b(?:if|whether|hope|might|maybe|would|should|not sure)\b", re.IGNORECASE)
 LONGEST = 4_000
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 
 from memories.consolidation.grammar.text import phrases, slug, word_set
+from memoryhub.regexes import lazy_regex
 
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 
-QUESTION = re.compile(
+QUESTION = lazy_regex(
     r"\?\s*$|^(?:"
     + phrases(
         """
@@ -24,7 +25,7 @@ QUESTION = re.compile(
     re.IGNORECASE,
 )
 # Words that make a sentence a supposition, a plan, a wish, a past or passing state, or somebody else's words.
-DOUBT = re.compile(
+DOUBT = lazy_regex(
     r"\b(?:"
     + phrases(
         """
@@ -42,12 +43,12 @@ DOUBT = re.compile(
     re.IGNORECASE,
 )
 # "This week" makes a state pass and only dates what begins or ends.
-_THIS_WEEK = re.compile(r"\bthis (?:week|weekend)\b", re.IGNORECASE)
-_CHANGES = re.compile(
+_THIS_WEEK = lazy_regex(r"\bthis (?:week|weekend)\b", re.IGNORECASE)
+_CHANGES = lazy_regex(
     r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b", re.IGNORECASE
 )
 
-_MEANT = re.compile(r"^i said\b(?=.*\bbut (?:i )?meant\b)", re.IGNORECASE)
+_MEANT = lazy_regex(r"^i said\b(?=.*\bbut (?:i )?meant\b)", re.IGNORECASE)
 
 
 def doubtful(sentence: str) -> bool:
@@ -57,9 +58,9 @@ def doubtful(sentence: str) -> bool:
     return bool(DOUBT.search(told))
 
 
-DATE = re.compile(rf"\d|\b(?:{_MONTHS})\b", re.IGNORECASE)
+DATE = lazy_regex(rf"\d|\b(?:{_MONTHS})\b", re.IGNORECASE)
 # Where a value ends and the sentence goes on.
-VALUE_ENDS = re.compile(
+VALUE_ENDS = lazy_regex(
     r"\s*(?:[.!;(]|\s[-–—]|\s(?:"
     + phrases(
         """
@@ -70,10 +71,10 @@ VALUE_ENDS = re.compile(
     + rf"|in (?:19|20)\d\d|in (?:{_MONTHS})|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"\b(?:but|until|till|except|moved|left|not|no longer|then)\b", re.IGNORECASE)
+_BUT = lazy_regex(r"\b(?:but|until|till|except|moved|left|not|no longer|then)\b", re.IGNORECASE)
 
 _WORD = r"[^\W\d_][\w'.-]*"
-_PLACE = re.compile(rf"{_WORD}(?: {_WORD}){{0,4}}(?:, {_WORD}(?: {_WORD}){{0,2}})?")
+_PLACE = lazy_regex(rf"{_WORD}(?: {_WORD}){{0,4}}(?:, {_WORD}(?: {_WORD}){{0,2}})?")
 _LINKS = word_set(
     """
     de da do del della di la le les los las el am an der den upon of on the by und y sur sous saint
@@ -97,7 +98,7 @@ _NO_NAMES = _NO_PLACES | word_set(
     now again soon whenever old lucky stupid mad sir boss
     """
 )
-_NO_WORKPLACES = re.compile(
+_NO_WORKPLACES = lazy_regex(
     r"(?:\d|(?:"
     + phrases(
         """
@@ -140,7 +141,7 @@ STATES_OF_MIND = word_set(
     know care think feel want understand remember believe see trust get need mind recall hear doubt wonder even
     """
 )
-LASTING_STATE = re.compile(
+LASTING_STATE = lazy_regex(
     r"(?:(?:at|with|in)\s[A-Z]|(?:"
     + phrases(
         """
@@ -196,7 +197,7 @@ _SAME_KEYS = {
     "licence_plate": "number_plate",
     "license_plate": "number_plate",
 }
-_DIALLED = re.compile(r"[+(]?\d[\d ()/.-]*$")
+_DIALLED = lazy_regex(r"[+(]?\d[\d ()/.-]*$")
 _DATED = word_set("birthday birth_date date_of_birth anniversary wedding_anniversary")
 _NO_THINGS = word_set(
     """
@@ -207,7 +208,7 @@ _NO_THINGS = word_set(
     mind mood brain
     """
 )
-TRANSIENT = re.compile(
+TRANSIENT = lazy_regex(
     r"(?:"
     + phrases(
         """
@@ -238,7 +239,7 @@ POINTING = word_set(
     """
 )
 # Words by which people say that they mean the opposite; nothing in such a message is believed.
-SARCASM = re.compile(
+SARCASM = lazy_regex(
     r"^(?:"
     + phrases(
         """
@@ -254,7 +255,7 @@ SARCASM = re.compile(
     re.IGNORECASE,
 )
 # A text that is to be worked on is not what its writer says of themselves.
-GIVEN_TEXT = re.compile(
+GIVEN_TEXT = lazy_regex(
     r"^(?:(?:please|can you|could you|now)\s+)*(?:"
     + phrases(
         """
@@ -266,11 +267,11 @@ GIVEN_TEXT = re.compile(
     + r")\b(?!ing\b)",
     re.IGNORECASE,
 )
-_CAPITALS = re.compile(
+_CAPITALS = lazy_regex(
     r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.? )?[^\W\d_a-z][\w'-]*(?: (?:de|da|van|von|del|la|al|bin)(?= ))*"
     r"(?: [^\W\d_a-z][\w'-]*)*"
 )
-_TAIL = re.compile(
+_TAIL = lazy_regex(
     r"(?:,\s+(?:by the way|btw|so|which|who|because|but|and|though|he|she|it|they|i|we|my|our|not|that|as|since|mostly"
     r"|just|the|there|at least)\b"
     r"|\s+(?:and|but|so|because|though|which)\s+(?:it|he|she|they|i|we|my|our|that|this|the)\b"
@@ -278,7 +279,7 @@ _TAIL = re.compile(
     r"|\s+(?:now|nowadays|these\s+days|at\s+the\s+moment|currently|any\s?more|since|anyway|again)\b(?!\s+\w+ing)).*$",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"(?:an?|the)\s+\w", re.IGNORECASE)
+_ARTICLE = lazy_regex(r"(?:an?|the)\s+\w", re.IGNORECASE)
 
 
 def place_in(text: str) -> str:

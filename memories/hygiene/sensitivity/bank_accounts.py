@@ -11,9 +11,10 @@ from typing import Any
 from memories.hygiene.sensitivity.context import LETTERS, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
+from memoryhub.regexes import lazy_regex
 
 # Not "in any case": as an expression takes it, that has letters outside A to Z.
-_IBAN = re.compile(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
+_IBAN = lazy_regex(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
 _SHORTEST, _LONGEST = 15, 34
 # Modules of python-stdnum, the forms that they check, and the words without which a form says nothing.
 _NATIONAL = (
@@ -23,11 +24,11 @@ _NATIONAL = (
     ("nz.bankaccount", r"\d{2}-\d{4}-\d{7}-\d{2,3}", r"account|acc|acct|bank|anz|bnz|asb|westpac|kiwibank"),
     ("cz.bankaccount", r"(?:\d{1,6}-)?\d{2,10}/\d{4}", r"[uú][cč]e?t\w*|[cč]\. ?[uú]\.?|account"),
 )
-_ROUTING = re.compile(r"(?<![\w-])\d{9}(?![\w-])")
-_ACCOUNT = re.compile(r"(?<![\w-])\d{6,17}(?![\w-])")
+_ROUTING = lazy_regex(r"(?<![\w-])\d{9}(?![\w-])")
+_ACCOUNT = lazy_regex(r"(?<![\w-])\d{6,17}(?![\w-])")
 _ACCOUNT_WORD = r"acc(?:oun)?t\.?(?: (?:number|no\.?|#))?|a/c|checking|savings"
-_SORT_CODE = re.compile(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
-_EIGHT = re.compile(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
+_SORT_CODE = lazy_regex(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
+_EIGHT = lazy_regex(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
 # A sort code or routing number and the account that it goes with are this near each other, in characters.
 _PAIR = 80
 

@@ -8,22 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import phonenumbers
-
 from memories.hygiene.sensitivity.context import near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
+from memoryhub.regexes import lazy_regex
 
-_EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w@-])")
-_INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./\n-]{0,2}\d){6,14}(?!\w)")
-_AMERICAN = re.compile(
+_EMAIL = lazy_regex(r"(?<![\w.+%-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w@-])")
+_INTERNATIONAL = lazy_regex(r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./\n-]{0,2}\d){6,14}(?!\w)")
+_AMERICAN = lazy_regex(
     r"(?<![\w.-])(?:(?:(?<!\d )1[ .-]?)?\([2-9]\d{2}\) ?|(?<!\d )(?:1[ .-]?)?[2-9]\d{2}[-. ])"
     r"[2-9]\d{2}[-. ]\d{4}(?![\w-]| ?\d|\.\d)"
 )
-_BRITISH = re.compile(
+_BRITISH = lazy_regex(
     r"(?<![\w.-])0(?:7\d{3} ?\d{3} ?\d{3}|2\d ?\d{4} ?\d{4}|1\d{3} \d{6}|1\d{2} \d{3} \d{4})(?![\w-]|\.\d)"
 )
-_NATIONAL = re.compile(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){6,13}(?![\w-]|[.,:]\d)")
+_NATIONAL = lazy_regex(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){6,13}(?![\w-]|[.,:]\d)")
 _WORDS = (
     r"phone|tel|tel\.|telephone|telefon\w*|tel[eé]fono|t[eé]l[eé]phone|telefone|cell|cellphone|mobile?|"
     r"mobil|m[oó]vil|celular|"
@@ -99,6 +98,8 @@ def load() -> None:
 
 
 def _valid(number: str, region: str | None) -> bool:
+    import phonenumbers  # noqa: PLC0415 - loaded at the first text, see detecting.py
+
     number = re.sub(r"^00", "+", number) if region is None else number
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(number.replace("\n", " "), region))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from stdnum import luhn
@@ -10,10 +9,11 @@ from stdnum import luhn
 from memories.hygiene.sensitivity.context import LETTERS
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
+from memoryhub.regexes import lazy_regex
 
 # Digits with at most three separating characters between them.
-_RUN = re.compile(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
-_GROUP = re.compile(r"\d+")
+_RUN = lazy_regex(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
+_GROUP = lazy_regex(r"\d+")
 # First digits and lengths (ISO/IEC 7812 ranges as the schemes publish them). Ranges are of equal length.
 _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (
     ("34", "34", frozenset({15})),  # American Express
@@ -39,7 +39,7 @@ _NO_FIRST = frozenset("017")
 _SHAPES = frozenset({(4, 6, 5), (4, 6, 4), (6, 13), (6, 10), (4, 11), (10, 5), (4, 10), (10, 4)})
 # Unbroken numbers of these lengths are as often something else: said to be a card, or not taken.
 _RARE = frozenset({13, 14, 17, 18, 19})
-_CARD_WORD = re.compile(
+_CARD_WORD = lazy_regex(
     r"(?i)\b(?:card|visa|master ?card|maestro|amex|american express|diners|discover|union ?pay|jcb|credit|debit|cc|"
     r"kreditkarte|karte|tarjeta|cart[aãe]o?|carte|carta|kaart|kort|karta|cvv|cvc|expir|exp)"
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
+from memoryhub.regexes import lazy_regex
 
 _CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]{0,24}"
 _NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
@@ -54,7 +54,7 @@ _FORMS = (
     # Polish and Czech
     rf"(?:ul\.|ulica|al\.|pl\.|os\.|ulice|ul) {_CAP}(?: {_CAP}){{0,2}} {_HOUSE_POLISH}{_TOWN}",
 )
-_ADDRESS = re.compile("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
+_ADDRESS = lazy_regex("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
 
 
 def street_addresses(text: str) -> Iterator[Finding]:

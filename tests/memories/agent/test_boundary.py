@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from memories.agent.boundary import Boundary
 from memories.agent.events import MemoriesRecalled, TurnFinished
 from memories.agent.loop import run_turn
-from memories.agent.tool_schemas import SCHEMAS
+from memories.agent.tool_schemas import tool_schemas
 from memories.constants import MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm import tokens
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, Usage
@@ -71,7 +71,9 @@ def test_each_mode_sends_what_it_should(
     if by_itself:
         assert "Lives in Edinburgh" in texts(recalls[0][2])
     assert offered(request) == [
-        schema["function"]["name"] for schema in SCHEMAS if offers or schema["function"]["name"] != "recall_memory"
+        schema["function"]["name"]
+        for schema in tool_schemas()
+        if offers or schema["function"]["name"] != "recall_memory"
     ]
     assert says in request["messages"][0]["content"]
     assert "{" not in request["messages"][0]["content"]
@@ -161,7 +163,7 @@ def test_a_threshold_holds_for_what_comes_by_itself_and_for_the_tool(principal: 
 
 def test_what_the_endpoint_counts_is_learnt(principal: Principal, remembered: FakeRecall) -> None:
     def reply(messages: Sequence[ChatMessage]) -> Sequence[Output]:
-        took = int(1.5 * estimated_prompt(messages, SCHEMAS))
+        took = int(1.5 * estimated_prompt(messages, tool_schemas()))
         return [Text("Hi"), Finished(StopReason.DONE, Usage(took, 1))]
 
     list(run_turn(principal, text="Hello", model=ScriptedModel(reply)))

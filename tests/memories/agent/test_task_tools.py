@@ -12,7 +12,7 @@ from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
 from memories.agent.task_schemas import TaskArguments
-from memories.agent.tool_schemas import SCHEMAS, BadArguments, checked
+from memories.agent.tool_schemas import BadArguments, checked, tool_schemas
 from memories.agent.tools import Answer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
@@ -56,7 +56,7 @@ def content(answer: Answer) -> dict[str, Any]:
 
 
 def test_the_schemas_are_flat_and_closed() -> None:
-    schemas = {schema["function"]["name"]: schema["function"]["parameters"] for schema in SCHEMAS}
+    schemas = {schema["function"]["name"]: schema["function"]["parameters"] for schema in tool_schemas()}
     assert CALLS.keys() <= schemas.keys()
     for name in CALLS:
         assert schemas[name]["additionalProperties"] is False

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.agent.tool_schemas import SCHEMAS, BadArguments, checked, read_arguments
+from memories.agent.tool_schemas import BadArguments, checked, read_arguments, tool_schemas
 from memories.agent.tools import Answer, Toolbox
 from memories.consolidation.grammar.rules import read
 from memories.constants import MAX_FORGETS_IN_A_TURN
@@ -38,13 +38,13 @@ def content(answer: Answer) -> dict[str, Any]:
 
 
 def test_the_schemas_are_what_the_protocol_wants() -> None:
-    names = [schema["function"]["name"] for schema in SCHEMAS]
+    names = [schema["function"]["name"] for schema in tool_schemas()]
     assert names[:4] == ["recall_memory", "write_memory", "retire_memory", "forget_memory"]
-    write = SCHEMAS[1]["function"]["parameters"]
+    write = tool_schemas()[1]["function"]["parameters"]
     assert write["additionalProperties"] is False
     assert write["properties"]["title"]["type"] == "string"
     assert write["properties"]["contradiction"]["enum"] == ["natural", "harsh"]
-    assert SCHEMAS[0]["function"]["parameters"]["required"] == ["query"]
+    assert tool_schemas()[0]["function"]["parameters"]["required"] == ["query"]
 
 
 @pytest.mark.parametrize(

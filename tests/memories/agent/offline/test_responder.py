@@ -14,7 +14,7 @@ from memories.agent import prompt
 from memories.agent.offline import OfflineResponder
 from memories.agent.offline.answers import UNKNOWN
 from memories.agent.offline.responder import ALL_I_KNOW, ALL_OF_IT, KEPT, NOTHING_TO_FORGET
-from memories.agent.tool_schemas import SCHEMAS
+from memories.agent.tool_schemas import tool_schemas
 from memories.llm.base import ChatMessage, Finished, Text, ToolCall
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tests.memories.agent.conftest import recalled
@@ -40,7 +40,7 @@ def respond(
     messages: Sequence[ChatMessage], *, may_call_tools: bool = True
 ) -> tuple[list[tuple[str, dict[str, Any]]], str]:
     """The tool calls and the text of the next answer."""
-    *outputs, last = OfflineResponder().stream(messages, SCHEMAS, may_call_tools=may_call_tools)
+    *outputs, last = OfflineResponder().stream(messages, tool_schemas(), may_call_tools=may_call_tools)
     assert isinstance(last, Finished)
     calls = [(output.name, json.loads(output.arguments)) for output in outputs if isinstance(output, ToolCall)]
     return calls, "".join(output.text for output in outputs if isinstance(output, Text))
