@@ -256,6 +256,7 @@ CONTENT_SECURITY_POLICY = {
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "memoryhub.formats"
 USE_TZ = True
 
 # Static files: hashed and compressed names in production, straight from the source folders in development.

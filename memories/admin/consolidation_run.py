@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin.links import named_link
 from memories.models import ConsolidationRun, RunState
+from tenants.admin.moments import stamp
 from tenants.admin.scoping import TenantScopedAdmin
 from tenants.models import Membership
 from tenants.principal import READS_MEMORY
@@ -102,9 +103,9 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
         return [path("", view, name="memories_consolidationrun_changelist")]
 
     @admin.display(description="began", ordering="started_at")
-    def began(self, run: ConsolidationRun) -> SafeString | str:
+    def began(self, run: ConsolidationRun) -> SafeString:
         """When, as a link to its page; whoever left has none."""
-        at = f"{run.started_at:%Y-%m-%d %H:%M:%S}"
+        at = stamp(run.started_at)
         member_id = getattr(run, "member_id", None)
         return named_link(reverse(RUN, args=[member_id, run.pk]), at) if member_id else at
 

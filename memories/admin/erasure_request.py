@@ -28,6 +28,7 @@ from memories.services.erasure.carrying import STAGES
 from memories.services.erasure.receipt import download
 from memories.services.erasure.requests import approve_erasure, refuse_erasure
 from memories.services.erasure.verifying import verify_receipt
+from tenants.admin.moments import stamp
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS, AUDITS
@@ -139,7 +140,7 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     def asked(self, erasure: ErasureRequest) -> SafeString:
         """When, as a link to its page."""
         address = reverse(f"{ADDRESS}change", args=[erasure.pk])
-        return format_html('<a href="{}">{}</a>', address, f"{erasure.asked_at:%Y-%m-%d %H:%M}")
+        return format_html('<a href="{}">{}</a>', address, stamp(erasure.asked_at))
 
     @admin.display(description="member")
     def member(self, erasure: ErasureRequest) -> str:

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memories.errors import MemoriesError, NotFound
 from memories.models import LegalHold
 from memories.services.holds import place_hold, release_hold
+from tenants.admin.moments import stamp
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.errors import TenantsError
 from tenants.models import Tenant
@@ -131,7 +132,7 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
     def placed(self, hold: LegalHold) -> SafeString:
         """When, as a link to its page."""
         address = reverse(f"{ADDRESS}change", args=[hold.pk])
-        return format_html('<a href="{}">{}</a>', address, f"{hold.placed_at:%Y-%m-%d %H:%M}")
+        return format_html('<a href="{}">{}</a>', address, stamp(hold.placed_at))
 
     @admin.display(description="whose", ordering="user__username")
     def whose(self, hold: LegalHold) -> str:

@@ -17,6 +17,7 @@ from memories.admin.links import named_link
 from memories.models import OutboxEntry
 from memories.search import search_plane
 from memories.selectors.lag import lag_by_tenant, lag_of
+from tenants.admin.moments import stamp
 from tenants.admin.scoping import TenantScopedAdmin
 from tenants.models import Membership, Tenant, User
 from tenants.principal import READS_MEMORY
@@ -91,9 +92,9 @@ class OutboxEntryAdmin(TenantScopedAdmin[OutboxEntry]):
         return super().changelist_view(request, {**(extra_context or {}), **told})
 
     @admin.display(description="waits since", ordering="id")
-    def waits_since(self, entry: OutboxEntry) -> str:
+    def waits_since(self, entry: OutboxEntry) -> SafeString:
         """Since when."""
-        return f"{entry.created_at:%Y-%m-%d %H:%M:%S}"
+        return stamp(entry.created_at)
 
     @admin.display(description="member", empty_value="shared")
     def member(self, entry: OutboxEntry) -> SafeString | str | None:

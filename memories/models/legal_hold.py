@@ -43,4 +43,4 @@ class LegalHold(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Legal hold of {self.placed_at:%d %b %Y}"
+        return f"Legal hold of {self.placed_at:%Y-%m-%d}"

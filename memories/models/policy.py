@@ -91,4 +91,4 @@ class ThresholdProposal(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Threshold proposed on {self.created_at:%d %b %Y}"
+        return f"Threshold proposed on {self.created_at:%Y-%m-%d}"

@@ -14,10 +14,10 @@ from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import date_format
 
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
+from tenants.admin.moments import written
 from tenants.admin.scoping import TenantScopedAdmin, acting
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.search_keys.ending import allow
@@ -149,4 +149,4 @@ def credential_of(membership: Membership) -> SearchCredential | None:
 
 def _told(moment: datetime | None) -> str | None:
     """A time as the rest of the admin writes it."""
-    return None if moment is None else date_format(timezone.localtime(moment), "DATETIME_FORMAT")
+    return None if moment is None else written(moment)

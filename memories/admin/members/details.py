@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from django.utils import timezone
-
 from memories.models import Fact, Playbook
 from memories.presenting.markup import source
 from memories.selectors.memories import Memory
+from tenants.admin.moments import written
 
 
 def details_of(memory: Memory) -> tuple[tuple[str, str], ...]:
@@ -51,4 +50,4 @@ def _of_playbook(playbook: Playbook) -> Iterator[tuple[str, str]]:
 
 
 def _moment(moment: datetime | None) -> str:
-    return f"{timezone.localtime(moment):%d %b %Y, %H:%M}".lstrip("0") if moment else ""
+    return written(moment) if moment else ""

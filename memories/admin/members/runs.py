@@ -24,6 +24,7 @@ from memories.selectors.paging import page_of
 from memories.selectors.runs import backlog_of, get_run, list_runs, reruns_of
 from memories.services.consolidation import rerun
 from memories.types import Kind
+from tenants.admin.moments import written
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS
 
@@ -96,7 +97,7 @@ def shown(looking: Looking, *, run_id: UUID) -> HttpResponse:
     decisions = [_decision(line, named) for line in run.decisions]
     return looking.render(
         "admin/memories/member/run.html",
-        title=f"Run of {run.started_at:%d %B %Y, %H:%M}",
+        title=f"Run of {written(run.started_at)}",
         run=run,
         trigger=TRIGGERS[Trigger(run.trigger)],
         took=_took(run),
