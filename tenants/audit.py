@@ -14,8 +14,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from memoryhub.statements import Prepared
 from tenants.actor import Actor
 from tenants.audit_digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
 from tenants.audit_verification import ChainReport, verify_all, verify_chain
@@ -44,7 +46,10 @@ _IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the leas
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """What happened, before it has a place in a chain. `before` and `after` hold plain values, ids and times."""
+    """What happened, before it has a place in a chain. `before` and `after` hold plain values, ids and times.
+
+    `row` is how the target stood afterwards, for proofs alone; what has none leaves it out.
+    """
 
     action: str
     target_kind: str = ""
@@ -52,6 +57,7 @@ class EventDraft:
     reason: str = ""
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
+    row: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +89,10 @@ def record_event(
     reason: str = "",
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
+    row: Mapping[str, Any] | None = None,
 ) -> AuditEvent:
     """Append one event to the owner's chain; see `record_events`."""
-    draft = EventDraft(action, target_kind, target_id, reason, before, after)
+    draft = EventDraft(action, target_kind, target_id, reason, before, after, row)
     return record_events(principal, [draft])[0]
 
 
@@ -158,18 +165,26 @@ def _append(place: _Place, drafts: Sequence[EventDraft]) -> list[AuditEvent]:
 
 
 def _payload(draft: EventDraft) -> AuditPayload:
-    content = {"reason": draft.reason, "before": draft.before, "after": draft.after}
+    content: dict[str, Any] = {"reason": draft.reason, "before": draft.before, "after": draft.after}
+    if draft.row is not None:
+        content["row"] = draft.row
     return AuditPayload(salt=secrets.token_hex(16), document=canonical_json(content))
 
 
 def _locked_head(chain: str) -> AuditHead:
-    heads = AuditHead.objects.select_for_update(no_key=True).filter(chain=chain)
-    head = heads.first()
+    head = _HEAD.first(chain)
     if head is None:
         # Two first writers of a chain may meet here; the loser's row is ignored and it waits for the winner's.
         AuditHead.objects.bulk_create([AuditHead(chain=chain, length=0, digest=GENESIS)], ignore_conflicts=True)
-        head = heads.get()
+        head = _head(chain).get()
     return head
+
+
+def _head(chain: str) -> QuerySet[AuditHead]:
+    return AuditHead.objects.select_for_update(no_key=True).filter(chain=chain)
+
+
+_HEAD = Prepared(_head)
 
 
 def _advance(head: AuditHead, *, by: int, digest: str) -> None:

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memoryhub.statements import Prepared
 from tenants.errors import Forbidden
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
@@ -23,8 +24,8 @@ def lock_owner(principal: Principal) -> Membership:
     """Lock the principal's membership row for this transaction. Raises Forbidden if nobody may act as this member."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    membership = _locked(principal).select_related("tenant", "user").first()
-    if membership is None or not membership.is_usable:
+    membership = _USABLE.first(*_named(principal))
+    if membership is None:
         raise Forbidden("This membership is not active.")
     return membership
 
@@ -41,7 +42,7 @@ def held_owner(principal: Principal) -> Membership | None:
     """The same; the membership as it is now, active or not."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
-    return _locked(principal).first()
+    return _LOCKED.first(*_named(principal))
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
@@ -61,10 +62,21 @@ def wait_for_tenant(tenant_id: UUID) -> bool:
     return Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id).first() is not None
 
 
-def _locked(principal: Principal) -> QuerySet[Membership]:
+def _named(principal: Principal) -> tuple[UUID, UUID, UUID]:
+    return principal.membership_id, principal.tenant_id, principal.user_id
+
+
+def _locked(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:
     """The membership row of exactly this owner, locked when it is read; every write does, so it joins for no order."""
-    return (
-        Membership.objects.select_for_update(of=("self",), no_key=True)
-        .filter(id=principal.membership_id, tenant_id=principal.tenant_id, user_id=principal.user_id)
-        .order_by("pk")
-    )
+    rows = Membership.objects.select_for_update(of=("self",), no_key=True)
+    return rows.filter(id=membership_id, tenant_id=tenant_id, user_id=user_id).order_by()
+
+
+def _usable(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:
+    """The same, if anybody may act as this member now (`Membership.is_usable`)."""
+    locked = _locked(membership_id, tenant_id, user_id)
+    return locked.filter(is_active=True, tenant__is_active=True, user__is_active=True)
+
+
+_LOCKED = Prepared(_locked)
+_USABLE = Prepared(_usable)

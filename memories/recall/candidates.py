@@ -6,8 +6,9 @@ error: what the database can serve is served, and said to be so.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from memories.models import Operation
 from memories.recall.pool import hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
-from memories.recall.statements import fetch
+from memories.recall.statements import Build, fetch
 from memories.recall.visibility import visible_rows
 from memories.search import search_plane
 from memories.search.base import readable_by
@@ -136,16 +137,33 @@ def _add_from_database(found: Found, principal: Principal, request: Request, que
     A small owner is served whole. Of a large one: the newest, those with the question's words, and facts by their key.
     """
     whole = True
+    part = readable_by(principal).index(owner)
     for kind in request.kinds:
-        rows = visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
-        newest = _ids(rows.order_by(_NEWEST[kind], "pk"), TAIL_LIMIT + 1)
+        newest = [UUID(hex_of(id_)) for (id_,) in fetch(_NEWEST_OF[kind, part], principal, request)]
         if len(newest) > TAIL_LIMIT:
             whole = False
             newest = newest[:CANDIDATES_PER_LEG]
+            rows = _of_part(kind, part, principal, request)
             matching = rows.annotate(words=_words_held(kind, query)).filter(words__gt=0)
             newest += _ids(matching.order_by("-words", _NEWEST[kind], "pk"), CANDIDATES_PER_LEG)
         found.ids[kind].update(newest)
     return whole
+
+
+def _of_part(kind: Kind, part: int, principal: Principal, request: Request) -> QuerySet[Any, Any]:
+    """What a request may see of one of the parts that the principal may read."""
+    owner = readable_by(principal)[part]
+    return visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
+
+
+def _newest(kind: Kind, part: int, principal: Principal, request: Request, _ids: list[UUID]) -> QuerySet[Any, Any]:
+    rows = _of_part(kind, part, principal, request).order_by(_NEWEST[kind], "pk")
+    return rows.values_list("pk")[: TAIL_LIMIT + 1]
+
+
+_NEWEST_OF: Mapping[tuple[Kind, int], Build] = {
+    (kind, part): functools.partial(_newest, kind, part) for kind in Kind for part in range(3)
+}
 
 
 def _words_held(kind: Kind, query: Query) -> Combinable:

@@ -19,13 +19,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connections, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
 from memories.selectors.erasure import is_erased
 from memoryhub import at_work
+from memoryhub.statements import Prepared
 from tenants.locks import held_owner
 from tenants.principal import Principal
 
@@ -154,15 +155,29 @@ def _was_forgotten(entry: Record) -> bool:
     """Whether its session was erased before it came to be recorded, and with it all its recalls."""
     if entry.session_id is None:
         return False
-    return not Session.objects.of(entry.principal).filter(pk=entry.session_id).exists()
+    return not _SESSION.any(entry.principal.tenant_id, entry.principal.user_id, entry.session_id)
 
 
 def _was_redacted(entry: Record) -> bool:
     """Whether the turn that it was made for, the last of its session, was erased before it came to be recorded."""
     if entry.session_id is None:
         return False
-    last = Message.objects.of(entry.principal).filter(session=entry.session_id, step=0).order_by("turn").last()
-    return last is not None and last.state == MessageState.REDACTED
+    last = _LAST_SAID.values(entry.principal.tenant_id, entry.principal.user_id, entry.session_id)
+    return last == [(MessageState.REDACTED,)]
+
+
+def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session, Any]:
+    rows = Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id)
+    return rows.order_by().values_list("pk")[:1]
+
+
+def _last_said(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Message, Any]:
+    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, step=0)
+    return rows.order_by("-turn").values_list("state")[:1]
+
+
+_SESSION = Prepared(_session)
+_LAST_SAID = Prepared(_last_said)
 
 
 def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:

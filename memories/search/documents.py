@@ -6,17 +6,21 @@ never encoded together.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
 from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
 from memories.models.supersedable import Supersedable
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
+from memoryhub.statements import Prepared
 
 # Rows that are read, encoded and stored at a time: about a second's work for one thread.
 BATCH = 128
@@ -33,14 +37,42 @@ def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow
     Each batch is a query of its own: a cursor that stays open would pin what SQLite sees, and the next write on this
     connection would fail as soon as another one had committed.
     """
-    for model in MEMORY_MODELS.values():
-        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
-        if without_vector:
-            rows = rows.exclude(embedding__isnull=False, embedding_model=encoder().name)
-        batch = list(rows.order_by("pk")[:BATCH])
+    encoded_by = encoder().name if without_vector else None
+    for rows in _ROWS.values():
+        batch = rows.all(owner.tenant_id, owner.user_id, encoded_by, None)
         while batch:
             yield from batch
-            batch = list(rows.filter(pk__gt=batch[-1].pk).order_by("pk")[:BATCH])
+            last = batch[-1].pk
+            batch = rows.all(owner.tenant_id, owner.user_id, encoded_by, last) if len(batch) == BATCH else []
+
+
+def one_of(owner: Owner) -> MemoryRow | None:
+    """Any row of exactly this owner that a plane should hold; None if there is none."""
+    found = (rows.first(owner.tenant_id, owner.user_id) for rows in _ONE.values())
+    return next((row for row in found if row is not None), None)
+
+
+def _held(kind: Kind, tenant_id: UUID | None, user_id: UUID | None) -> QuerySet[Any, Any]:
+    rows: QuerySet[Any, Any] = MEMORY_MODELS[kind].objects.filter(tenant=tenant_id, user=user_id)
+    return rows.exclude(status=Status.EVICTED).order_by("pk")
+
+
+def _one(kind: Kind, tenant_id: UUID | None, user_id: UUID | None) -> QuerySet[Any, Any]:
+    return _held(kind, tenant_id, user_id).defer("embedding", "token_ids")[:1]
+
+
+def _batch(
+    kind: Kind, tenant_id: UUID | None, user_id: UUID | None, encoded_by: str | None, after: UUID | None
+) -> QuerySet[Any, Any]:
+    """The next rows by id; with `encoded_by` those that this encoder has not encoded."""
+    rows = _held(kind, tenant_id, user_id)
+    if encoded_by is not None:
+        rows = rows.exclude(embedding__isnull=False, embedding_model=encoded_by)
+    return (rows if after is None else rows.filter(pk__gt=after))[:BATCH]
+
+
+_ROWS: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_batch, kind)) for kind in Kind}
+_ONE: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_one, kind)) for kind in Kind}
 
 
 def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -24,10 +25,11 @@ from memories.models import Operation, OutboxEntry
 from memories.models.base import MemoryRow
 from memories.search import search_plane
 from memories.search.base import PartMissing, Tombstone
-from memories.search.documents import documents, encode_owner, rows_by_id, rows_of
+from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub import tracing
 from memoryhub.exclusive import Busy, alone
+from memoryhub.statements import Prepared
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +81,13 @@ def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
     return OutboxEntry.objects.filter(whose).order_by("-id")
 
 
+def _waits(tenant_id: UUID | None, user_id: UUID | None) -> QuerySet[OutboxEntry, Any]:
+    return pending(Owner(tenant_id, user_id)).order_by().values_list("pk")[:1]
+
+
+_WAITS = Prepared(_waits)
+
+
 def backlog() -> int:
     """How many changes of all owners wait to be delivered."""
     return OutboxEntry.objects.count()
@@ -89,12 +98,12 @@ def request_rebuild(owner: Owner) -> None:
 
     For an owner without memories an empty part is made at once. Raises SearchUnavailable.
     """
-    if pending(owner).exists():
+    if _WAITS.any(owner.tenant_id, owner.user_id):
         waiting.set()
         return
-    row = next(rows_of(owner), None)
+    row = one_of(owner)
     if row is None:
-        rebuild_owner(owner)
+        _fill(owner)
         return
     with transaction.atomic():
         enqueue(row)
@@ -117,9 +126,13 @@ def rebuild_owner(owner: Owner) -> int:
     # Entries that are visible now speak of rows that the rebuild is going to see.
     covered = list(pending(owner).values_list("pk", flat=True))
     encode_owner(owner)  # slow, so before other writers of the part are held off
-    count = search_plane().rebuild(owner, documents(rows_of(owner)))
+    count = _fill(owner)
     _forget(covered)
     return count
+
+
+def _fill(owner: Owner) -> int:
+    return search_plane().rebuild(owner, documents(rows_of(owner)))
 
 
 def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:

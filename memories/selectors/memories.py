@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,8 +16,9 @@ from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
 from memories.models.base import MemoryRow, OwnedQuerySet
 from memories.types import Contradiction, Kind, Status
+from memoryhub.statements import MOST_IDS, Prepared
 from tenants.models import AuditEvent
-from tenants.principal import Principal, Right
+from tenants.principal import ActorKind, Principal, Right, Role
 
 Memory = Episode | Fact | Playbook | CatalogEntry
 
@@ -117,9 +119,19 @@ def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> 
     """The visible ones among `ids`, in one query a kind. What was forgotten is simply not there."""
     found: dict[UUID, Memory] = {}
     for kind, wanted in ids.items():
-        if distinct := set(wanted):
-            found |= {row.pk: row for row in _visible(principal, kind).filter(pk__in=distinct)}
+        distinct = list(set(wanted))
+        for start in range(0, len(distinct), MOST_IDS):
+            some = distinct[start : start + MOST_IDS]
+            found |= {row.pk: row for row in _BY_ID[kind].all(principal.tenant_id, principal.user_id, some)}
     return found
+
+
+def _by_id(kind: Kind, tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> QuerySet[Any, Any]:
+    whose = Principal(tenant_id, user_id, user_id, Role.MEMBER, ActorKind.SYSTEM, None)
+    return _visible(whose, kind).filter(pk__in=ids).order_by()
+
+
+_BY_ID: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_by_id, kind)) for kind in Kind}
 
 
 def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLink, ...]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from memories.constants import (
     AUTOMATIC_RECALL_ITEMS,
@@ -19,6 +22,7 @@ from memories.hygiene.expiry import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SensitiveKind
+from memoryhub.statements import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Policy:
 
 def policy_of(tenant_id: UUID) -> Policy:
     """The policy of a tenant: its own decisions, else the defaults."""
-    row = MemoryPolicy.objects.filter(tenant_id=tenant_id).first()
+    row = _POLICY.first(tenant_id)
     if row is None:
         return Policy()
     own: dict[str, object] = {
@@ -64,6 +68,19 @@ def policy_of(tenant_id: UUID) -> Policy:
     )
 
 
+def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:
+    return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by()
+
+
+def _rules(tenant_id: UUID) -> QuerySet[ExpiryRule, Any]:
+    rows = ExpiryRule.objects.filter(tenant_id=tenant_id).order_by()
+    return rows.values_list("category", "soft_days", "hard_days", "review_days")
+
+
+_POLICY = Prepared(_policy)
+_RULES = Prepared(_rules)
+
+
 def _handling(decided: Mapping[str, str]) -> Mapping[SensitiveKind, Handling]:
     own = {kind: Handling(decided[kind.value]) for kind in DECIDABLE if kind.value in decided}
     return {**USUAL_HANDLING, **own}
@@ -73,6 +90,4 @@ def expiry_rules_of(tenant_id: UUID | None) -> dict[str, Lifetime]:
     """How long facts live in a tenant, by the name of a class or a category, where it decided so."""
     if tenant_id is None:
         return {}
-    rows = ExpiryRule.objects.filter(tenant_id=tenant_id).order_by()
-    found = rows.values_list("category", "soft_days", "hard_days", "review_days")
-    return {category.casefold(): Lifetime(*days) for category, *days in found}
+    return {category.casefold(): Lifetime(*days) for category, *days in _RULES.values(tenant_id)}

@@ -16,6 +16,7 @@ from memories.errors import NotFound
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
+from memoryhub.statements import Prepared
 from tenants.principal import Principal, Right
 
 
@@ -102,10 +103,18 @@ def list_sessions(principal: Principal) -> QuerySet[Session]:
 
 def get_session(principal: Principal, session_id: UUID) -> Session:
     """One session. Raises NotFound for unknown and foreign ids alike."""
-    session = list_sessions(principal).filter(pk=session_id).first()
+    principal.require(Right.READ)
+    session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
     if session is None:
         raise NotFound("session")
     return session
+
+
+def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
+    return Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+
+
+_SESSION = Prepared(_session)
 
 
 def transcript(

@@ -10,29 +10,54 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from memories.constants import DUPLICATE_COSINE
 from memories.embedding import dequantize, encoder
 from memories.hygiene.dedup import differs_in_detail, likeness
 from memories.models import Fact, Playbook
+from memoryhub.statements import Prepared
 
 # Said after a merge, where the writer gave no reason.
 IN_OTHER_WORDS = "says the same in other words"
 # Current rows of one likeness that are compared. They differ only in the order of their words, so there are few.
 _COMPARED = 8
+# The columns that say whose a row is.
+WHOSE = ("tenant_id", "user_id", "scope", "task")
 
 Row = TypeVar("Row", Fact, Playbook)
 
 
-def alike_fact(columns: Mapping[str, object], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
+def alike_fact(
+    columns: Mapping[str, UUID | str | None], text: str, key: str, *, not_ids: Collection[UUID] = ()
+) -> Fact | None:
     """The current fact of exactly this owner, scope and task that says the same, the longest believed first.
 
     Two facts with keys of their own fill two slots, whatever their words. `not_ids`: what the new one is to replace.
     """
-    rows = Fact.objects.filter(**columns, likeness=likeness(text)).current().exclude(pk__in=not_ids)
-    if key:
+    rows = _ALIKE.all(*(columns[name] for name in WHOSE), likeness(text), key or None, tuple(not_ids) or None)
+    return _near([row for row in rows if not differs_in_detail(row.text, text)], text)
+
+
+def _alike(
+    tenant_id: UUID | None,
+    user_id: UUID | None,
+    scope: str,
+    task: str | None,
+    likeness: str,
+    key: str | None,
+    not_ids: Collection[UUID] | None,
+) -> QuerySet[Fact]:
+    columns = dict(zip(WHOSE, (tenant_id, user_id, scope, task), strict=True))
+    rows = Fact.objects.filter(**columns, likeness=likeness).current()
+    if not_ids is not None:
+        rows = rows.exclude(pk__in=not_ids)
+    if key is not None:
         rows = rows.filter(key__in=("", key))
-    found = [row for row in rows.order_by("learned_at", "pk")[:_COMPARED] if not differs_in_detail(row.text, text)]
-    return _near(found, text)
+    return rows.order_by("learned_at", "pk")[:_COMPARED]
+
+
+_ALIKE = Prepared(_alike)
 
 
 def alike_playbook(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import HARSH_PENALTY
@@ -21,8 +22,9 @@ from memories.hygiene.expiry import Dates
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue, enqueue_many
+from memories.selectors.chain_record import record_of
 from memories.services.contradictions import resolve
-from memories.services.duplicates import IN_OTHER_WORDS, alike_fact
+from memories.services.duplicates import IN_OTHER_WORDS, WHOSE, alike_fact
 from memories.services.expiry import Rules, check_dates, given_dates, rules_for, set_dates, to_come
 from memories.services.fact_draft import FactDraft, checked_fact
 from memories.services.junk import refuse_junk_fact, refuse_repeat, refuse_reworded
@@ -39,6 +41,7 @@ from memories.types import (
     WriteOutcome,
     WriteResult,
 )
+from memoryhub.statements import Prepared
 from tenants.audit import EventDraft, record_event, record_events
 from tenants.principal import Principal
 
@@ -111,7 +114,30 @@ def resolved(principal: Principal, outcome: WriteOutcome) -> WriteOutcome:
     """
     if outcome.result not in (WriteResult.CREATED, WriteResult.SUPERSEDED):
         return outcome
-    return resolve(principal, Fact.objects.get(pk=outcome.memory_id)).told(outcome)
+    return resolve(principal, _FACT.all(outcome.memory_id)[0]).told(outcome)
+
+
+def _fact(fact_id: UUID) -> QuerySet[Fact]:
+    return Fact.objects.filter(pk=fact_id).order_by()
+
+
+def _same_owner(tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None) -> QuerySet[Fact]:
+    return Fact.objects.filter(**dict(zip(WHOSE, (tenant_id, user_id, scope, task), strict=True))).current()
+
+
+def _of_wording(
+    tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, digest: str
+) -> QuerySet[Fact]:
+    return _same_owner(tenant_id, user_id, scope, task).filter(content_hash=digest).order_by("pk")[:1]
+
+
+def _of_key(tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, key: str) -> QuerySet[Fact]:
+    return _same_owner(tenant_id, user_id, scope, task).filter(key=key)
+
+
+_FACT = Prepared(_fact)
+_OF_WORDING = Prepared(_of_wording)
+_OF_KEY = Prepared(_of_key)
 
 
 def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
@@ -120,8 +146,8 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     if draft.fact_id and Fact.objects.filter(**columns, pk=draft.fact_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.fact_id, reason="It is stored already.")
     support = own_episodes(principal, draft.supporting_episode_ids)
-    same_owner = Fact.objects.filter(**columns).current()
-    equal = same_owner.filter(content_hash=content_hash(draft.text)).first()
+    whose = [columns[name] for name in WHOSE]
+    equal = _OF_WORDING.first(*whose, content_hash(draft.text))
     if equal is None:
         equal = alike_fact(columns, draft.text, draft.key, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
@@ -129,7 +155,7 @@ def write_fact(principal: Principal, draft: FactDraft) -> WriteOutcome:
     replaced = [row for row in named if row != equal]
     if draft.key:
         known = {row.pk for row in replaced}
-        rivals = [row for row in same_owner.filter(key=draft.key) if row != equal and row.pk not in known]
+        rivals = [row for row in _OF_KEY.all(*whose, draft.key) if row != equal and row.pk not in known]
         if equal is None and (newer := next((row for row in rivals if row.learned_at > draft.learned_at), None)):
             return _join_history(principal, columns, draft, support, newer)
         replaced += rivals
@@ -158,11 +184,13 @@ def _in_its_category(principal: Principal, draft: FactDraft) -> FactDraft:
     """What replaces facts and names no category stays in theirs: a correction of a preference is a preference."""
     if draft.category or not (draft.key or draft.supersedes_ids):
         return draft
-    known = Fact.objects.filter(**owner_columns(principal, draft.scope, draft.task)).current().exclude(category="")
-    named = {row.pk: row.category for row in known.filter(pk__in=draft.supersedes_ids)}
-    in_slot = known.filter(key=draft.key).values_list("category", flat=True).first() if draft.key else None
+    columns = owner_columns(principal, draft.scope, draft.task)
+    known = Fact.objects.filter(**columns).current().exclude(category="")
+    replaced = known.filter(pk__in=draft.supersedes_ids) if draft.supersedes_ids else ()
+    named = {row.pk: row.category for row in replaced}
+    in_slot = _OF_KEY.all(*(columns[name] for name in WHOSE), draft.key) if draft.key else []
     of_named = next((named[pk] for pk in draft.supersedes_ids if pk in named), "")
-    return replace(draft, category=in_slot or of_named)
+    return replace(draft, category=next((row.category for row in in_slot if row.category), of_named))
 
 
 def _join_history(
@@ -232,7 +260,14 @@ def _insert(
     record_events(
         principal,
         [
-            EventDraft("fact.created", Kind.SEMANTIC.value, fact.pk, draft.reason, after=_told(fact, draft))
+            EventDraft(
+                "fact.created",
+                Kind.SEMANTIC.value,
+                fact.pk,
+                draft.reason,
+                after=_told(fact, draft),
+                row=record_of(fact),
+            )
             for fact, draft in zip(facts, drafts, strict=True)
         ],
     )
@@ -301,6 +336,7 @@ def _merge(principal: Principal, fact: Fact, draft: FactDraft, support: Sequence
         before=before,
         # The words are where they were said: the trail of a fact that stays would keep those of a forgotten episode.
         after=snapshot(fact) | {"told_in": [str(episode.pk) for episode in support]},
+        row=record_of(fact),
     )
     enqueue(fact)
     return fact
@@ -335,4 +371,5 @@ def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
             action="fact.pinned" if pinned else "fact.unpinned",
             target_kind=Kind.SEMANTIC.value,
             target_id=fact.pk,
+            row=record_of(fact),
         )

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memories.models import EpisodeLedger
+from memoryhub.statements import Prepared
 from tenants.principal import Principal
 
 # Set when the consolidator of this process has something to do at once.
@@ -26,8 +29,15 @@ def turn_ended() -> None:
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
     """The owner's row, made if there is none; the caller holds the owner's lock."""
-    ledger, _ = EpisodeLedger.objects.get_or_create(tenant_id=principal.tenant_id, user_id=principal.user_id)
-    return ledger
+    whose = (principal.tenant_id, principal.user_id)
+    return _LEDGER.first(*whose) or EpisodeLedger.objects.get_or_create(tenant_id=whose[0], user_id=whose[1])[0]
+
+
+def _ledger(tenant_id: UUID, user_id: UUID) -> QuerySet[EpisodeLedger]:
+    return EpisodeLedger.objects.filter(tenant_id=tenant_id, user_id=user_id).order_by()
+
+
+_LEDGER = Prepared(_ledger)
 
 
 def count_episodes(principal: Principal, number: int, *, at: datetime) -> int:

@@ -55,8 +55,9 @@ def require_scope(principal: Principal, scope: Scope) -> None:
 
 def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
     """The owner's episodes `ids`, all of them. Raises NotFound."""
-    episodes = list(Episode.objects.of(principal).filter(pk__in=ids)) if ids else []
-    if len(episodes) != len(set(ids)):
+    wanted = set(ids)
+    episodes = list(Episode.objects.of(principal).filter(pk__in=wanted)) if wanted else []
+    if len(episodes) != len(wanted):
         raise NotFound("supporting episode")
     return episodes
 

@@ -9,9 +9,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -25,6 +26,7 @@ from memories.services.ownership import owner_lock
 from memories.services.screening import Said, Screen, joined, note_masked
 from memories.services.sessions import locked_session
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from memoryhub.statements import Prepared
 from tenants.audit import EventDraft, record_events
 from tenants.principal import Principal
 
@@ -109,7 +111,8 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
 
 def append_episodes(principal: Principal, session: Session, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
     """Insert checked drafts with audit and outbox; the caller holds the owner's lock."""
-    last = int(session.episodes.aggregate(last=Max("sequence"))["last"] or 0)
+    sequences = _LAST_SEQUENCE.values(session.pk)
+    last = sequences[0][0] if sequences else 0
     now = timezone.now()
     stored = count_episodes(principal, len(drafts), at=now)
     rows = [
@@ -151,4 +154,16 @@ def create_episode(principal: Principal, session: Session, *, said: Said, messag
         original=said.original,
     )
     append_episodes(principal, session, [draft])
-    return Episode.objects.of(principal).get(pk=draft.episode_id)
+    return _EPISODES.all(principal.tenant_id, principal.user_id, draft.episode_id)[0]
+
+
+def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
+    return Episode.objects.filter(session_id=session_id).order_by("-sequence").values_list("sequence")[:1]
+
+
+def _episodes(tenant_id: UUID, user_id: UUID, episode_id: UUID) -> QuerySet[Episode]:
+    return Episode.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=episode_id).order_by()
+
+
+_LAST_SEQUENCE = Prepared(_last_sequence)
+_EPISODES = Prepared(_episodes)

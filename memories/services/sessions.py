@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_TITLE_CHARACTERS
@@ -14,6 +15,7 @@ from memories.models import Session
 from memories.selectors.policies import policy_of
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
+from memoryhub.statements import Prepared
 from tenants.audit import record_event
 from tenants.principal import Principal
 
@@ -55,10 +57,17 @@ def create_session(
 
 def locked_session(principal: Principal, session_id: UUID) -> Session:
     """The owner's session; the caller holds the owner's lock. Raises NotFound."""
-    session = Session.objects.of(principal).filter(pk=session_id).first()
+    session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
     if session is None:
         raise NotFound("session")
     return session
+
+
+def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
+    return Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+
+
+_SESSION = Prepared(_session)
 
 
 def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Session:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -32,6 +32,7 @@ from memories.services.screening import Screen, masked_kinds
 from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
+from memoryhub.statements import Prepared
 from tenants.principal import Principal, Right
 
 
@@ -71,7 +72,8 @@ def begin_turn(
     said = Screen(principal).said(text)
     text = said.text
     with owner_lock(principal):
-        stored = Message.objects.of(principal).filter(pk=message_id).select_related("episode").first()
+        mine = Message.objects.of(principal).select_related("episode")
+        stored = mine.filter(pk=message_id).first() if turn_id else None
         if stored is not None:
             if (session_id and stored.session_id != session_id) or stored.text != text:
                 raise Conflict("This turn was sent before with another text; send it as a new turn.")
@@ -232,7 +234,20 @@ def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
 
 
 def _next_turn(session: Session) -> int:
-    return int(session.messages.aggregate(last=Max("turn"))["last"] or 0) + 1
+    last = _LAST_TURN.values(session.pk)
+    return last[0][0] + 1 if last else 1
+
+
+def _last_turn(session_id: UUID) -> QuerySet[Message, Any]:
+    return Message.objects.filter(session_id=session_id).order_by("-turn").values_list("turn")[:1]
+
+
+def _of_turn(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    return Message.objects.filter(session_id=session_id, turn=turn).order_by("-step").values_list("pk", "step", "state")
+
+
+_LAST_TURN = Prepared(_last_turn)
+_OF_TURN = Prepared(_of_turn)
 
 
 def _append(
@@ -246,11 +261,14 @@ def _append(
     wordless: bool = False,
     **columns: Any,
 ) -> Message:
-    """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one."""
-    last = session.messages.filter(turn=turn).order_by("-step").values_list("pk", "step").first()
-    if after is not None and (last is None or last[0] != after):
+    """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one.
+
+    A turn is known to be erased, or a memory that its answer is made from, by what `services/forget.py` left of it.
+    """
+    stored = _OF_TURN.values(session.pk, turn)
+    if after is not None and (not stored or stored[0][0] != after):
         raise Conflict("This message was answered elsewhere meanwhile.")
-    if last is not None and not wordless and _was_erased(session, turn):
+    if not wordless and any(state == MessageState.REDACTED for _, _, state in stored):
         columns = _without_words(columns)
     now = at or timezone.now()
     message = Message(
@@ -259,7 +277,7 @@ def _append(
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
         turn=turn,
-        step=0 if last is None else last[1] + 1,
+        step=stored[0][1] + 1 if stored else 0,
         created_at=now,
         **columns,
     )
@@ -268,11 +286,6 @@ def _append(
     session.expires_at = now + policy_of(principal.tenant_id).session_lifetime
     session.save(update_fields=["last_turn_at", "expires_at", "expired_at", "ended_at"])
     return message
-
-
-def _was_erased(session: Session, turn: int) -> bool:
-    """Whether `turn`, or a memory that its answer is made from, was erased since it began; see `services/forget.py`."""
-    return session.messages.filter(turn=turn, state=MessageState.REDACTED).exists()
 
 
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:

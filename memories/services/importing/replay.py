@@ -37,7 +37,7 @@ from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.playbooks import write_playbook
 from memories.services.screening import Screen
 from memories.services.sessions import title_from
-from memories.services.succession import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of
+from memories.services.succession import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of, tell
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
     CURRENT,
@@ -222,7 +222,7 @@ class Replay:
             return None
         return equal
 
-    def _alike(self, record: MemoryRecord, columns: Mapping[str, object]) -> Supersedable | None:
+    def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
             return alike_fact(columns, record.text, record.key)
         return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
@@ -283,14 +283,8 @@ class Replay:
             return
         row.version += 1
         row.save()
-        if row.status != status:
-            record_event(
-                self._principal,
-                action=f"{AUDIT_NOUN[record.kind]}.{row.status}",
-                target_kind=record.kind.value,
-                target_id=row.pk,
-                reason=REASON,
-            )
+        # What took its status is told by that; all else that its source knew of it, by its own.
+        tell(self._principal, row, str(row.status) if row.status != status else "placed", reason=REASON)
         if row.promoted_from:
             record_event(
                 self._principal,

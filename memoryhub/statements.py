@@ -1,0 +1,204 @@
+"""SQL that the ORM builds once, for queries that are asked again and again: building one costs more than running it.
+
+A query is built with stand-ins for its values, and each call puts its own values where they stand. What the query says
+stays defined in the ORM. Invariant: every stand-in is replaced; one that no place of the SQL holds is refused when it
+is built, so no value is ever left out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import DateTimeField, Expression, Model, QuerySet
+from django.db.models.expressions import Col
+from django.db.models.sql.compiler import SQLCompiler
+
+Row = TypeVar("Row", bound=Model)
+Value = UUID | str | int | datetime | None | Collection[UUID]
+Convert = Callable[[Any, Expression, Any], Any]
+
+# Lists of ids are filled up to one of these lengths, so that there are few shapes.
+_LENGTHS = (1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
+MOST_IDS = _LENGTHS[-1]
+
+_A_TIME: DateTimeField[Any, Any] = DateTimeField()
+_FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
+# Within what every column of whole numbers holds, and nothing that a query names itself.
+_FIRST_NUMBER = 31_011
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an answer: what makes the driver's value the field's; the attribute of the model, if it is one."""
+
+    attribute: str
+    expression: Expression
+    converters: tuple[Convert, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces."""
+
+    model: type[Model]
+    sql: str
+    places: tuple[tuple[int | None, Any], ...]
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> Statement:
+        """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
+        compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
+        sql, params = compiler.as_sql()
+        place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
+        places = tuple((place_of.get(param), param) for param in params)
+        return cls(query.model, sql, places, tuple(_columns(compiler)))
+
+    def raw(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins."""
+        params = [constant if place is None else values[place] for place, constant in self.places]
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+            cursor.execute(self.sql, params)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+    def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query of values."""
+        return [tuple(row) for row in self._converted(values)]
+
+    def instances(self, values: Sequence[Any]) -> list[Any]:
+        """The rows of a query of whole rows, as instances of the model."""
+        names = [column.attribute for column in self.columns]
+        return [self.model.from_db(DEFAULT_DB_ALIAS, names, row) for row in self._converted(values)]
+
+    def _converted(self, values: Sequence[Any]) -> Iterator[list[Any]]:
+        database = connections[DEFAULT_DB_ALIAS]
+        to_convert = [(place, column) for place, column in enumerate(self.columns) if column.converters]
+        for row in self.raw(values):
+            converted = list(row)
+            for place, column in to_convert:
+                for convert in column.converters:
+                    converted[place] = convert(converted[place], column.expression, database)
+            yield converted
+
+
+class Prepared(Generic[Row]):
+    """A query that is built once for each set of values that are None, and each length of a list of ids.
+
+    `build` is given the values in the order of the call, and must use each that is not None.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Row, Any]]) -> None:
+        self._build = build
+
+    def all(self, *values: Value) -> list[Row]:
+        """The rows of a query of whole rows."""
+        found: list[Row] = self._statement(values).instances(_flat(values))
+        return found
+
+    def first(self, *values: Value) -> Row | None:
+        """The first of them; the query itself should ask for no more."""
+        return next(iter(self.all(*values)), None)
+
+    def values(self, *values: Value) -> list[tuple[Any, ...]]:
+        """The rows of a query of values."""
+        return self._statement(values).rows(_flat(values))
+
+    def any(self, *values: Value) -> bool:
+        """Whether there is a row; the query itself should ask for no more than one."""
+        return bool(self._statement(values).raw(_flat(values)))
+
+    def _statement(self, values: Sequence[Value]) -> Statement:
+        return _prepared(self._build, tuple(_shape(value) for value in values))
+
+
+def taken(values: Iterable[UUID | str | int | datetime | None]) -> list[Any]:
+    """Values as the database takes them."""
+    database = connections[DEFAULT_DB_ALIAS]
+    native = database.features.has_native_uuid_field
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, UUID):
+            found.append(value if native else value.hex)
+        elif isinstance(value, datetime):
+            found.append(_A_TIME.get_db_prep_value(value, database))
+        else:
+            found.append(str(value) if isinstance(value, str) else value)
+    return found
+
+
+def length(ids: Collection[UUID]) -> int:
+    """The length that a list of so many ids is filled up to. Raises ValueError for more than 2,048."""
+    for most in (0, *_LENGTHS):
+        if most >= len(ids):
+            return most
+    raise ValueError("A prepared query takes at most 2,048 ids.")
+
+
+def filled(ids: Collection[UUID]) -> list[UUID]:
+    """The ids, the last repeated up to that length."""
+    listed = list(ids)
+    return [*listed, *listed[-1:] * (length(listed) - len(listed))]
+
+
+def _flat(values: Sequence[Value]) -> list[Any]:
+    """The values as the database takes them, with the ids of each list in its place."""
+    flat: list[UUID | str | int | datetime | None] = []
+    for value in values:
+        if value is None or isinstance(value, UUID | str | int | datetime):
+            flat.append(value)
+        else:
+            flat += filled(value)
+    return taken(flat)
+
+
+@functools.lru_cache(maxsize=512)
+def _prepared(build: Callable[..., QuerySet[Any, Any]], shapes: tuple[type | int, ...]) -> Statement:
+    stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
+    named = [object() if value is None else value for value in _flat(stand_ins)]
+    statement = Statement.of(build(*stand_ins), named)
+    replaced = {place for place, _ in statement.places}
+    if left := [place for place, value in enumerate(named) if type(value) is not object and place not in replaced]:
+        raise ValueError(f"The query leaves out its values {left}.")
+    return statement
+
+
+def _shape(value: Value) -> type | int:
+    """What a value changes of the SQL: its type, or how many ids it holds."""
+    if value is None or type(value) is int:
+        return type(value)
+    if isinstance(value, str):
+        return str
+    if isinstance(value, UUID | datetime):
+        return UUID if isinstance(value, UUID) else datetime
+    if isinstance(value, list | tuple | set | frozenset):
+        return length(value)
+    raise TypeError("A value of a prepared query is an id or a list of them, a text, a number, a time or None.")
+
+
+def _stand_in(shape: type | int, number: int) -> Value:
+    ids = UUID(int=(1 << 96) + (number << 32))
+    if isinstance(shape, int):
+        return [UUID(int=ids.int + offset) for offset in range(1, shape + 1)]
+    if shape is UUID:
+        return ids
+    if shape is str:
+        return f"\x01{number}"
+    if shape is datetime:
+        return _FIRST_MOMENT + timedelta(days=number)
+    return _FIRST_NUMBER + number if shape is int else None
+
+
+def _columns(compiler: SQLCompiler) -> Iterator[Column]:
+    selected = [expression for expression, _, _ in compiler.select or ()]
+    converters = compiler.get_converters(selected)
+    for place, expression in enumerate(selected):
+        convert, _ = converters.get(place, ((), None))
+        attribute = expression.target.attname if isinstance(expression, Col) else ""
+        yield Column(attribute, expression, tuple(convert))

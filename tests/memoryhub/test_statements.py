@@ -1,0 +1,100 @@
+"""Queries that are built once: the same rows as the ORM gives, for every set of values, and no value left out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db.models import QuerySet
+
+from memoryhub.statements import MOST_IDS, Prepared, Value
+from tenants.models import AuditEvent, Membership, Tenant
+from tests.factories import make_membership, make_tenant
+
+pytestmark = pytest.mark.django_db
+
+LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)
+
+
+def named(name: str | None) -> QuerySet[Tenant]:
+    return (Tenant.objects.all() if name is None else Tenant.objects.filter(name=name)).order_by("name")
+
+
+def among(tenant_id: UUID, ids: list[UUID]) -> QuerySet[Membership]:
+    return Membership.objects.filter(tenant_id=tenant_id, pk__in=ids).order_by("pk")
+
+
+def since(moment: datetime) -> QuerySet[Tenant, Any]:
+    return Tenant.objects.filter(created_at__gte=moment).order_by("name").values_list("pk", "created_at", "is_active")
+
+
+def later(sequence: int) -> QuerySet[AuditEvent, Any]:
+    return AuditEvent.objects.filter(sequence__gt=sequence).order_by("chain", "sequence").values_list("sequence")
+
+
+def of_owner(owner_id: UUID | None) -> QuerySet[AuditEvent, Any]:
+    return AuditEvent.objects.filter(owner_id=owner_id).order_by("chain", "sequence").values_list("pk")
+
+
+@pytest.mark.parametrize("name", ["Harbour", "Quarry", "Nobody's", None])
+def test_rows_are_those_that_the_orm_gives(name: str | None) -> None:
+    for each in ("Harbour", "Quarry"):
+        make_tenant(each)
+    found = Prepared(named).all(name)
+    assert found == list(named(name))
+    assert [vars(row) | {"_state": 0} for row in found] == [vars(row) | {"_state": 0} for row in named(name)]
+    assert not any(row._state.adding for row in found)
+    assert Prepared(named).first(name) == named(name).first()
+
+
+@pytest.mark.parametrize("strangers", [0, 1, 7, 40])
+def test_a_list_of_ids_may_have_any_length(strangers: int) -> None:
+    tenant = make_tenant()
+    members = [make_membership(tenant) for _ in range(3)]
+    ids = [*(member.pk for member in members), make_membership().pk, *(uuid4() for _ in range(strangers))]
+    for wanted in (ids, ids[:1], set(ids), tuple(ids[1:])):
+        assert Prepared(among).all(tenant.pk, wanted) == list(among(tenant.pk, list(wanted)))
+
+
+def test_too_many_ids_are_refused() -> None:
+    with pytest.raises(ValueError, match="2,048"):
+        Prepared(among).all(uuid4(), [uuid4() for _ in range(MOST_IDS + 1)])
+
+
+def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
+    made = make_tenant().created_at
+    for moment in (LONG_AGO, made, made + timedelta(microseconds=1)):
+        assert Prepared(since).values(moment) == list(since(moment))
+        assert Prepared(since).any(moment) == since(moment).exists()
+    for number in (0, 1, 10_000):
+        assert Prepared(later).values(number) == list(later(number))
+
+
+def test_what_is_none_is_looked_for_as_none() -> None:
+    owner = make_membership().user_id
+    for value in (owner, None, uuid4()):
+        assert Prepared(of_owner).values(value) == list(of_owner(value))
+
+
+def test_values_of_one_call_do_not_stay_for_the_next() -> None:
+    query = Prepared(among)
+    ours, theirs = make_membership(), make_membership()
+    ids = [ours.pk, theirs.pk]
+    assert query.all(ours.tenant_id, ids) == [ours]
+    assert query.all(theirs.tenant_id, ids) == [theirs]
+
+
+def test_a_query_that_leaves_a_value_out_is_refused() -> None:
+    def careless(tenant_id: UUID, _ids: list[UUID]) -> QuerySet[Membership]:
+        return Membership.objects.filter(tenant_id=tenant_id)
+
+    with pytest.raises(ValueError, match="leaves out"):
+        Prepared(careless).all(uuid4(), [uuid4()])
+
+
+@pytest.mark.parametrize("value", [True, 0.5, b"x"])
+def test_other_sorts_of_values_are_refused(value: Value) -> None:
+    with pytest.raises(TypeError):
+        Prepared(named).all(value)
