@@ -72,14 +72,23 @@ def start_drainer() -> Callable[[], None]:
 
 
 def load_encoders() -> Callable[[], None]:
-    """Load both encoders and the detectors on a thread, so that the first turn does not wait; return what awaits it."""
+    """Load on a thread what the first turn would wait for, encoders first of all; return what awaits it."""
+    from memories.agent.model import chat_model
+    from memories.agent.tool_schemas import tool_schemas
+    from memories.consolidation.extractors import consolidation_extractor
     from memories.embedding import encoder, token_vectors
     from memories.hygiene.sensitivity import detecting
+    from memoryhub.regexes import compile_all
 
     def load() -> None:
         token_vectors()
         encoder().encode(["Where do I live?"])
         detecting.load()
+        compile_all()
+        tool_schemas()
+        # The clients of the models, where there are any: a second to import.
+        chat_model()
+        consolidation_extractor()
 
     thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
     thread.start()
