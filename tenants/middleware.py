@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from django.conf import settings
@@ -93,15 +93,24 @@ class TenantMiddleware:
 def active_membership(request: HttpRequest, user: User) -> Membership | None:
     """The membership that the session is in; the first by name, from then on, for a session that is in none yet."""
     remembered = request.session.get(TENANT_SESSION_KEY)
-    memberships = memberships_of(user)
+    memberships = memberships_here(request, user)
     if remembered is not None:
-        membership = memberships.filter(tenant_id=remembered).first()
+        membership = next((each for each in memberships if str(each.tenant_id) == remembered), None)
         if membership is not None or request.method not in _READ_ONLY_METHODS:
             return membership
-    membership = memberships.first()
+    membership = next(iter(memberships), None)
     if membership is not None:
         remember_tenant(request, membership)
     return membership
+
+
+def memberships_here(request: HttpRequest, user: User) -> Sequence[Membership]:
+    """Where the user of this request may act, by the name of the tenant; asked once, however often a page needs it."""
+    whose, found = cast("tuple[object, Sequence[Membership]]", getattr(request, "_memberships", (None, ())))
+    if whose != user.pk:
+        found = tuple(memberships_of(user))
+        request._memberships = (user.pk, found)  # type: ignore[attr-defined]  # kept where it ends with the request
+    return found
 
 
 def remember_tenant(request: HttpRequest, membership: Membership) -> None:

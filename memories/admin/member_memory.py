@@ -34,11 +34,11 @@ from memories.models import MemberMemory
 from memories.presenting.markup import when
 from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
-from tenants.admin.scoping import TenantScopedAdmin, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in
 from tenants.middleware import request_id_of
 from tenants.principal import READS_HISTORY, READS_MEMORY
 from tenants.principals import reading_principal
-from tenants.selectors import role_in, tenant_ids_of
+from tenants.selectors import tenant_ids_of
 
 # In the order of their tabs.
 PAGES: tuple[MemberPage, ...] = (
@@ -125,7 +125,7 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
             principal=reading_principal(found, staff=staff, request_id=request_id_of(request)),
             page=page,
             tabs=tuple(each for each in PAGES if each.tab),
-            role=role_in(staff, found.tenant_id),
+            role=role_here(request, found.tenant_id),
         )
         if not looking.may(page.roles):
             raise PermissionDenied

@@ -10,9 +10,9 @@ from django.utils.functional import SimpleLazyObject
 
 from memories.agent.model import chat_model
 from memories.search import seems_well
+from tenants.middleware import memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Role
-from tenants.selectors import memberships_of
 
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark")
@@ -45,4 +45,4 @@ def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:
 
 def _memberships(request: HttpRequest) -> Sequence[Membership]:
     user = getattr(request, "user", None)
-    return list(memberships_of(user)) if isinstance(user, User) else []
+    return memberships_here(request, user) if isinstance(user, User) else ()

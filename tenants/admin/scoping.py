@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import MAXYEAR, MINYEAR
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.filters import SimpleListFilter
@@ -19,10 +20,10 @@ from django.utils.dateparse import parse_datetime
 
 from tenants.actor import Actor
 from tenants.errors import TenantsError
-from tenants.middleware import request_id_of
+from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Tenant, User
 from tenants.principal import ActorKind, Role
-from tenants.selectors import memberships_of, tenant_ids_of
+from tenants.selectors import tenant_ids_of
 from tenants.storing import is_storable
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def acting(request: HttpRequest) -> Actor:
 
 
 def roles_held(request: HttpRequest) -> frozenset[Role]:
-    """The roles that the user of this request has in any tenant; asked once, for every page asks for each model."""
-    held: frozenset[Role] | None = getattr(request, "_roles_held", None)
-    if held is None:
-        held = frozenset(Role(role) for role in memberships_of(signed_in(request)).values_list("role", flat=True))
-        request._roles_held = held  # type: ignore[attr-defined]  # kept where it ends with the request
-    return held
+    """The roles that the user of this request has in any tenant."""
+    return frozenset(Role(each.role) for each in memberships_here(request, signed_in(request)))
+
+
+def role_here(request: HttpRequest, tenant_id: UUID) -> Role | None:
+    """The role of the user of this request in the tenant; None if they have no part in it."""
+    held = (each.role for each in memberships_here(request, signed_in(request)) if each.tenant_id == tenant_id)
+    return next(map(Role, held), None)
 
 
 def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:

@@ -26,7 +26,7 @@ def test_conversations_are_listed_at_a_fixed_cost(
     assert page.count('class="row"') == 20
 
 
-CONVERSATIONS_QUERIES = 6
+CONVERSATIONS_QUERIES = 5
 
 
 def test_an_empty_list_says_how_to_begin(ada: Client) -> None:

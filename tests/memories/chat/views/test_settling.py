@@ -138,5 +138,5 @@ def test_the_list_costs_the_same_however_long(
     ada.get("/")
     for number in range(length):
         proposed(principal, say(principal, f"The shed holds {number} bicycles"))
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(12):
         ada.get(LIST)
