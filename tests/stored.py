@@ -1,17 +1,24 @@
 """Rows that many tests start from, made once for each worker and put back as they were: making them takes longer.
 
 SQLite only, where a row may be written with its number. Invariant: what is put back is all that making them stored,
-so a test cannot tell; it must begin before anything of that is there.
+the index with it, so a test cannot tell; it must begin before anything of that is there.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
+from uuid import uuid4
 
+import pytest
+from django.conf import settings
+from django.core.cache import cache
 from django.db import connection, transaction
+from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from tenants.models import Membership
@@ -24,27 +31,32 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Stored(Generic[Made]):
-    """What `make` returned, and the rows that it stored."""
+    """What `make` returned, and the rows that it stored; `_index` is the folder of what it left in the index."""
 
     made: Made
     _rows: dict[str, list[tuple[Any, ...]]]
+    _index: Path
 
     @classmethod
     def by(cls, make: Callable[[], Made]) -> Stored[Made]:
-        """Make it in an empty database and undo that."""
-        with transaction.atomic():
+        """Make it in an empty database, with an empty index, and undo that."""
+        index = Path(settings.MEMORYHUB_DATA_DIR, "stored", uuid4().hex)
+        with override_settings(MEMORYHUB_INDEX_DIR=index), transaction.atomic():
             there = {table for table in connection.introspection.table_names() if _all(table)}
             made = make()
             rows = {table: _all(table) for table in connection.introspection.table_names() if table not in there}
             transaction.set_rollback(True)
-        return cls(made, {table: found for table, found in rows.items() if found})
+        return cls(made, {table: found for table, found in rows.items() if found}, index)
 
     def again(self) -> Made:
-        """Store the rows; returns what was made, of this test alone."""
+        """Store the rows and fill the index; returns what was made, of this test alone."""
+        cache.clear()  # of what another test found out about them
         with transaction.atomic(), connection.cursor() as cursor:
             for table, rows in self._rows.items():
                 places = ", ".join(["%s"] * len(rows[0]))
                 cursor.executemany(f"INSERT INTO {connection.ops.quote_name(table)} VALUES ({places})", rows)  # noqa: S608 - names of tables
+        if self._index.exists():
+            shutil.copytree(self._index, settings.MEMORYHUB_INDEX_DIR, dirs_exist_ok=True)
         return deepcopy(self.made)
 
 
@@ -74,3 +86,25 @@ def stored_life(live: Callable[[Principal], Made], blocker: DjangoDbBlocker) -> 
 
     with blocker.unblock():
         return Stored.by(ada)
+
+
+def stored(make: Callable[[], Made], blocker: DjangoDbBlocker) -> Callable[[], Made]:
+    """What makes it for a test: puts the rows back, or where that is not possible makes them anew."""
+    if connection.vendor != "sqlite" or ON_ELASTICSEARCH:
+        return make
+    with blocker.unblock():
+        return Stored.by(make).again
+
+
+def lives(live: Callable[[Principal], Made]) -> tuple[Any, Any]:
+    """What a module in which Ada lived so names `lived` and `life`, its two fixtures."""
+
+    @pytest.fixture(scope="module")
+    def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Made]] | None:
+        return stored_life(live, django_db_blocker)
+
+    @pytest.fixture
+    def life(principal: Principal, lived: Stored[Lived[Made]] | None, relived: Lived[Made] | None) -> Made:
+        return relived.life if relived else live(principal)
+
+    return lived, life

@@ -21,6 +21,7 @@ from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, own_principal
 from tests.memories.five import BOTH, FLAT, SAID, WRONG, Five, live_five
+from tests.stored import lives
 from tests.tenants.trail import execute
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +35,12 @@ def staff(tenant: Tenant | None, role: str, name: str = "") -> Membership:
     return membership
 
 
+lived, life = lives(live_five)
+
+
 @pytest.fixture
-def five(principal: Principal) -> Five:
-    return live_five(principal)
+def five(life: Five) -> Five:
+    return life
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from tests.factories import make_membership
 from tests.memories.admin.members.conftest import At
 from tests.memories.admin.members.looking import INLINE, inside, own_queries, words
 from tests.memories.services.reviewing import say
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
@@ -34,13 +35,21 @@ def day(days: float) -> str:
     return f"{ago(days):%Y-%m-%d}"
 
 
-@pytest.fixture
-def moved(principal: Principal) -> Fact:
+def live_moved(principal: Principal) -> Fact:
     """Ada lived in Porto until ten days ago, and lives in Braga since."""
     old = say(principal, "Lives in Porto", key="home_city", category="home", learned_at=ago(30))
     return say(
         principal, "Lives in Braga", key="home_city", learned_at=ago(10), supersedes_ids=[old.pk], reason="moved"
     )
+
+
+lived, life = lives(live_moved)
+
+
+@pytest.fixture
+def moved(life: Fact) -> Fact:
+    """Where Ada lives since she moved."""
+    return life
 
 
 def test_the_memory_is_shown_as_it_was_believed(support: Client, at: At, moved: Fact) -> None:

@@ -25,8 +25,10 @@ from memories.types import Kind
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant
 from tenants.principal import Principal
 from tenants.search_keys import revoke
+from tests.factories import own_principal
 from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, words
 from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
@@ -36,9 +38,8 @@ FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in Kind
 QUERIES = 16 + ON_ELASTICSEARCH
 
 
-@pytest.fixture
-def keys(principal: Principal) -> Principal:
-    """Ada, who said where the spare key is."""
+def live_keys(principal: Principal) -> Principal:
+    """Say where the spare key is."""
     said = ("Where did you put the spare key?", "Under the blue pot", "The key is spare", "My key is <b>red</b>")
     drafts = [EpisodeDraft(text) for text in said]
     remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
@@ -48,6 +49,15 @@ def keys(principal: Principal) -> Principal:
     remember_fact(principal, text="Keeps a spare key under the pot", key="spare_key")
     drain()
     return principal
+
+
+lived, life = lives(live_keys)
+
+
+@pytest.fixture
+def keys(life: Principal) -> Principal:
+    """Ada, who said where the spare key is."""
+    return life
 
 
 @pytest.fixture
@@ -226,8 +236,9 @@ def test_whatever_a_recall_can_tell_has_its_words() -> None:
 
 @pytest.mark.usefixtures("elasticsearch")
 def test_a_member_without_a_key_is_answered_by_nobody_else_s(
-    support: Client, keys: Principal, membership: Membership, address: str
+    support: Client, membership: Membership, address: str
 ) -> None:
+    live_keys(own_principal(membership))
     assert "Keeps a spare key" in words(support.post(address, FORM))
     revoke(membership)
     answer = support.post(address, FORM)

@@ -26,6 +26,7 @@ from tenants.principal import Principal
 from tests.memories.admin.members.conftest import At
 from tests.memories.admin.members.looking import INLINE, inside, words
 from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
@@ -33,8 +34,7 @@ pytestmark = pytest.mark.django_db
 QUERIES_OF_THE_LIVE_PART = 34
 
 
-@pytest.fixture
-def kiln(principal: Principal) -> UUID:
+def live_kiln(principal: Principal) -> UUID:
     """A fact that was learned from a sentence, replaced another one, and is in the index."""
     session = start_session(principal)
     (said,) = remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft("My new kiln is electric")])
@@ -44,6 +44,15 @@ def kiln(principal: Principal) -> UUID:
     )
     drain()
     return fact.memory_id
+
+
+lived, life = lives(live_kiln)
+
+
+@pytest.fixture
+def kiln(life: UUID) -> UUID:
+    """The fact of `live_kiln`."""
+    return life
 
 
 def test_it_tells_state_words_history_and_who_did_it(support: Client, at: At, kiln: UUID) -> None:

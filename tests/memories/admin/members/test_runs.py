@@ -20,16 +20,25 @@ from tests.factories import make_membership, own_principal
 from tests.memories.admin.members.conftest import At
 from tests.memories.admin.members.looking import inside, own_queries, words
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, literally, nothing, tell
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run(principal: Principal) -> ConsolidationRun:
+def live_run(principal: Principal) -> ConsolidationRun:
     """What Ada said was read once, and one fact learned of it."""
     tell(principal, "I keep three goats")
     report = consolidate(principal, extractor=ScriptedExtractor([literally]))
     return ConsolidationRun.objects.get(pk=report.runs[0])
+
+
+lived, life = lives(live_run)
+
+
+@pytest.fixture
+def run(life: ConsolidationRun) -> ConsolidationRun:
+    """The run of `live_run`."""
+    return life
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, talk, words
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
@@ -30,9 +31,12 @@ QUERIES_OF_A_TURN = 18
 QUERIES_OF_A_LIST = 10
 
 
+lived, life = lives(talk)
+
+
 @pytest.fixture
-def talked(principal: Principal) -> Session:
-    return talk(principal)
+def talked(life: Session) -> Session:
+    return life
 
 
 def test_a_turn_shows_what_was_said_recalled_injected_and_answered(
