@@ -7,7 +7,7 @@ neither; `task` is set in task scope only. Rows are reached through `of(principa
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
@@ -61,6 +61,8 @@ class MemoryRow(models.Model):
     """
 
     kind: ClassVar[Kind]
+    # What a service found before it changed this row, for the trail that it tells next; no column.
+    as_it_was: Mapping[str, object] | None = None
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")

@@ -21,7 +21,7 @@ from memories.services.ownership import owner_columns
 from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.playbooks import create_playbook
 from memories.services.screening import Screen
-from memories.services.succession import Supersedable, link, own_row, same_wording
+from memories.services.succession import Supersedable, link, own_row, same_wording, snapshot
 from memories.types import (
     CONFIDENCE_OF_SOURCE,
     Contradiction,
@@ -52,6 +52,7 @@ def correct_past(principal: Principal, old: Supersedable, *, text: str, reason: 
         "contradiction": old.contradiction or Contradiction.NATURAL,
     }
     right = _write(principal, old, text, columns, reason)
+    old.as_it_was = snapshot(old)
     old.contradiction = Contradiction.HARSH
     old.retracted = True
     old.version += 1

@@ -13,7 +13,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.search.outbox import enqueue_many
 from memories.services.ownership import owner_lock
 from memories.services.screening import screened_reason
-from memories.services.succession import AUDIT_NOUN, Supersedable, own_row, snapshot
+from memories.services.succession import AUDIT_NOUN, Supersedable, own_row, snapshot, told_change
 from memories.services.supersede import retire
 from memories.types import CURRENT, Contradiction, Kind, Status, WriteOutcome, WriteResult
 from tenants.audit import EventDraft, record_events
@@ -58,11 +58,15 @@ def _retract_past(principal: Principal, rows: Sequence[Supersedable], *, reason:
         raise Conflict("It is not in the memory any more; restore it first.")
     events = []
     for row in rows:
+        row.as_it_was = snapshot(row)
         row.retracted = True
         row.contradiction = Contradiction.HARSH
         row.version += 1
         row.save(update_fields=["retracted", "contradiction", "version", "updated_at"])
         action = f"{AUDIT_NOUN[row.kind]}.retracted"
-        events.append(EventDraft(action, row.kind.value, row.pk, reason or "never true", before=snapshot(row)))
+        before, after = told_change(row)
+        events.append(
+            EventDraft(action, row.kind.value, row.pk, reason or "never true", before=before, after=after or None)
+        )
     record_events(principal, events)
     enqueue_many(list(rows))

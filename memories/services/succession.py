@@ -87,6 +87,7 @@ def close(rows: Iterable[Supersedable], *, at: datetime, valid_to: datetime, con
     what never was true has no end; `retracted` says so.
     """
     for row in rows:
+        row.as_it_was = snapshot(row)
         row.status = Status.SUPERSEDED
         row.superseded_at = max(at, row.learned_at)
         row.contradiction = contradiction
@@ -110,20 +111,30 @@ def link(
             row.superseded_by_id = successor.pk
             row.save(update_fields=["superseded_by", "updated_at"])
         noun = AUDIT_NOUN[row.kind]
+        before, after = told_change(row)
+        if successor is not None:  # only the id: its text is in its own events, so forgetting it erases it everywhere
+            after["superseded_by"] = str(successor.pk)
         events.append(
             EventDraft(
                 action=f"{noun}.superseded" if successor is not None else f"{noun}.retired",
                 target_kind=row.kind.value,
                 target_id=row.pk,
                 reason=reason,
-                before=snapshot(row),
-                # Only the id: the successor's text is in its own events, so forgetting it erases it everywhere.
-                after={"superseded_by": str(successor.pk)} if successor is not None else None,
+                before=before,
+                after=after or None,
             )
         )
     record_events(principal, events)
     withdraw(principal, [row.pk for row in rows])
     enqueue_many(list(rows))
+
+
+def told_change(row: Supersedable) -> tuple[Mapping[str, object], dict[str, object]]:
+    """A row before its change (as it is, if nobody noted how it was), and what the change made of it."""
+    now = snapshot(row)
+    before = row.as_it_was or now
+    row.as_it_was = None
+    return before, {name: value for name, value in now.items() if before.get(name) != value}
 
 
 def tell(
