@@ -6,7 +6,7 @@ Invariant: no error repeats what the cluster said, nor any part of a key; what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,8 +76,9 @@ def mint_described(*, name: str, descriptors: Descriptors, lifetime: timedelta, 
             refresh=False,
         )
     )
-    expires_at = _moment(answer["expiration"])
-    return Minted(answer["id"], answer["encoded"], expires_at - timedelta(seconds=seconds), expires_at)
+    with _as_promised():
+        expires_at = _moment(answer["expiration"])
+        return Minted(answer["id"], answer["encoded"], expires_at - timedelta(seconds=seconds), expires_at)
 
 
 def prove(encoded: str) -> None:
@@ -87,14 +88,15 @@ def prove(encoded: str) -> None:
 
     searches = [line for alias in reading_aliases() for line in ({"index": alias}, {"size": 0})]
     try:
-        answers = key_client(encoded).msearch(searches=searches, filter_path=_PROOF)["responses"]
+        answer = key_client(encoded).msearch(searches=searches, filter_path=_PROOF)
     except TransportError as error:
         raise unavailable(KeyTrouble.UNREACHABLE) from error
     except ApiError as error:
         raise unavailable(KeyTrouble.UNPROVEN) from error
-    failed = [answer for answer in answers if answer["status"] not in {_OK, _MISSING}]
+    with _as_promised():
+        failed = [each for each in answer["responses"] if each["status"] not in {_OK, _MISSING}]
+        licence = any("license" in str(each.get("error")) for each in failed)
     if failed:
-        licence = any("license" in str(answer.get("error")) for answer in failed)
         raise unavailable(KeyTrouble.LICENCE if licence else KeyTrouble.UNPROVEN)
 
 
@@ -105,7 +107,8 @@ def invalidate(key_ids: Sequence[str]) -> set[str]:
     had ended before is missing too: `read` tells them apart.
     """
     answer = _asked(lambda: _minter(MINT_SECONDS).security.invalidate_api_key(ids=list(key_ids), owner=True))
-    return {*answer["invalidated_api_keys"], *answer["previously_invalidated_api_keys"]}
+    with _as_promised():
+        return {*answer["invalidated_api_keys"], *answer["previously_invalidated_api_keys"]}
 
 
 def read(key_ids: Sequence[str]) -> dict[str, FoundKey]:
@@ -113,7 +116,8 @@ def read(key_ids: Sequence[str]) -> dict[str, FoundKey]:
     found: dict[str, FoundKey] = {}
     for start in range(0, len(key_ids), PAGE):
         query = {"ids": {"values": list(key_ids[start : start + PAGE])}}
-        found |= {key.key_id: key for key in map(_found, _page(query))}
+        with _as_promised():
+            found |= {key.key_id: key for key in map(_found, _page(query))}
     return found
 
 
@@ -124,10 +128,12 @@ def every_valid_key() -> Iterator[FoundKey]:
     after: list[Any] | None = None
     while True:
         keys = _page({"bool": {"filter": filters}}, sort=sort, search_after=after)
-        yield from (found for found in map(_found, keys) if belongs_here(found.name))
-        if len(keys) < PAGE:
+        with _as_promised():
+            found = [_found(key) for key in keys]
+            after = keys[-1]["_sort"] if len(keys) == PAGE else None
+        yield from (key for key in found if belongs_here(key.name))
+        if after is None:
             return
-        after = keys[-1]["_sort"]
 
 
 def unavailable(trouble: KeyTrouble) -> SearchKeysUnavailable:
@@ -164,8 +170,18 @@ def _asked(request: Callable[[], Answer]) -> Answer:
 
 def _page(query: Mapping[str, Any], **options: Any) -> list[dict[str, Any]]:
     answer = _asked(lambda: _minter().security.query_api_keys(query=query, size=PAGE, **options))
-    keys: list[dict[str, Any]] = answer["api_keys"]
+    with _as_promised():
+        keys: list[dict[str, Any]] = answer["api_keys"]
     return keys
+
+
+@contextmanager
+def _as_promised() -> Iterator[None]:
+    """Inside an answer is read; one of another form, as something between here and the cluster gives, is an error."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        raise unavailable(KeyTrouble.FAILED) from None
 
 
 def _minter(seconds: float | None = None) -> Elasticsearch:
