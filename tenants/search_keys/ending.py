@@ -45,8 +45,17 @@ def revoke(membership: Membership, *, actor: Actor = SYSTEM) -> bool:
         credential = locked_one(membership.id)
         if credential is None or credential.state == CredentialState.REVOKED:
             return False
-        end_on_commit(_take([credential], CredentialState.REVOKED, "by hand", actor))
+        taken = _take([credential], CredentialState.REVOKED, "by hand", actor)
+        if not taken and actor != SYSTEM:  # that they get none from now on was somebody's deed all the same
+            draft = EventDraft("search_key.revoked", "membership", membership.id, "by hand")
+            record_tenant_event(actor, credential.membership.tenant_id, draft)
+        end_on_commit(taken)
     return True
+
+
+def still_ending(membership: Membership) -> bool:
+    """Whether the cluster has yet to end a key that was taken from this member."""
+    return RetiredKey.objects.filter(membership_id=membership.id, due_at__lte=timezone.now()).exists()
 
 
 def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:

@@ -23,12 +23,13 @@ from tenants.audit import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS
-from tenants.search_keys.ending import allow
+from tenants.search_keys.ending import allow, still_ending
 from tenants.search_keys.minting import Outcome, begin_missing
 from tenants.search_keys.verification import verify
 
 _SHOWN_EVENTS = 10
 _LOOKS = {CredentialState.ACTIVE.value: "success", CredentialState.PENDING.value: "warning", EXPIRED: "danger"}
+_NOT_ENDED = "The search cluster has not ended it yet: whoever holds the key can use it until then. It is asked again."
 _SAID = {
     Outcome.NOT_NEEDED: "Nothing had to be done, or somebody else is at it: look at the state below.",
     Outcome.FAILED: "It failed; the reason is below. It is tried again.",
@@ -120,6 +121,8 @@ def _rotate(looking: Looking) -> None:
 def _revoke(looking: Looking) -> None:
     if search_keys.revoke(looking.membership, actor=looking.actor):
         messages.success(looking.request, "The key was revoked. This member searches nothing until one is made again.")
+        if still_ending(looking.membership):
+            messages.warning(looking.request, _NOT_ENDED)
     else:
         messages.info(looking.request, "There was no key to revoke.")
 

@@ -7,7 +7,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
-from tenants.models import AuditEvent, Membership, SearchCredential
+from tenants.models import AuditEvent, Membership, RetiredKey, SearchCredential
+from tenants.search_keys import revoke_waiting
 from tests.factories import make_membership
 from tests.memories.admin.members.conftest import At
 from tests.memories.admin.members.looking import INLINE, inside, words
@@ -83,6 +84,33 @@ def test_a_cluster_that_is_away_is_said_and_nothing_changes(
     after = credential(membership)
     assert (after.key_id, after.secret, after.state) == (before.key_id, before.secret, "active")
     assert not AuditEvent.objects.filter(action="search_key.verified").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("elasticsearch")
+def test_a_key_that_the_cluster_has_not_ended_is_not_said_to_be_gone(
+    administrator: Client, at: At, membership: Membership, settings: Settings
+) -> None:
+    key, urls = key_of(membership), settings.ELASTICSEARCH_URLS
+    settings.ELASTICSEARCH_URLS = ("http://127.0.0.1:9",)
+    page = words(administrator.post(at("search_key_revoke"), follow=True))
+    assert "was revoked" in page and "has not ended it yet" in page
+    settings.ELASTICSEARCH_URLS = urls
+    assert status_of(key) == 200
+    administrator.post(at("search_key_make"), follow=True)
+    seen(credential(membership).key_id, *RetiredKey.objects.values_list("key_id", flat=True))
+    revoke_waiting()
+    page = words(administrator.post(at("search_key_revoke"), follow=True))
+    assert "was revoked" in page and "has not ended it yet" not in page
+
+
+@pytest.mark.usefixtures("elasticsearch")
+def test_that_a_member_is_to_get_no_key_is_on_record_where_there_was_none_to_end(
+    administrator: Client, at: At, membership: Membership
+) -> None:
+    SearchCredential.objects.filter(membership=membership).update(state="pending", key_id="", secret="")
+    administrator.post(at("search_key_revoke"))
+    assert credential(membership).state == "revoked" and told(membership) == ["revoked"]
 
 
 @pytest.mark.usefixtures("elasticsearch")
