@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryhub.statements import Prepared
+from memoryhub.statements import Prepared, PreparedUpdate
 from tenants.actor import Actor
 from tenants.audit_digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
 from tenants.audit_verification import ChainReport, verify_all, verify_chain
@@ -176,7 +176,7 @@ def _locked_head(chain: str) -> AuditHead:
     if head is None:
         # Two first writers of a chain may meet here; the loser's row is ignored and it waits for the winner's.
         AuditHead.objects.bulk_create([AuditHead(chain=chain, length=0, digest=GENESIS)], ignore_conflicts=True)
-        head = _head(chain).get()
+        head = _HEAD.all(chain)[0]
     return head
 
 
@@ -188,8 +188,15 @@ _HEAD = Prepared(_head)
 
 
 def _advance(head: AuditHead, *, by: int, digest: str) -> None:
-    moved = AuditHead.objects.filter(chain=head.chain, length=head.length, digest=head.digest).update(
-        length=head.length + by, digest=digest
-    )
-    if moved != 1:
+    if _ADVANCE.run(head.chain, head.length, head.digest, head.length + by, digest) != 1:
         raise AuditConflict("The audit chain moved while it was appended to; its lock was not held.")
+
+
+def _advanced(
+    chain: str, length: int, digest: str, new_length: int, new_digest: str
+) -> tuple[QuerySet[AuditHead], Mapping[str, Any]]:
+    at = AuditHead.objects.filter(chain=chain, length=length, digest=digest)
+    return at, {"length": new_length, "digest": new_digest}
+
+
+_ADVANCE = PreparedUpdate(_advanced)

@@ -32,6 +32,7 @@ from memories.services.facts import pin_fact, remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews import open_contradiction, open_eviction
+from memories.services.succession import tell
 from memories.services.supersede import supersede
 from memories.services.turns import begin_turn, finish_turn
 from memories.services.working_memory import set_task
@@ -214,6 +215,7 @@ def _archive(resident: Resident, fact_id: UUID) -> None:
         fact.archived_at = timezone.now()
         fact.version += 1
         fact.save(update_fields=["archived_at", "version", "updated_at"])
+        tell(resident.principal, fact, "archived", reason="archived")
         enqueue(fact)
     resident.planted[:] = [replace(each, archived=each.archived or each.id == fact_id) for each in resident.planted]
 

@@ -71,17 +71,19 @@ class Evidence:
     """What is known around one owner's rows.
 
     `endings` are by row; `elsewhere` are rows of other owners that rows of this one name, `gone` those that were erased
-    on their owner's request; `promoted` are the copies that each promotion tells of (None: its payload was erased).
+    on their owner's request, with what links to them were led on to (an empty set: nobody noted it); `promoted` are the
+    copies that each promotion tells of (None: its payload was erased).
     `closed` are rows that the audit tells the end of, and of no return; `written` the hash of the words with which it
-    tells that a row was written.
+    tells that a row was written. `unread` are rows with a value that cannot be read, each a fault of its own.
     """
 
     endings: Mapping[UUID, Ending] = field(default_factory=dict)
     elsewhere: Mapping[UUID, State] = field(default_factory=dict)
-    gone: AbstractSet[UUID] = frozenset()
+    gone: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
     promoted: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
     closed: AbstractSet[UUID] = frozenset()
     written: Mapping[UUID, str] = field(default_factory=dict)
+    unread: AbstractSet[UUID] = frozenset()
 
 
 def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID, str]]:
@@ -150,8 +152,21 @@ def _ending(row: State, known: Evidence) -> Iterator[str]:
     told = known.endings.get(row.id)
     if told is None:
         yield "was superseded without an audit event"
-    elif told.readable and told.successor != row.superseded_by_id and told.successor not in known.gone:
+    elif told.readable and not _leads_to(told.successor, row.superseded_by_id, known):
         yield "has another successor than the audit tells of"
+
+
+def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> bool:
+    """Whether the successor that was told of is this one, or links to it were led on to this one when it was erased."""
+    reached, edge = set[UUID](), told
+    while edge != successor:
+        if edge is None or edge in reached or edge not in known.gone:
+            return False
+        reached.add(edge)
+        if not known.gone[edge]:
+            return True  # erased when nobody noted it yet
+        (edge,) = known.gone[edge]
+    return True
 
 
 def _lateness(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
@@ -163,7 +178,7 @@ def _lateness(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterat
     next_one = row.superseded_by_id
     if next_one and (successor := rows.get(next_one) or known.elsewhere.get(next_one)):
         latest = max(latest, successor.learned_at)
-    if row.superseded_at > latest + _UNEVEN:
+    if row.superseded_at - latest > _UNEVEN:
         yield "ended after the audit told of its end"
 
 
@@ -183,7 +198,8 @@ def _link(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[s
         return
     successor = rows.get(row.superseded_by_id) or known.elsewhere.get(row.superseded_by_id)
     if successor is None:
-        yield "points to a successor that is not there"
+        if row.superseded_by_id not in known.unread:
+            yield "points to a successor that is not there"
         return
     if row.place != successor.place:
         yield "has a successor of another owner or scope"
@@ -197,7 +213,7 @@ def _restoration(row: State, rows: Mapping[UUID, State], known: Evidence) -> Ite
         return
     old = rows.get(row.restores) or known.elsewhere.get(row.restores)
     if old is None:
-        if row.restores not in known.gone:
+        if row.restores not in known.gone and row.restores not in known.unread:
             yield "brings back what never was there"
     elif old.place != row.place:
         yield "brings back what belongs to another owner or scope"

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Q
 
-from memories.selectors.chain_checks import State
+from memories.selectors.chain_rows import Whose
+from memories.selectors.chain_trail import AT_ONCE, ToldBy
+from memoryhub.as_stored import UNREADABLE, rows_as_stored
 from tenants.models import AuditEvent
 
-Fault = tuple[UUID, str]
+# Which row, if its id can be read, and what is wrong with it.
+Fault = tuple[UUID | None, str]
 
-_IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_COLUMNS = ("target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action")
 _CLOSING = ("superseded", "retired", "retracted")
 # How a problem begins -> what the events do that tell of it.
 _TOLD_IN: tuple[tuple[str, Sequence[str]], ...] = (
@@ -35,35 +37,33 @@ _TOLD_IN: tuple[tuple[str, Sequence[str]], ...] = (
 _LOOKING = Q(action__endswith=".read") | Q(action__endswith=".exported")
 
 
-@dataclass(frozen=True, slots=True)
-class ToldBy:
-    """An event of the audit trail, by its place and its id."""
+def telling_events(owners: Mapping[UUID, Whose], faults: Collection[Fault]) -> dict[Fault, ToldBy]:
+    """For each fault of a row the event that tells of it: the latest that did what is wrong, else the latest on it.
 
-    chain: str
-    sequence: int
-    id: UUID
-
-
-def telling_events(rows: Mapping[UUID, State], faults: Collection[Fault]) -> dict[Fault, ToldBy]:
-    """For each fault the event that tells of it: the latest that did what is wrong, else the latest on the row."""
-    events = _events({memory_id for memory_id, _ in faults}, rows)
+    Of a row of which nobody can read whose it is, anybody's.
+    """
+    events = _events({memory_id for memory_id, _ in faults if memory_id}, owners)
     found: dict[Fault, ToldBy] = {}
     for memory_id, problem in faults:
         told = events.get(memory_id, [])
         verbs = next((verbs for beginning, verbs in _TOLD_IN if problem.startswith(beginning)), _CLOSING)
-        telling = [event for event in told if event.action.rpartition(".")[2] in verbs] or told
+        telling = [event for verb, event in told if verb in verbs] or [event for _, event in told]
         if telling:
-            found[memory_id, problem] = ToldBy(telling[-1].chain, telling[-1].sequence, telling[-1].id)
+            found[memory_id, problem] = telling[-1]
     return found
 
 
-def _events(ids: Collection[UUID], rows: Mapping[UUID, State]) -> dict[UUID, list[AuditEvent]]:
-    found: dict[UUID, list[AuditEvent]] = defaultdict(list)
+def _events(ids: Collection[UUID], owners: Mapping[UUID, Whose]) -> dict[UUID | None, list[tuple[str, ToldBy]]]:
+    """What was done to each of these rows, and the event that tells of it, in their order."""
+    found: dict[UUID | None, list[tuple[str, ToldBy]]] = defaultdict(list)
     every = sorted(ids)
-    for start in range(0, len(every), _IDS_PER_STATEMENT):
-        events = AuditEvent.objects.filter(target_id__in=every[start : start + _IDS_PER_STATEMENT])
-        for event in events.exclude(_LOOKING).order_by("created_at", "sequence"):
-            row = rows[event.target_id] if event.target_id else None
-            if row and row.tenant_id in (None, event.tenant_id) and row.user_id in (None, event.owner_id):
-                found[row.id].append(event)
+    for start in range(0, len(every), AT_ONCE):
+        events = AuditEvent.objects.filter(target_id__in=every[start : start + AT_ONCE]).exclude(_LOOKING)
+        told = rows_as_stored(events.order_by("created_at", "sequence"), _COLUMNS, chunk_size=AT_ONCE)
+        for (target, tenant_id, user_id, chain, sequence, event_id, action), _ in told:
+            tenant, user = owners[target]
+            if tenant not in (None, UNREADABLE, tenant_id) or user not in (None, UNREADABLE, user_id):
+                continue
+            if UNREADABLE not in (chain, sequence, event_id, action):
+                found[target].append((action.rpartition(".")[2], ToldBy(chain, sequence, event_id)))
     return found

@@ -1,47 +1,42 @@
 """verify_chains, of all owners or of one: re-derive every invariant of supersession from the rows and the audit.
 
-The invariants are in `chain_checks`. Owner by owner, so that memory is bounded by what the largest owner has; words are
-hashed and let go. What is found is looked at once more, so that a write meanwhile is not taken for a fault.
+The invariants are in `chain_checks`, how the trail has each row stand in `chain_trail`. Owner by owner, so that memory
+is bounded by what the largest owner has. What is found is looked at once more, so that a write meanwhile is not taken
+for a fault.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from math import inf
-from typing import Any
 from uuid import UUID
 
-from memories.hygiene.text import content_hash
-from memories.models import Fact, Playbook
 from memories.selectors.chain_checks import Ending, Evidence, State, problems
-from memories.selectors.chain_events import ToldBy, telling_events
+from memories.selectors.chain_events import Fault, telling_events
+from memories.selectors.chain_record import record_from
+from memories.selectors.chain_rows import MODELS, OWNED, Unread, Whose, columns_of, states, states_of
+from memories.selectors.chain_trail import AT_ONCE, NOUN, ToldBy, deviations, id_in, told_of
 from memories.types import Kind, Owner
+from memoryhub.as_stored import UNREADABLE, rows_as_stored
 from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.models import AuditEvent, AuditPayload
+from tenants.models import AuditEvent
+from tenants.models.audit_event import said_in
 
-_MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
-_NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
-_CLOSING, _REVIVED, _ERASING = ("superseded", "retired"), "revived", ("forgotten", "erased")
-_IDS_PER_STATEMENT = 500
-_OWNED = ("tenant_id", "user_id")
-
-_COLUMNS = (
-    "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
-    "superseded_by_id", "contradiction", "retracted", "restores", "promoted_from", "archived_at", "evicted_at",
-    "evicted_from",
-)  # fmt: skip
-_WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
+_ERASING = ("forgotten", "erased")
 
 
 @dataclass(frozen=True, slots=True)
 class ChainFault:
-    """One broken invariant of one row, and the audit event that tells of what is wrong with it, if there is one."""
+    """One broken invariant of one row, and the audit event that tells of what is wrong with it, if there is one.
+
+    `memory_id` is None where the id itself cannot be read; the problem says which row of the table it is.
+    """
 
     kind: Kind
-    memory_id: UUID
+    memory_id: UUID | None
     problem: str
     event: ToldBy | None = None
 
@@ -71,17 +66,28 @@ class ChainsReport:
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
     return _joined(
-        _verified(kind, Owner(tenant_id, user_id), rows)
-        for kind in _MODELS
-        for (tenant_id, user_id), rows in groupby(
-            _states(kind, ordered_by=("tenant_id", "user_id", "pk")), key=lambda row: (row.tenant_id, row.user_id)
-        )
+        _verified(kind, whose, rows)
+        for kind in MODELS
+        for whose, rows in groupby(states(kind, ordered_by=(*OWNED, "pk")), key=_whose)
     )
+
+
+def verify_owner(owner: Owner) -> ChainsReport:
+    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share.
+
+    With the latter are the rows of which nobody can read any more whose they are.
+    """
+    whose = (owner.tenant_id, owner.user_id)
+    return _joined(_verified(kind, whose, states_of(kind, whose)) for kind in MODELS)
 
 
 def owners_of_memories() -> list[Owner]:
     """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
-    pairs = {pair for model in _MODELS.values() for pair in model.objects.order_by().values_list(*_OWNED).distinct()}
+    pairs: set[Whose] = set()
+    for model in MODELS.values():
+        pairs |= {pair for pair, _ in rows_as_stored(model.objects.order_by().distinct(), OWNED, chunk_size=AT_ONCE)}
+    if any(UNREADABLE in pair for pair in pairs):
+        pairs = {pair for pair in pairs if UNREADABLE not in pair} | {(None, None)}
     return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
 
 
@@ -92,11 +98,6 @@ def chain_of_owner(owner: Owner) -> str:
     return owner_chain(owner.tenant_id, owner.user_id) if owner.user_id else tenant_chain(owner.tenant_id)
 
 
-def verify_owner(owner: Owner) -> ChainsReport:
-    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share."""
-    return _joined(_verified(kind, owner, _states_of(kind, owner)) for kind in _MODELS)
-
-
 def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
     rows, links, faults = 0, 0, list[ChainFault]()
     for report in reports:
@@ -105,122 +106,118 @@ def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
     return ChainsReport(rows, links, tuple(faults))
 
 
-def _verified(kind: Kind, owner: Owner, states: Iterable[State]) -> ChainsReport:
+@dataclass(slots=True)
+class _Known:
+    """All rows of one owner, of one kind, and what the trail and the rows of other owners say about them."""
+
+    kind: Kind
+    rows: dict[UUID, State] = field(default_factory=dict)
+    unread: list[Unread] = field(default_factory=list)
+    found: dict[Fault, ToldBy | None] = field(default_factory=dict)
+    endings: dict[UUID, Ending] = field(default_factory=dict)
+    written: dict[UUID, str] = field(default_factory=dict)
+    closed: set[UUID] = field(default_factory=set)
+
+    def look(self, each: Iterable[State | Unread]) -> None:
+        """Read the rows, and note what is wrong with which: by which event, where that is known at once."""
+        for row in each:
+            if isinstance(row, Unread):
+                self.unread.append(row)
+                self.found[row.id, row.problem] = None
+            else:
+                self.rows[row.id] = row
+        for ids in _pieces(self.rows):
+            self._hear(ids)
+        for fault in problems(self.rows, self._evidence()):
+            self.found.setdefault(fault, None)
+
+    def _hear(self, ids: Collection[UUID]) -> None:
+        """What the trail says of some of the rows, against how they stand."""
+        told = told_of(self.kind, self.rows, ids)
+        for row_id, columns, unread in columns_of(self.kind, ids):
+            row, says = self.rows.get(row_id), told.get(row_id)
+            if row is None:
+                continue
+            if unread:
+                self.found[row_id, unread] = says.latest if says else None
+            elif says is None:
+                self.found[row_id, "was written without an audit event"] = None
+            else:
+                self.found |= {(row_id, what): by for what, by in deviations(says, row, record_from(columns))}
+        for row_id, says in told.items():
+            row = self.rows[row_id]
+            if says.ending and row.superseded_at is not None:
+                self.endings[row_id] = says.ending
+            if says.closed and row.is_current:
+                self.closed.add(row_id)
+            if says.written is not None:
+                self.written[row_id] = says.written
+
+    def _evidence(self) -> Evidence:
+        rows, noun = self.rows, NOUN[self.kind]
+        named = {id_ for row in rows.values() for id_ in (row.superseded_by_id, row.restores, row.promoted_from) if id_}
+        missing = named - rows.keys()
+        told = {ending.successor for ending in self.endings.values() if ending.successor}
+        beside = [row for ids in _pieces(missing) for row in states(self.kind, pk__in=ids)]
+        return Evidence(
+            endings=self.endings,
+            elsewhere={row.id: row for row in beside if isinstance(row, State)},
+            gone=_gone(noun, (missing | told) - rows.keys()),
+            promoted=_promoted(noun, {row.promoted_from for row in rows.values() if row.promoted_from}),
+            closed=self.closed,
+            written=self.written,
+            unread={row.id for row in (*self.unread, *beside) if isinstance(row, Unread) and row.id},
+        )
+
+
+def _verified(kind: Kind, whose: Whose, each: Iterable[State | Unread]) -> ChainsReport:
     """The report on all rows of one owner, of one kind; the first bad event comes first."""
-    rows = {row.id: row for row in states}
-    links = sum(row.superseded_by_id is not None for row in rows.values())
-    found = list(problems(rows, _evidence(kind, rows)))
-    if found:
-        rows, before = {row.id: row for row in _states_of(kind, owner)}, set(found)
-        found = [each for each in problems(rows, _evidence(kind, rows)) if each in before]
-    events = telling_events(rows, found)
-    faults = [ChainFault(kind, memory_id, problem, events.get((memory_id, problem))) for memory_id, problem in found]
-    return ChainsReport(len(rows), links, tuple(sorted(faults, key=_place)))
+    known = _Known(kind)
+    known.look(each)
+    if known.found and UNREADABLE not in whose:
+        before, known = known.found.keys(), _Known(kind)
+        known.look(states_of(kind, whose))
+        known.found = {fault: by for fault, by in known.found.items() if fault in before}
+    every: list[State | Unread] = [*known.rows.values(), *known.unread]
+    owners = {row.id: _whose(row) for row in every if row.id}
+    events = telling_events(owners, [fault for fault, by in known.found.items() if by is None and fault[0]])
+    faults = [ChainFault(kind, *fault, by or events.get(fault)) for fault, by in known.found.items()]
+    links = sum(row.superseded_by_id is not None for row in known.rows.values())
+    return ChainsReport(len(known.rows) + len(known.unread), links, tuple(sorted(faults, key=_place)))
 
 
-def _place(fault: ChainFault) -> tuple[float, UUID]:
-    return (fault.event.sequence if fault.event else inf, fault.memory_id)
+def _place(fault: ChainFault) -> tuple[float, str]:
+    return (fault.event.sequence if fault.event else inf, str(fault.memory_id))
 
 
-def _states_of(kind: Kind, owner: Owner) -> Iterator[State]:
-    return _states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
+def _whose(row: State | Unread) -> Whose:
+    return row.whose if isinstance(row, Unread) else (row.tenant_id, row.user_id)
 
 
-def _states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[State]:
-    """The rows of a kind, one at a time."""
-    keyed = ("key",) if kind is Kind.SEMANTIC else ()
-    columns = (*_COLUMNS, *keyed, *_WORDS[kind])
-    rows = _MODELS[kind].objects.filter(**only).order_by(*ordered_by).values(*columns)
-    for row in rows.iterator(chunk_size=_IDS_PER_STATEMENT):
-        words = [row.pop(name) for name in _WORDS[kind]]
-        steps: Iterable[str] = words.pop() if kind is Kind.PROCEDURAL else ()
-        yield State(**{"key": "", **row, "rehashed": content_hash(*words, *steps)})
-
-
-def _evidence(kind: Kind, rows: Mapping[UUID, State]) -> Evidence:
-    """What the audit and the rows of other owners say about these."""
-    noun = _NOUN[kind]
-    endings = _endings(noun, rows)
-    named = {id_ for row in rows.values() for id_ in (row.superseded_by_id, row.restores, row.promoted_from) if id_}
-    missing = named - rows.keys()
-    told = {ending.successor for ending in endings.values() if ending.successor}
-    originals = {row.promoted_from for row in rows.values() if row.promoted_from}
-    return Evidence(
-        endings=endings,
-        elsewhere={row.id: row for ids in _pieces(missing) for row in _states(kind, pk__in=ids)},
-        gone={event[0] for event in _events([f"{noun}.{verb}" for verb in _ERASING], (missing | told) - rows.keys())},
-        promoted=_promoted(noun, originals),
-        closed=_closed(noun, rows),
-        written=dict(_written(kind, rows)),
-    )
-
-
-def _endings(noun: str, rows: Mapping[UUID, State]) -> dict[UUID, Ending]:
-    """The latest event on each row that tells of its end, in a chain of its owner (of anybody, for a shared row)."""
-    closed = [row.id for row in rows.values() if row.superseded_at is not None]
-    endings: dict[UUID, Ending] = {}
-    actions, tells = [f"{noun}.{verb}" for verb in _CLOSING], ("payload__document", "created_at")
-    for target, tenant_id, owner_id, document, told_at in _events(actions, closed, tells):
-        row = rows[target]
-        if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
-            endings[target] = Ending(document is not None, _id_in(document, "superseded_by"), told_at)
-    return endings
-
-
-def _closed(noun: str, rows: Mapping[UUID, State]) -> set[UUID]:
-    """The rows of which the latest event that ended or revived them, in a chain of their owner, ended them."""
-    believed = [row.id for row in rows.values() if row.is_current]
-    actions = [f"{noun}.{verb}" for verb in (*_CLOSING, _REVIVED)]
-    latest: dict[UUID, str] = {}
-    for target, tenant_id, owner_id, action in _events(actions, believed, ["action"]):
-        row = rows[target]
-        if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
-            latest[target] = action
-    return {id_ for id_, action in latest.items() if action != f"{noun}.{_REVIVED}"}
-
-
-def _written(kind: Kind, rows: Mapping[UUID, State]) -> Iterator[tuple[UUID, str]]:
-    """The hash of the words with which a member's row was written, where the audit still tells them."""
-    mine = [row.id for row in rows.values() if row.user_id is not None]
-    for target, tenant_id, owner_id, document in _events([f"{_NOUN[kind]}.created"], mine):
-        row, told = rows[target], _after(document)
-        words = [told.get(name) for name in _WORDS[kind]]
-        steps = words.pop() if kind is Kind.PROCEDURAL else []
-        if (row.tenant_id, row.user_id) == (tenant_id, owner_id) and None not in words and isinstance(steps, list):
-            yield target, content_hash(*map(str, words), *map(str, steps))
+def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
+    """Those of `ids` that were erased, each with where links to it were led on to, if that was noted."""
+    gone: dict[UUID, set[UUID | None]] = {}
+    for target, after in _said([f"{noun}.{verb}" for verb in _ERASING], ids):
+        gone[target] = {id_in(after, "bridged_to")} if "bridged_to" in after else set()
+    return gone
 
 
 def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
+    """The copies of each of `originals` that the trail tells of; None where it was erased which."""
     copies: dict[UUID, set[UUID | None]] = defaultdict(set)
-    for target, _, _, document in _events([f"{noun}.promoted"], originals):
-        copies[target].add(_id_in(document, "copy"))
+    for target, after in _said([f"{noun}.promoted"], originals):
+        copies[target].add(id_in(after, "copy"))
     return copies
 
 
-def _events(
-    actions: Sequence[str], targets: Collection[UUID], tells: Sequence[str] = ("payload__document",)
-) -> Iterator[tuple[Any, ...]]:
-    """(target, tenant, owner, what it `tells`: the payload or None) of these events, each target's in their order."""
-    columns = ("target_id", "tenant_id", "owner_id", *tells)
+def _said(actions: list[str], targets: Collection[UUID]) -> Iterator[tuple[UUID, Mapping[str, object]]]:
+    """The target and the `after` of these events."""
     for ids in _pieces(targets):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
-        yield from events.values_list(*columns)
+        for (target, document), _ in rows_as_stored(events, ("target_id", "payload__document"), chunk_size=AT_ONCE):
+            yield target, said_in(document)["after"] or {}
 
 
 def _pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
-    """SQLite bounds the variables of a statement; the least that builds allow is 999."""
     every = sorted(ids)
-    return (every[start : start + _IDS_PER_STATEMENT] for start in range(0, len(every), _IDS_PER_STATEMENT))
-
-
-def _id_in(document: str | None, name: str) -> UUID | None:
-    """An id in the `after` of a payload; None if it is not there, or if somebody made it unreadable."""
-    try:
-        return UUID(str(_after(document)[name]))
-    except (KeyError, ValueError):
-        return None
-
-
-def _after(document: str | None) -> Mapping[str, Any]:
-    """The `after` of a payload; empty if there is none, or if somebody made the payload unreadable."""
-    return AuditPayload(document=document or "").data["after"] or {}
+    return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))

@@ -150,10 +150,11 @@ def _carry_out(keeper: Keeper, planned: Sequence[Planned], now: datetime) -> Non
     for each in planned:
         rows[each.decision.ending].append(each.row)
     overdue = rows.pop(Ending.ERASED, [])
-    keeper.record([_event(each) for each in planned if each.decision.ending is not Ending.ERASED])
-    keeper.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
+    stand: dict[UUID, dict[str, Any]] = {}
     for ending, ending_now in rows.items():
-        change(ending_now, _CHANGES[ending](now))
+        stand |= change(ending_now, _CHANGES[ending](now))
+    keeper.record([_event(each, stand[each.row.pk]) for each in planned if each.row.pk in stand])
+    keeper.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
     if overdue and keeper.principal is not None:
         whole = model_of(overdue[0].kind).objects.of(keeper.principal).filter(pk__in=[row.pk for row in overdue])
         erase_rows(keeper.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
@@ -167,7 +168,7 @@ _CHANGES: dict[Ending, Callable[[datetime], dict[str, Any]]] = {
 }
 
 
-def _event(planned: Planned) -> EventDraft:
+def _event(planned: Planned, stands: dict[str, Any]) -> EventDraft:
     row, decision = planned.row, planned.decision
     return EventDraft(
         f"{AUDIT_NOUN[row.kind]}.{decision.ending}",
@@ -175,4 +176,5 @@ def _event(planned: Planned) -> EventDraft:
         row.pk,
         decision.cause.value,
         before={"status": str(row.status)},
+        row=stands,
     )

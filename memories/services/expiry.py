@@ -16,6 +16,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.hygiene.expiry import About, Dates, Lifetime, stamp
 from memories.models import Fact, ReviewKind
 from memories.search.outbox import enqueue
+from memories.selectors.chain_record import record_of
 from memories.selectors.policies import expiry_rules_of
 from memories.services.ownership import owner_lock
 from memories.services.reviews import withdraw
@@ -113,6 +114,7 @@ def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str)
         reason=reason,
         before=before,
         after={"status": str(fact.status), **dates_in_words(fact)},
+        row=record_of(fact),
     )
     withdraw(principal, [fact.pk], kind=ReviewKind.EVICTION)
     enqueue(fact)

@@ -7,7 +7,7 @@ verifies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -103,10 +103,12 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     empty_runs(principal, rows)
     asked = reviews_naming(principal, ids)
     erase_originals(principal, ids)
+    successors: dict[UUID, UUID | None] = {}
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
             bridge_chain(row)
+            successors[row.pk] = row.superseded_by_id
         enqueue_delete(row.kind, row.pk, row.version + 1, row.owner)
     for row in rows:
         row.delete()
@@ -114,7 +116,7 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     record_events(
         principal,
         [
-            EventDraft(f"{AUDIT_NOUN[row.kind]}.forgotten", row.kind.value, pk, reason=reason)
+            EventDraft(f"{AUDIT_NOUN[row.kind]}.forgotten", row.kind.value, pk, reason, after=bridged(successors, pk))
             for row, pk in zip(rows, ids, strict=True)
         ],
     )
@@ -138,3 +140,11 @@ def bridge_chain(row: Supersedable) -> None:
         predecessor.version += 1
         predecessor.save(update_fields=["superseded_by", "version", "updated_at"])
     enqueue_many(predecessors)
+
+
+def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:
+    """What the trail is told of a state that goes: where links that led to it lead now."""
+    if erased not in successors:
+        return None
+    successor = successors[erased]
+    return {"bridged_to": str(successor) if successor else None}

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from memories.search.outbox import enqueue_many
+from memories.selectors.chain_record import records_of
 from memories.services.succession import Supersedable, model_of
 from memories.types import Owner
 from tenants.actor import SYSTEM
@@ -51,8 +53,8 @@ def keeping(owner: Owner) -> Iterator[Keeper]:
             yield Keeper(lambda events: record_events(principal, events), principal)
 
 
-def change(rows: Sequence[Supersedable], changes: dict[str, Any]) -> None:
-    """Change rows that are all of one kind, and have the search plane told."""
+def change(rows: Sequence[Supersedable], changes: dict[str, Any]) -> dict[UUID, dict[str, Any]]:
+    """Change rows that are all of one kind, and have the search plane told; how each stands then, for its event."""
     model = model_of(rows[0].kind)
     model.objects.filter(pk__in=[row.pk for row in rows]).update(
         **changes, version=F("version") + 1, updated_at=timezone.now()
@@ -60,3 +62,4 @@ def change(rows: Sequence[Supersedable], changes: dict[str, Any]) -> None:
     for row in rows:
         row.version += 1
     enqueue_many(rows)
+    return records_of(rows[0].kind, [row.pk for row in rows])

@@ -16,6 +16,7 @@ from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
+from memories.selectors.chain_record import record_of
 from memories.services.ownership import own_episodes, owner_lock
 from memories.services.playbook_draft import check_steps
 from memories.services.playbooks import remember_playbook
@@ -111,6 +112,7 @@ def _count(
         reason=reason,
         before=before,
         after=_record(playbook) | {"at": at.isoformat(), "episode_ids": [str(pk) for pk in episode_ids]},
+        row=record_of(playbook),
     )
     enqueue(playbook)
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from memories.hygiene.dedup import likeness
 from memories.models import Playbook
 from memories.search.outbox import enqueue
+from memories.selectors.chain_record import record_of
 from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
 from memories.services.junk import refuse_junk_playbook
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
@@ -136,6 +137,7 @@ def create_playbook(principal: Principal, columns: Mapping[str, object], draft: 
         target_id=playbook.pk,
         reason=draft.reason,
         after=snapshot(playbook),
+        row=record_of(playbook),
     )
     enqueue(playbook)
     return playbook
@@ -158,6 +160,7 @@ def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Pl
         reason=draft.reason,
         before=before,
         after=snapshot(playbook) | {"told_in": list(map(str, draft.supporting_episode_ids))},
+        row=record_of(playbook),
     )
     enqueue(playbook)
     return playbook

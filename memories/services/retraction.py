@@ -11,6 +11,7 @@ from uuid import UUID
 
 from memories.errors import Conflict, InvalidInput
 from memories.search.outbox import enqueue_many
+from memories.selectors.chain_record import record_of
 from memories.services.ownership import owner_lock
 from memories.services.screening import screened_reason
 from memories.services.succession import AUDIT_NOUN, Supersedable, own_row, snapshot, told_change
@@ -64,9 +65,8 @@ def _retract_past(principal: Principal, rows: Sequence[Supersedable], *, reason:
         row.version += 1
         row.save(update_fields=["retracted", "contradiction", "version", "updated_at"])
         action = f"{AUDIT_NOUN[row.kind]}.retracted"
+        why = reason or "never true"
         before, after = told_change(row)
-        events.append(
-            EventDraft(action, row.kind.value, row.pk, reason or "never true", before=before, after=after or None)
-        )
+        events.append(EventDraft(action, row.kind.value, row.pk, why, before, after or None, record_of(row)))
     record_events(principal, events)
     enqueue_many(list(rows))

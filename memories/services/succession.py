@@ -15,6 +15,7 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.search.outbox import enqueue_many
+from memories.selectors.chain_record import record_of
 from memories.services.ownership import shared_scopes
 from memories.services.reviews import withdraw
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
@@ -122,6 +123,7 @@ def link(
                 reason=reason,
                 before=before,
                 after=after or None,
+                row=record_of(row),
             )
         )
     record_events(principal, events)
@@ -146,7 +148,7 @@ def tell(
     before: Mapping[str, object] | None = None,
     after: Mapping[str, object] | None = None,
 ) -> None:
-    """Tell the trail what was done to `row`, such as "revived"."""
+    """Tell the trail what was done to `row`, which has been saved, such as "revived"."""
     record_event(
         principal,
         action=f"{AUDIT_NOUN[row.kind]}.{verb}",
@@ -155,6 +157,7 @@ def tell(
         reason=reason,
         before=before,
         after=after,
+        row=record_of(row),
     )
 
 

@@ -66,13 +66,22 @@ class AuditPayload(models.Model):
     @property
     def data(self) -> dict[str, Any]:
         """`{"reason", "before", "after"}` as recorded; what somebody made unreadable says nothing."""
-        try:
-            content = json.loads(self.document)
-        except (ValueError, TypeError, RecursionError):
-            content = None
-        said = content if isinstance(content, dict) else {}
-        sides = {name: said[name] if isinstance(said.get(name), dict) else None for name in ("before", "after")}
-        return {"reason": str(said.get("reason") or ""), **sides}
+        said = said_in(self.document)
+        return {name: said[name] for name in ("reason", "before", "after")}
+
+
+def said_in(document: object) -> dict[str, Any]:
+    """`{"reason", "before", "after", "row"}` of a payload's document; what somebody made unreadable says nothing.
+
+    `row` is how the target stood afterwards, for proofs; events of long ago have none.
+    """
+    try:
+        content = json.loads(document)  # type: ignore[arg-type]  # whatever somebody put there by SQL
+    except (ValueError, TypeError, RecursionError):
+        content = None
+    said = content if isinstance(content, dict) else {}
+    sides = {name: said[name] if isinstance(said.get(name), dict) else None for name in ("before", "after", "row")}
+    return {"reason": str(said.get("reason") or ""), **sides}
 
 
 class AuditHead(models.Model):

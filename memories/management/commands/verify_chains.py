@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memories.selectors.chain_events import ToldBy
-from memories.selectors.chains import ChainsReport, verify_chains
+from memories.selectors.chain_trail import ToldBy
+from memories.selectors.chains import ChainFault, ChainsReport, verify_chains
 
 
 class Command(BaseCommand):
@@ -29,13 +29,17 @@ class Command(BaseCommand):
         else:
             for fault in report.faults:
                 told = f" (event {fault.event.sequence}, id {fault.event.id})" if fault.event else ""
-                self.stdout.write(self.style.ERROR(f"{fault.kind.value} {fault.memory_id} {fault.problem}{told}."))
+                self.stdout.write(self.style.ERROR(f"{fault.kind.value} {_row(fault)} {fault.problem}{told}."))
             for event in report.first_bad:
                 self.stdout.write(f"{event.chain}: first bad event {event.sequence} (id {event.id}).")
             verdict = "All chains are whole" if report.ok else f"{len(report.faults)} faults"
             self.stdout.write(f"{verdict}: {report.rows} facts and playbooks, {report.links} links.")
         if not report.ok:
             sys.exit(1)
+
+
+def _row(fault: ChainFault) -> str:
+    return str(fault.memory_id or "without an id")
 
 
 def _plain(report: ChainsReport) -> dict[str, Any]:
@@ -46,7 +50,7 @@ def _plain(report: ChainsReport) -> dict[str, Any]:
         "faults": [
             {
                 "kind": fault.kind.value,
-                "id": str(fault.memory_id),
+                "id": str(fault.memory_id) if fault.memory_id else None,
                 "problem": fault.problem,
                 "event": _named(fault.event) if fault.event else None,
             }

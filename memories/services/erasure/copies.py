@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from memories.models import ReviewItem
 from memories.search.outbox import enqueue_deletes
-from memories.services.forget import bridge_chain
+from memories.services.forget import bridge_chain, bridged
 from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
 from memories.types import Kind
 from tenants.actor import SYSTEM, Actor
@@ -67,14 +67,18 @@ def _erase(tenant_id: UUID, rows: list[Supersedable], actor: Actor) -> int:
     ids = [row.pk for row in rows]
     asked = ReviewItem.objects.filter(Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids))
     targets = [*ids, *asked.values_list("pk", flat=True)]
+    successors: dict[UUID, UUID | None] = {}
     for row in rows:
         row.refresh_from_db(fields=["superseded_by", "version"])
         bridge_chain(row)
+        successors[row.pk] = row.superseded_by_id
     enqueue_deletes(rows)
     for row in rows:
         row.delete()
     erase_shared_payloads(tenant_id, targets)
     for row, pk in zip(rows, ids, strict=True):
         action = f"{AUDIT_NOUN[row.kind]}.forgotten"
-        record_tenant_event(actor, tenant_id, EventDraft(action, row.kind.value, pk, "whose it was is erased"))
+        why = "whose it was is erased"
+        draft = EventDraft(action, row.kind.value, pk, why, after=bridged(successors, pk))
+        record_tenant_event(actor, tenant_id, draft)
     return len(ids)

@@ -206,8 +206,8 @@ def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
 def _carry_out(keeper: Keeper, asking: Principal | None, decided: Decided) -> None:
     """Do what was decided, in the transaction at hand."""
     for (status, value), rows in decided.status.items():
-        change(rows, {"status": status, "staleness": value})
-        keeper.record([_event(row, status, value) for row in rows])
+        stand = change(rows, {"status": status, "staleness": value})
+        keeper.record([_event(row, status, value, stand[row.pk]) for row in rows])
     if decided.staleness:
         _note_staleness(decided)
     if decided.withdrawals:
@@ -231,7 +231,7 @@ def _note_staleness(decided: Decided) -> None:
         )
 
 
-def _event(row: Fact | Playbook, status: str, value: float) -> EventDraft:
+def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, Any]) -> EventDraft:
     ended = status == Status.STALE
     return EventDraft(
         f"{AUDIT_NOUN[row.kind]}.{'stale' if ended else 'fresh'}",
@@ -240,6 +240,7 @@ def _event(row: Fact | Playbook, status: str, value: float) -> EventDraft:
         STALE if ended else FRESH,
         before={"status": str(row.status), "staleness": row.staleness},
         after={"status": str(status), "staleness": value},
+        row=stands,
     )
 
 

@@ -21,6 +21,7 @@ from memories.types import Kind, Scope
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
+from tests.memories.retelling import retell
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
 
 from .test_deciding import with_access
@@ -167,6 +168,7 @@ def test_a_value_that_is_not_stored_does_not_come_back(browser: Client, item: Re
 def test_a_proposal_shows_what_makes_it_stale(browser: Client, principal: Principal) -> None:
     row = say(principal, THREE, learned_at=timezone.now() - timedelta(days=400))
     Fact.objects.filter(pk=row.pk).update(review_after=timezone.now() - timedelta(days=1))
+    retell(principal, row.pk)
     shown = browser.get(page(proposed(principal, row)))
     parts = {part.name: (part.value, part.weight) for part in shown.context["parts"]}
     assert parts == {

@@ -65,19 +65,19 @@ def lives(principal: Principal, other_member: Principal) -> Lives:
 
 
 @contextmanager
-def unconstrained() -> Iterator[None]:
+def unconstrained(model: type[Fact | Playbook] = Fact) -> Iterator[None]:
     """Inside, the database takes rows that its constraints refuse; what is wrong must be put right before the end."""
     connection.check_constraints()  # PostgreSQL changes no table while checks of its rows are put off
     with connection.cursor() as cursor:
-        unique = [each.name for each in Fact._meta.constraints if "_per_" in each.name]
+        unique = [each.name for each in model._meta.constraints if "_per_" in each.name]
         for name in unique:
             cursor.execute(f"DROP INDEX {name}")
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA ignore_check_constraints = ON")
         else:
-            for each in Fact._meta.constraints:
+            for each in model._meta.constraints:
                 if each.name not in unique:
-                    cursor.execute(f"ALTER TABLE memories_fact DROP CONSTRAINT {each.name}")
+                    cursor.execute(f"ALTER TABLE {model._meta.db_table} DROP CONSTRAINT {each.name}")
         try:
             yield
         finally:
@@ -89,7 +89,7 @@ def change(memory_id: UUID, **columns: Any) -> None:
     Fact.objects.filter(pk=memory_id).update(**columns)
 
 
-def found(report: ChainsReport) -> set[tuple[UUID, str]]:
+def found(report: ChainsReport) -> set[tuple[UUID | None, str]]:
     return {(fault.memory_id, fault.problem) for fault in report.faults}
 
 

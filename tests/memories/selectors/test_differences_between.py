@@ -17,6 +17,7 @@ from memories.services.supersede import correct, retire
 from memories.services.undo import undo
 from memories.types import Kind, Status
 from tenants.principal import Principal
+from tests.memories.retelling import retell
 from tests.memories.services.reviewing import say
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
@@ -84,6 +85,7 @@ def test_what_was_retired_and_undone_is_told_as_ended_and_brought_back(principal
 def test_what_the_collection_hid_is_told(principal: Principal) -> None:
     parcel = say(principal, "Waits for a parcel", learned_at=ago(30))
     Fact.objects.filter(pk=parcel.pk).update(status=Status.EVICTED, evicted_from="active", evicted_at=ago(5))
+    retell(principal, parcel.pk)
     assert counts(principal, ago(10), NOW) == {Change.EVICTED: 1}
     assert [sides(step) for step in steps(principal, Change.EVICTED)] == [("Waits for a parcel", "")]
 

@@ -27,6 +27,7 @@ from memoryhub.exclusive import Busy
 from tenants.audit import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
+from tests.memories.retelling import retell
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +43,7 @@ def fact(principal: Principal, text: str, **columns: Any) -> UUID:
     """A fact with these columns, whatever the services would have made of it."""
     id_ = remember_fact(principal, text=text, learned_at=ago(400)).memory_id
     Fact.objects.filter(pk=id_).update(**columns)
+    retell(principal, id_)
     return id_
 
 

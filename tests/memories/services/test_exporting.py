@@ -30,6 +30,7 @@ from memories.types import Kind, Scope, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right
+from tests.memories.retelling import retell
 
 pytestmark = pytest.mark.django_db
 
@@ -81,6 +82,7 @@ def live_a_little(principal: Principal) -> None:
     Fact.objects.of(principal).filter(text="Rents a van").update(
         status=Status.EVICTED, evicted_at=MAY, evicted_from=Status.SUPERSEDED
     )
+    retell(principal, *Fact.objects.of(principal).values_list("pk", flat=True))
     retire(principal, kind=Kind.SEMANTIC, memory_id=remember_fact(principal, text="Sings", key="hobby").memory_id)
     undo(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.of(principal).get(text="Sings").pk)
     boxes = Fact.objects.of(principal).get(text="Boxes are packed").pk

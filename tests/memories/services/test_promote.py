@@ -28,6 +28,7 @@ from tenants.models import AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Principal, Right, Role
 from tenants.principals import platform_principal, principal_of, system_principal
 from tests.factories import make_membership
+from tests.memories.retelling import retell
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
@@ -152,6 +153,7 @@ def test_a_date_that_was_given_holds_for_the_copy(principal: Principal) -> None:
     assert Fact.objects.get(pk=raised(principal, fact, Scope.USER).memory_id).expires_at == friday
     other = in_task(principal, "The boiler hums")
     Fact.objects.filter(pk=other).update(expires_at=timezone.now() - timedelta(days=1))
+    retell(principal, other)
     with pytest.raises(Conflict, match="not believed"):
         raised(principal, other, Scope.USER)
 

@@ -14,6 +14,7 @@ from memories.models import Fact, RecallTrace, ReviewItem
 from memories.services.ownership import owner_lock
 from memories.services.reviews import open_contradiction
 from tenants.principal import Principal
+from tests.memories.retelling import retell
 
 NOW = timezone.now()
 
@@ -26,7 +27,9 @@ def fact(principal: Principal, text: str, days: float = 400, **columns: Any) -> 
     """A fact learned so many days ago, with these columns, whatever the services would have made of it."""
     words = {"text": text, "content_hash": content_hash(text), "likeness": likeness(text)}
     owner = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
-    return Fact.objects.create(**owner, **words, learned_at=ago(days), **columns).pk
+    id_ = Fact.objects.create(**owner, **words, learned_at=ago(days), **columns).pk
+    retell(principal, id_)
+    return id_
 
 
 def asked(principal: Principal) -> None:

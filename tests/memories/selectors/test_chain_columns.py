@@ -1,0 +1,306 @@
+"""Every column of facts and how-tos, set by SQL to what it never was, is found at the event that told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from memories.models import Fact, Playbook
+from memories.selectors.chains import owners_of_memories, verify_chains, verify_owner
+from memories.services.facts import pin_fact, remember_fact
+from memories.services.forget import forget
+from memories.services.outcomes import record_outcome
+from memories.services.playbooks import remember_playbook
+from memories.services.supersede import correct, supersede
+from memories.types import Contradiction, Kind, Owner, Scope
+from tenants.audit_verification import verify_all
+from tenants.models import AuditEvent, AuditPayload
+from tenants.models.audit_event import said_in
+from tenants.principal import Principal
+from tests.audit import audit_unguarded
+from tests.memories.selectors.test_chains import unconstrained
+
+pytestmark = pytest.mark.django_db
+
+LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+# By column: what it is set to, and of which state: one that ended, one that is believed.
+ENDED, BELIEVED = "ended", "believed"
+OF_BOTH: Mapping[str, tuple[str, Any]] = {
+    "scope": (BELIEVED, "task"),
+    "task": (BELIEVED, "kitchen"),
+    "text": (BELIEVED, "Forged"),
+    "content_hash": (BELIEVED, "0" * 64),
+    "category": (BELIEVED, "forged"),
+    "sensitivity": (BELIEVED, {"email": "allow"}),
+    "version": (ENDED, 0),
+    "created_at": (BELIEVED, LONG_AGO),
+    "status": (BELIEVED, "stale"),
+    "learned_at": (BELIEVED, LONG_AGO),
+    "superseded_at": (ENDED, timezone.now() - timedelta(hours=1)),
+    "superseded_by": (ENDED, None),
+    "contradiction": (ENDED, "harsh"),
+    "retracted": (ENDED, True),
+    "restores": (BELIEVED, uuid4()),
+    "promoted_from": (BELIEVED, uuid4()),
+    "archived_at": (ENDED, timezone.now()),
+    "evicted_at": (ENDED, timezone.now()),
+    "evicted_from": (ENDED, "superseded"),
+}
+TAMPERED: Mapping[type[Fact | Playbook], Mapping[str, tuple[str, Any]]] = {
+    Fact: {
+        **OF_BOTH,
+        "key": (BELIEVED, "away_city"),
+        "confidence": (BELIEVED, 0.5),
+        "source": (BELIEVED, "pattern"),
+        "pinned": (BELIEVED, False),
+        "valid_from": (BELIEVED, LONG_AGO),
+        "valid_to": (ENDED, timezone.now()),
+        "last_verified_at": (BELIEVED, LONG_AGO),
+        "review_after": (BELIEVED, timezone.now()),
+        "expires_at": (BELIEVED, timezone.now() + timedelta(days=3)),
+    },
+    Playbook: {
+        **OF_BOTH,
+        "title": (BELIEVED, "Forged"),
+        "trigger": (BELIEVED, "forged"),
+        "steps": (BELIEVED, ["Forged"]),
+        "success_count": (BELIEVED, 7),
+        "failure_count": (BELIEVED, 7),
+        "last_success_at": (BELIEVED, LONG_AGO),
+        "last_failure_at": (BELIEVED, LONG_AGO),
+    },
+}
+# Nobody's statement on the memory: what is taken of the words, what a recall counts, what a scan computes again.
+NOT_TOLD = {
+    "likeness", "embedding", "embedding_model", "token_ids", "updated_at", "staleness", "use_count", "last_used_at",
+}  # fmt: skip
+# Another owner's chain does not tell of it.
+MOVED = {"id", "tenant", "user"}
+
+
+def lived(principal: Principal, model: type[Fact | Playbook], *, scope: Scope = Scope.USER) -> dict[str, UUID]:
+    """A state that ended, and the one that took its place."""
+    if model is Fact:
+        ended = remember_fact(principal, text="Lives in Bristol", key="home_city", category="home", scope=scope)
+        believed = supersede(principal, old_ids=[ended.memory_id], text="Lives in Leeds")
+        if scope is Scope.USER:
+            pin_fact(principal, fact_id=believed.memory_id, pinned=True)
+    else:
+        ended = remember_playbook(principal, title="Reset", trigger="it blinks", steps=["Pull"], scope=scope)
+        believed = remember_playbook(
+            principal, title="Reset", trigger="it blinks", steps=["Push"], supersedes_ids=[ended.memory_id], scope=scope
+        )
+        if scope is Scope.USER:
+            record_outcome(principal, playbook_id=believed.memory_id, success=True)
+    assert verify_chains().faults == ()
+    return {ENDED: ended.memory_id, BELIEVED: believed.memory_id}
+
+
+def tampered(model: type[Fact | Playbook], memory_id: UUID, **columns: Any) -> list[tuple[str, str]]:
+    """What is found while a row has these columns, each fault with the action of the event that it names."""
+    (before,) = model.objects.filter(pk=memory_id).values(*columns)
+    with unconstrained(model):
+        model.objects.filter(pk=memory_id).update(**columns)
+        report = verify_chains()
+        model.objects.filter(pk=memory_id).update(**before)
+    assert verify_chains().faults == ()
+    actions = dict(AuditEvent.objects.values_list("pk", "action"))
+    return [
+        (fault.problem, actions[fault.event.id] if fault.event else "")
+        for fault in report.faults
+        if fault.memory_id == memory_id
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "column"),
+    [pytest.param(model, column, id=f"{model.__name__}.{column}") for model in TAMPERED for column in TAMPERED[model]],
+)
+def test_a_column_that_was_changed_is_found(principal: Principal, model: type[Fact | Playbook], column: str) -> None:
+    which, value = TAMPERED[model][column]
+    memory_id = lived(principal, model)[which]
+    assert model.objects.filter(pk=memory_id).exclude(**{column: value}).exists()
+    found = tampered(model, memory_id, **{column: value})
+    assert found
+    assert all(action for _, action in found)
+
+
+@pytest.mark.parametrize("model", [Fact, Playbook])
+def test_every_column_is_tampered_with(model: type[Fact | Playbook]) -> None:
+    columns = {field.name for field in model._meta.concrete_fields}
+    assert columns == TAMPERED[model].keys() | NOT_TOLD & columns | MOVED
+
+
+@pytest.mark.parametrize("model", [Fact, Playbook])
+def test_a_row_given_to_somebody_else_has_no_trail_there(
+    principal: Principal, other_member: Principal, model: type[Fact | Playbook]
+) -> None:
+    memory_id = lived(principal, model)[BELIEVED]
+    found = tampered(model, memory_id, user_id=other_member.user_id)
+    assert ("was written without an audit event", "") in found
+
+
+@pytest.mark.parametrize("model", [Fact, Playbook])
+@pytest.mark.parametrize("column", ["text", "category", "learned_at", "contradiction"])
+def test_what_is_shared_is_compared_without_its_words(
+    admin_principal: Principal, model: type[Fact | Playbook], column: str
+) -> None:
+    which, value = TAMPERED[model][column]
+    memory_id = lived(admin_principal, model, scope=Scope.TENANT)[which]
+    forged = {"text": "Forged", "content_hash": "0" * 64} if column == "text" else {column: value}
+    assert tampered(model, memory_id, **forged)
+    told = [said_in(each)["row"] for each in AuditPayload.objects.values_list("document", flat=True)]
+    assert not any(word in str(told) for word in ("Bristol", "home_city", "'home'", "Reset", "Pull"))
+
+
+def test_a_natural_end_made_harsh_names_the_event_that_told_of_the_end(principal: Principal) -> None:
+    ended = lived(principal, Fact)[ENDED]
+    found = tampered(Fact, ended, contradiction=Contradiction.HARSH, retracted=True)
+    assert found == [
+        ("has another contradiction than the audit tells of", "fact.superseded"),
+        ("has another retracted than the audit tells of", "fact.superseded"),
+    ]
+
+
+def test_a_harsh_end_made_natural_is_found(principal: Principal) -> None:
+    wrong = remember_fact(principal, text="Plays the oboe").memory_id
+    correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Plays the flute")
+    found = tampered(Fact, wrong, contradiction=Contradiction.NATURAL, retracted=False, valid_to=timezone.now())
+    assert {problem for problem, _ in found} >= {
+        "has another contradiction than the audit tells of",
+        "has another valid to than the audit tells of",
+    }
+
+
+def test_a_forged_eviction_is_found(principal: Principal) -> None:
+    believed = lived(principal, Fact)[BELIEVED]
+    found = tampered(Fact, believed, status="evicted", evicted_at=timezone.now(), evicted_from="active")
+    assert ("was evicted without an audit event", "fact.pinned") in found
+
+
+def test_a_key_that_was_moved_names_the_event_of_its_writing(principal: Principal) -> None:
+    believed = lived(principal, Fact)[BELIEVED]
+    assert tampered(Fact, believed, key="away_city") == [("has another key than the audit tells of", "fact.created")]
+
+
+def test_a_link_past_an_erased_state_is_compared_with_where_it_was_led(principal: Principal) -> None:
+    chain = [
+        remember_fact(principal, text=f"Lives in {city}", key="home_city").memory_id
+        for city in ("Bristol", "Leeds", "York", "Hull", "Bath")
+    ]
+    for erased in (chain[2], chain[1]):
+        forget(principal, kind=Kind.SEMANTIC, memory_id=erased)
+    assert verify_chains().faults == ()
+    assert Fact.objects.get(pk=chain[0]).superseded_by_id == chain[3]
+    assert ("has another successor than the audit tells of", "fact.superseded") in tampered(
+        Fact, chain[0], superseded_by_id=chain[4]
+    )
+
+
+def without_records(*, and_without: tuple[str, ...] = ()) -> None:
+    """The trail as it was written before events told how a row stands."""
+    with audit_unguarded():
+        for payload in AuditPayload.objects.all():
+            said = payload.data
+            for name in and_without:
+                said["after"] = {key: value for key, value in (said["after"] or {}).items() if key != name}
+            payload.document = json.dumps(said)
+            payload.save()
+
+
+@pytest.mark.parametrize(
+    ("which", "columns"),
+    [
+        (ENDED, {"contradiction": "harsh", "retracted": True}),
+        (ENDED, {"valid_to": LONG_AGO}),
+        (BELIEVED, {"key": "away_city"}),
+        (BELIEVED, {"learned_at": LONG_AGO, "valid_from": LONG_AGO}),
+        (BELIEVED, {"status": "evicted", "evicted_at": timezone.now(), "evicted_from": "active"}),
+    ],
+)
+def test_events_of_long_ago_prove_what_they_tell(principal: Principal, which: str, columns: dict[str, Any]) -> None:
+    memory_id = lived(principal, Fact)[which]
+    without_records()
+    assert verify_chains().faults == ()
+    assert tampered(Fact, memory_id, **columns)
+
+
+def test_what_events_of_long_ago_do_not_tell_is_no_fault(principal: Principal) -> None:
+    memory_id = lived(principal, Fact)[BELIEVED]
+    without_records(and_without=("learned_at", "key"))
+    assert tampered(Fact, memory_id, pinned=False, confidence=0.5) == []
+
+
+def test_an_erased_payload_is_no_fault(principal: Principal) -> None:
+    lived(principal, Fact)
+    lived(principal, Playbook)
+    with audit_unguarded():
+        AuditPayload.objects.all().delete()
+    assert verify_chains().faults == ()
+    assert all(report.ok for report in verify_all())
+
+
+GARBAGE = ["x", "not a time", 7.5, b"\xff\xfe", "9999-99-99 00:00:00"]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take no such value")
+@pytest.mark.parametrize("garbage", GARBAGE, ids=repr)
+@pytest.mark.parametrize("model", [Fact, Playbook])
+def test_what_no_column_can_have_is_a_fault_and_hides_no_other(
+    principal: Principal, model: type[Fact | Playbook], garbage: object
+) -> None:
+    states = lived(principal, model)
+    believed, ended = states[BELIEVED], states[ENDED]
+    model.objects.filter(pk=ended).update(category="forged")
+    with unconstrained(model):
+        for field in model._meta.concrete_fields:
+            if field.name in MOVED | NOT_TOLD:
+                continue
+            place = placed(model, believed)
+            before = put(model, place, field.column, garbage)
+            faults = {(fault.memory_id, fault.problem) for fault in verify_chains().faults}
+            put(model, place, field.column, before)
+            problems = [problem for memory_id, problem in faults if memory_id == believed]
+            assert problems, field.name
+            assert not any(repr(garbage) in problem for problem in problems)
+            assert (ended, "has another category than the audit tells of") in faults
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take no such value")
+@pytest.mark.parametrize("column", ["id", "tenant_id", "user_id"])
+def test_a_row_that_nobody_can_be_told_of_is_named_by_its_place(principal: Principal, column: str) -> None:
+    place = placed(Fact, lived(principal, Fact)[BELIEVED])
+    with unconstrained(Fact):
+        before = put(Fact, place, column, "garbage")
+        report, owners, shared = verify_chains(), owners_of_memories(), verify_owner(Owner(None, None))
+        put(Fact, place, column, before)
+    where = f" (row {place} of its table)" if column == "id" else ""
+    problem = f"has what cannot be read as its {column.removesuffix('_id')}{where}"
+    assert problem in {fault.problem for fault in report.faults}
+    assert (Owner(None, None) in owners, shared.ok) == ((False, True) if column == "id" else (True, False))
+    assert verify_chains().ok
+
+
+def placed(model: type[Fact | Playbook], memory_id: UUID) -> int:
+    """Where SQLite keeps a row."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT rowid FROM {model._meta.db_table} WHERE id = %s", [memory_id.hex])  # noqa: S608 - ours
+        return int(cursor.fetchone()[0])
+
+
+def put(model: type[Fact | Playbook], place: int, column: str, value: Any) -> Any:
+    """Set a column of a row by SQL; what it was."""
+    table, name = model._meta.db_table, connection.ops.quote_name(column)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA defer_foreign_keys = ON")
+        cursor.execute(f"SELECT {name} FROM {table} WHERE rowid = %s", [place])  # noqa: S608 - names of ours
+        (before,) = cursor.fetchone()
+        cursor.execute(f"UPDATE {table} SET {name} = %s WHERE rowid = %s", [value, place])  # noqa: S608 - ditto
+    return before
