@@ -132,11 +132,10 @@ def link(
 
 
 def told_change(row: Supersedable) -> tuple[Mapping[str, object], dict[str, object]]:
-    """A row before its change (as it is, if nobody noted how it was), and what the change made of it."""
-    now = snapshot(row)
-    before = row.as_it_was or now
+    """A row before its change and after it; what was not changed, for nobody noted how it was, has nothing after."""
+    before, now = row.as_it_was, snapshot(row)
     row.as_it_was = None
-    return before, {name: value for name, value in now.items() if before.get(name) != value}
+    return (now, {}) if before is None else (before, now)
 
 
 def tell(

@@ -36,12 +36,8 @@ def test_what_was_replaced_is_told_as_it_was_believed(principal: Principal) -> N
     before, after = told("fact.superseded")
     assert (before["status"], before["valid_to"], before["text"]) == ("active", None, "Lives in Hull")
     assert "contradiction" not in before
-    assert after == {
-        "status": "superseded",
-        "contradiction": "natural",
-        "valid_to": MOVED.isoformat(),
-        "superseded_by": str(york),
-    }
+    ended = {"status": "superseded", "contradiction": "natural", "valid_to": MOVED.isoformat()}
+    assert after == before | ended | {"superseded_by": str(york)}
 
 
 @pytest.mark.parametrize("contradiction", Contradiction)
@@ -50,7 +46,7 @@ def test_what_was_retired_too(principal: Principal, contradiction: Contradiction
     before, after = told("fact.retired")
     ended = {"valid_to": MOVED.isoformat()} if contradiction is Contradiction.NATURAL else {}
     assert (before["status"], before["valid_to"]) == ("active", None)
-    assert after == {"status": "superseded", "contradiction": str(contradiction)} | ended
+    assert after == before | {"status": "superseded", "contradiction": str(contradiction)} | ended
 
 
 def test_what_had_ended_already_is_told_with_that_end(principal: Principal) -> None:
@@ -65,7 +61,7 @@ def test_what_had_ended_already_is_told_with_that_end(principal: Principal) -> N
         "natural",
         MOVED.isoformat(),
     )
-    assert after == {"contradiction": "harsh"}
+    assert after == before | {"contradiction": "harsh"}
 
 
 def test_a_correction_of_the_past_tells_how_it_was(principal: Principal) -> None:
@@ -84,4 +80,4 @@ def test_a_how_to_is_told_as_it_was(principal: Principal) -> None:
     remember_playbook(principal, title="Defrost the shed", steps=["Shut it"], supersedes_ids=[old])
     before, after = told("playbook.superseded")
     assert before["status"] == "active" and before["steps"] == ["Open it"]
-    assert after is not None and {"status", "contradiction", "superseded_by"} == after.keys()
+    assert after is not None and (after["status"], after["contradiction"]) == ("superseded", "natural")
