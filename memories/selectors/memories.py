@@ -66,7 +66,7 @@ class ChainLink:
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
     """One memory that the principal may see, whatever its status. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
-    row: Memory | None = _visible(principal, kind).filter(pk=memory_id).first()
+    row: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, [memory_id])
     if row is None:
         raise NotFound("memory")
     return row
