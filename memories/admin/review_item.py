@@ -22,7 +22,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memories.admin.review_access import decider, may_decide, reader
-from memories.admin.review_filters import AgeFilter, StateFilter
+from memories.admin.review_filters import AgeFilter, StateFilter, WhoseFilter
 from memories.admin.review_page import evidence, parts_of, sides_of, told
 from memories.errors import Blocked, InvalidInput, MemoriesError
 from memories.hygiene.sensitivity import telling
@@ -58,8 +58,8 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     list_filter = [
         StateFilter,
         "kind",
-        ("tenant", admin.RelatedOnlyFieldListFilter),
-        ("user", admin.RelatedOnlyFieldListFilter),
+        ("tenant", WhoseFilter),
+        ("user", WhoseFilter),
         AgeFilter,
     ]
     list_select_related = ["tenant", "user"]
