@@ -23,6 +23,7 @@ from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbo
 from memories.selectors.policies import Policy, policy_of
 from memories.services.hygiene.scan import Place, Task, scan_owner
 from memories.services.hygiene.words import rules
+from memories.services.keeping import keeping
 from memories.types import CURRENT, Kind, Owner, Scope
 from memoryhub import tracing
 from memoryhub.exclusive import alone
@@ -135,14 +136,24 @@ class _Scan:
         return True
 
     def _note(self, way: Way, reached: Place, counts: Counter[str]) -> None:
-        """In the transaction of a page: where it is and what was counted."""
+        """In the transaction of a page: where it is and what was counted.
+
+        Of a member who was erased while the page was read there is no place any more: their receipt says so.
+        """
         self.counts.update(counts)
-        if self.run is not None:
-            place = {"owner": way.key, "kind": reached.kind.value, "after": str(reached.after)}
-            self.run.cursor = {"rules": self.run.cursor["rules"], **place}
-            self.run.counts, self.run.seen_at = dict(self.counts), timezone.now()
-            self.run.save(update_fields=["cursor", "counts", "seen_at"])
+        if self.run is not None and (counts["facts"] or counts["playbooks"]):
+            self._keep_place(self.run, way, reached)
+        elif self.run is not None:
+            with keeping(way.owner):  # whoever erases them holds the same lock
+                if _is_there(way.owner):
+                    self._keep_place(self.run, way, reached)
         self.advance(counts["facts"] + counts["playbooks"])
+
+    def _keep_place(self, run: HygieneRun, way: Way, reached: Place) -> None:
+        place = {"owner": way.key, "kind": reached.kind.value, "after": str(reached.after)}
+        run.cursor = {"rules": run.cursor["rules"], **place}
+        run.counts, run.seen_at = dict(self.counts), timezone.now()
+        run.save(update_fields=["cursor", "counts", "seen_at"])
 
     def _take_back(self) -> None:
         """What the failed transaction had noted did not happen; owners since the last note are counted again."""
@@ -189,6 +200,11 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
         members = members.filter(tenant=tenant_id)
     ids = members.order_by("id").values_list("id", "tenant_id", "user_id")
     yield from (Way(f"2 {membership}", Owner(tenant, user)) for membership, tenant, user in list(ids))
+
+
+def _is_there(owner: Owner) -> bool:
+    """Whether an owner has any fact or how-to."""
+    return any(model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exists() for model in (Fact, Playbook))
 
 
 def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn
+from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -14,11 +15,18 @@ from pytest_django import Settings
 
 from memories import tasks
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
+from memories.services.contradictions import Found as Contradicting
+from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.stores import hygiene_places
+from memories.services.erasure.verifying import stored_receipt, verify_receipt
 from memories.services.hygiene import daily, hygiene_scan, run, scan
+from memories.services.hygiene.words import found_in
 from memories.services.keeping import keeping
 from memories.types import Owner
 from memoryhub.background import Repeated
 from memoryhub.exclusive import Busy
+from tenants.actor import SYSTEM
 from tenants.audit import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
@@ -189,3 +197,40 @@ def test_a_process_scans_on_a_thread_unless_celery_does(settings: Settings, monk
         settings.MEMORYHUB_DRAIN = drain
         daily.serve()()
     assert started == ["hygiene"]
+
+
+def test_no_place_is_kept_in_a_member_who_is_erased_while_they_are_scanned(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a scan would name them after their receipt said that none does."""
+    last = max(Membership.objects.filter(user__in=[each.user_id for each in owners]), key=lambda each: each.pk)
+    erased: list[UUID] = []
+
+    def erasing(kind: Any, ids: Any, **given: Any) -> Any:
+        found = found_in(kind, ids, **given)
+        if not erased and Fact.objects.filter(pk__in=ids, user=last.user_id).exists():
+            erased.append(ask_erasure(SYSTEM, membership_id=last.pk, reason="asked by letter").pk)
+            assert carry_out(erased[0])
+        return found
+
+    monkeypatch.setattr(scan, "found_in", erasing)
+    assert hygiene_scan(apply=True, now=NOW).state is HygieneState.DONE
+    assert erased and not hygiene_places(last).exists()
+    assert HygieneRun.objects.get().counts["failed"] == 0
+    assert verify_receipt(stored_receipt(erased[0])).ok
+
+
+def test_no_place_is_kept_after_the_contradictions_of_a_member_who_is_erased_then(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = max(Membership.objects.filter(user__in=[each.user_id for each in owners]), key=lambda each: each.pk)
+
+    def erasing(task: scan.Task, **_: Any) -> Contradicting:
+        if task.owner.user_id != last.user_id:
+            return Contradicting()
+        assert carry_out(ask_erasure(SYSTEM, membership_id=last.pk, reason="asked by letter").pk)
+        return Contradicting(contradictions=1)
+
+    monkeypatch.setattr(scan, "_contradictions", erasing)
+    hygiene_scan(apply=True, now=NOW)
+    assert not hygiene_places(last).exists()
