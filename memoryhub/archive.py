@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -24,6 +25,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 _PIECE_BYTES = 64 * 1024
+_ASKED_EVERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +47,39 @@ class FileEntry:
     sha256: str
 
 
-def stream_archive(files: Iterable[ArchiveFile], statement: Callable[[], Mapping[str, Any]]) -> Iterator[bytes]:
+def nobody_minds() -> None:
+    """Of an archive that may be ended once it was begun."""
+
+
+def stream_archive(
+    files: Iterable[ArchiveFile],
+    statement: Callable[[], Mapping[str, Any]],
+    *,
+    may_go_on: Callable[[], object] = nobody_minds,
+) -> Iterator[bytes]:
     """The bytes of an archive of `files`, in their order; what `statement` returns at their end is in the manifest.
 
     Raises ImproperlyConfigured before the first byte where nothing can be signed. What reading a file raises goes
-    through, and the archive ends there.
+    through, and the archive ends there; so does what `may_go_on` raises, which is asked every few seconds and before
+    the manifest.
     """
     public_keys()
-    return _Writer(files, statement).pieces()
+    return _Writer(files, statement, may_go_on).pieces()
 
 
 class _Writer:
     """What was sent so far."""
 
-    def __init__(self, files: Iterable[ArchiveFile], statement: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        files: Iterable[ArchiveFile],
+        statement: Callable[[], Mapping[str, Any]],
+        may_go_on: Callable[[], object],
+    ) -> None:
         self._files = files
         self._statement = statement
+        self._may_go_on = may_go_on
+        self._asked = monotonic()
         self._entries: list[FileEntry] = []
         self._sent = hashlib.sha256()
         self._length = 0
@@ -72,6 +91,7 @@ class _Writer:
         for file in self._files:
             zipped.add(self._data(file), file.name)
             yield from self._sending(zipped.all_files())
+        self._may_go_on()
         zipped.add(self._closing(), MANIFEST, compress_type=ZIP_STORED)
         zipped.add(self._signing(), SIGNATURE, compress_type=ZIP_STORED)
         yield from self._sending(zipped.finalize())
@@ -82,6 +102,9 @@ class _Writer:
                 self._sent.update(piece)
                 self._length += len(piece)
                 yield piece
+                if monotonic() - self._asked >= _ASKED_EVERY_SECONDS:
+                    self._may_go_on()
+                    self._asked = monotonic()
 
     def _data(self, file: ArchiveFile) -> Iterator[bytes]:
         digest, length, rows = hashlib.sha256(), 0, 0

@@ -26,6 +26,7 @@ from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
 from tenants.principal import AUDITS
 from tenants.selectors import has_role
+from tenants.standing import still
 
 EXPORTED = "audit.exported"
 _ROWS_AT_ONCE = 1000
@@ -42,8 +43,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
 
     Raises Forbidden, ImproperlyConfigured (nothing can be signed), before anything is recorded.
     """
-    if not (staff.is_active and (staff.is_superuser or _audits(staff, wanted))):
-        raise Forbidden("Only an auditor or administrator of the tenant may export its trail.")
+    _require(staff, wanted)
     public_keys()
     draft = EventDraft(EXPORTED, after={"wanted": wanted.told(), "formats": [form.value for form in forms]})
     with transaction.atomic():
@@ -57,7 +57,11 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
     trail = TrailFiles([in_order])
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
     told = {"what": "audit", "whose": whose, "range": wanted.told()}
-    return stream_archive(trail.files(forms), lambda: {**told, **made_by(actor, event), "chains": trail.chains()})
+    return stream_archive(
+        trail.files(forms),
+        lambda: {**told, **made_by(actor, event), "chains": trail.chains()},
+        may_go_on=lambda: _require(still(staff), wanted),
+    )
 
 
 def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
@@ -124,8 +128,10 @@ def _text(value: object) -> str | None:
     return str(value) if value else None
 
 
-def _audits(staff: User, wanted: AuditFilter) -> bool:
-    return wanted.tenant is not None and has_role(staff, wanted.tenant, AUDITS)
+def _require(staff: User, wanted: AuditFilter) -> None:
+    audits = wanted.tenant is not None and has_role(staff, wanted.tenant, AUDITS)
+    if not (staff.is_active and (staff.is_superuser or audits)):
+        raise Forbidden("Only an auditor or administrator of the tenant may export its trail.")
 
 
 def file_name(what: str, moment: datetime | None = None) -> str:

@@ -219,6 +219,18 @@ def test_a_database_that_fails_in_the_middle_leaves_nothing_to_verify(
         call_command("verify_export", saved(tmp_path, sent.getvalue()))
 
 
+def test_who_audits_no_more_gets_no_manifest(auditor: User, principal: Principal, tmp_path: Path) -> None:
+    append(principal, *["fact.created"] * 5)
+    pieces = export_audit(auditor, Actor(ActorKind.STAFF, auditor.pk), AuditFilter(principal.tenant_id), [])
+    sent = io.BytesIO()
+    sent.write(next(pieces))
+    Membership.objects.filter(user=auditor).update(role="support")
+    with pytest.raises(Forbidden):
+        sent.writelines(pieces)
+    with pytest.raises(CommandError, match="its end is missing"):
+        call_command("verify_export", saved(tmp_path, sent.getvalue()))
+
+
 def test_a_replaced_key_still_vouches(auditor: User, principal: Principal, tmp_path: Path, settings: Settings) -> None:
     old = new_key()
     settings.MEMORYHUB_SIGNING_KEYS = (old,)

@@ -11,6 +11,7 @@ from memories.admin.exporting import chosen_forms
 from memories.admin.members.page import Looking, MemberPage
 from memories.services.portability import export_member
 from tenants.admin.audit_event import download
+from tenants.errors import Forbidden
 from tenants.middleware import request_id_of
 from tenants.principal import AUDITS
 
@@ -29,7 +30,7 @@ def export(looking: Looking) -> HttpResponseBase:
             forms=chosen_forms(looking.request.POST),
             request_id=request_id_of(looking.request),
         )
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, Forbidden) as error:
         messages.error(looking.request, f"Nothing was exported. {error}")
         return HttpResponseRedirect(looking.url("exporting"))
     return download(pieces, "member")

@@ -31,6 +31,7 @@ from tenants.models import AuditEvent, Membership, User
 from tenants.principal import AUDITS, READS_HISTORY
 from tenants.principals import reading_principal
 from tenants.selectors import has_role
+from tenants.standing import still
 
 EXPORTED = "chain.exported"
 _COLUMNS = {Kind.SEMANTIC: FACT_COLUMNS, Kind.PROCEDURAL: PLAYBOOK_COLUMNS}
@@ -75,7 +76,9 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
         **made_by(actor, event),
     }
     files = _files(wanted.kind, start, rows, trail, forms)
-    return stream_archive(files, lambda: {**told, "chains": trail.chains()})
+    return stream_archive(
+        files, lambda: {**told, "chains": trail.chains()}, may_go_on=lambda: _start(wanted, still(staff))
+    )
 
 
 def _start(wanted: ChainExport, staff: User) -> Row:

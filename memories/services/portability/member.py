@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from django.db import transaction
 
 from memories.importing.records import record_line
+from memories.selectors.erasure import is_erased, open_request
 from memories.services.exporting import records_of
 from memories.services.portability.tables import OF_A_MEMBER, files_of
 from memoryhub.archive import ArchiveFile, stream_archive
@@ -19,10 +20,12 @@ from memoryhub.tables import TableFormat
 from tenants.actor import Actor
 from tenants.audit import record_event
 from tenants.audit_export import TrailFiles, made_by
+from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, AuditHead, Membership, User
 from tenants.principal import AUDITS, Principal
 from tenants.principals import reading_principal
+from tenants.standing import still
 
 MEMORY_FILE = "memory.jsonl"
 
@@ -32,10 +35,13 @@ def export_member(
 ) -> Iterator[bytes]:
     """The archive, a piece at a time.
 
-    Raises Forbidden unless `staff` audits or administers the member's tenant, ImproperlyConfigured where nothing can be
-    signed; nothing is recorded then.
+    Raises Forbidden unless `staff` audits or administers the member's tenant, and while the member is being erased;
+    ImproperlyConfigured where nothing can be signed; nothing is recorded then.
     """
     principal = reading_principal(membership, staff=staff, roles=AUDITS, request_id=request_id)
+    erased = is_erased(membership.pk)
+    if erased and open_request(membership.pk) is not None:
+        raise Forbidden("This member is being erased: what is left would not be their whole memory.")
     public_keys()
     with transaction.atomic():
         wait_for_owner(principal)
@@ -54,7 +60,14 @@ def export_member(
         "range": {},
         **made_by(actor, event),
     }
-    return stream_archive(_files(principal, trail, forms), lambda: {**told, "chains": trail.chains()})
+
+    def may_go_on() -> None:
+        reading_principal(membership, staff=still(staff), roles=AUDITS)
+        if is_erased(membership.pk) and not erased:
+            raise Forbidden("This member is being erased.")
+
+    files = _files(principal, trail, forms)
+    return stream_archive(files, lambda: {**told, "chains": trail.chains()}, may_go_on=may_go_on)
 
 
 def _files(principal: Principal, trail: TrailFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:

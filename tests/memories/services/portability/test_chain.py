@@ -13,13 +13,14 @@ from django.core.management import call_command
 
 from memories.errors import NotFound
 from memories.services.facts import remember_fact
+from memories.services.forget import forget
 from memories.services.portability import ChainExport, export_chain
 from memories.services.promote import promote
 from memories.services.remember import remember_episode
 from memories.services.sessions import start_session
 from memories.services.supersede import supersede
 from memories.types import Kind, Scope
-from memoryhub.archive_reading import genuine
+from memoryhub.archive_reading import NotGenuine, genuine
 from memoryhub.tables import TableFormat
 from tenants.actor import Actor
 from tenants.errors import Forbidden
@@ -113,3 +114,16 @@ def test_support_and_members_export_no_chain(moved: list[uuid.UUID], membership:
 def test_what_has_no_chain_is_not_found(kind: Kind, moved: list[uuid.UUID], auditor: User) -> None:
     with pytest.raises(NotFound):
         exported(auditor, moved[0], kind)
+
+
+def test_a_history_that_is_forgotten_meanwhile_ends_without_a_manifest(
+    auditor: User, principal: Principal, moved: list[uuid.UUID]
+) -> None:
+    wanted, actor = ChainExport(Kind.SEMANTIC, moved[-1]), Actor(ActorKind.STAFF, auditor.pk)
+    pieces, sent = export_chain(wanted, staff=auditor, actor=actor, forms=BOTH), io.BytesIO()
+    sent.write(next(pieces))
+    forget(principal, kind=Kind.SEMANTIC, memory_id=moved[-1])
+    with pytest.raises(NotFound):
+        sent.writelines(pieces)
+    with pytest.raises(NotGenuine), genuine(io.BytesIO(sent.getvalue())):
+        pass

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,21 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from memories.importing import parse_memories
 from memories.importing.records import record_line
+from memories.models import ErasureRequest
+from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.requests import ask_erasure
 from memories.services.exporting import export_memories
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.portability import export_member
 from memories.types import Kind
-from memoryhub.archive_reading import genuine
+from memoryhub.archive_reading import NotGenuine, genuine
 from memoryhub.tables import TableFormat
+from tenants.actor import SYSTEM
 from tenants.audit import owner_chain
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, Membership, User
@@ -151,3 +157,51 @@ def test_more_memories_take_no_more_queries(principal: Principal, membership: Me
             exported(membership, auditor, *BOTH)
         counts.append(len(queries))
     assert counts[1] == counts[2]
+
+
+def broken_off(membership: Membership, staff: User, happens: Callable[[], object]) -> bytes:
+    """What was sent of an export in the middle of which something happens that ends it."""
+    pieces, sent = export_member(membership, staff=staff, forms=BOTH), io.BytesIO()
+    sent.write(next(pieces))
+    happens()
+    with pytest.raises(Forbidden):
+        sent.writelines(pieces)
+    return sent.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda user: user.memberships.update(role="support"), id="another role"),
+        pytest.param(lambda user: user.memberships.update(is_active=False), id="no member any more"),
+        pytest.param(lambda user: User.objects.filter(pk=user.pk).update(is_active=False), id="switched off"),
+        pytest.param(lambda user: User.objects.filter(pk=user.pk).update(is_staff=False), id="no staff any more"),
+    ],
+)
+def test_who_may_not_any_more_gets_no_manifest(
+    principal: Principal, membership: Membership, auditor: User, change: Callable[[User], object]
+) -> None:
+    live_a_little(principal)
+    User.objects.filter(pk=auditor.pk).update(is_staff=True)
+    auditor.refresh_from_db()
+    sent = broken_off(membership, auditor, lambda: change(auditor))
+    with pytest.raises(NotGenuine), genuine(io.BytesIO(sent)):
+        pass
+
+
+def test_an_export_of_a_member_who_is_erased_meanwhile_ends_without_a_manifest(
+    principal: Principal, membership: Membership, auditor: User
+) -> None:
+    live_a_little(principal)
+    erasure = ask_erasure(SYSTEM, membership_id=membership.pk, reason="asked by letter")
+    sent = broken_off(membership, auditor, lambda: carry_out(erasure.pk))
+    with pytest.raises(NotGenuine), genuine(io.BytesIO(sent)):
+        pass
+
+
+def test_nothing_is_exported_of_a_member_who_is_being_erased(membership: Membership, auditor: User) -> None:
+    erasure = ask_erasure(SYSTEM, membership_id=membership.pk, reason="asked by letter")
+    ErasureRequest.objects.filter(pk=erasure.pk).update(state="running", started_at=timezone.now())
+    with pytest.raises(Forbidden, match="being erased"):
+        exported(membership, auditor)
+    assert not AuditEvent.objects.filter(action="memory.exported").exists()
