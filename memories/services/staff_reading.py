@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
 from memories.models import ReviewItem
@@ -15,6 +16,7 @@ from memories.services.reviews import AUDIT_KIND, subject
 from tenants.actor import Actor
 from tenants.audit import EventDraft, owner_chain
 from tenants.audit_reading import EVENT_READ, tell_owner, tell_platform, tell_tenant
+from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
@@ -33,7 +35,19 @@ def note_reading(principal: Principal, page: str, *, target_kind: str = "", targ
 
 
 def note_refresh(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
-    """The same of a page that refreshed itself, unless this person looked at this very page a moment ago."""
+    """The same of a page that refreshed itself, unless this person looked at this very page a moment ago.
+
+    However many tabs they have of it: the look is sought once more under the lock of the owner.
+    """
+    if _has_looked(principal, page, target_id):
+        return
+    with transaction.atomic():
+        wait_for_owner(principal)
+        if not _has_looked(principal, page, target_id):
+            note_reading(principal, page, target_kind=target_kind, target_id=target_id)
+
+
+def _has_looked(principal: Principal, page: str, target_id: UUID | None) -> bool:
     looked = AuditEvent.objects.filter(
         chain=owner_chain(principal.tenant_id, principal.user_id),
         actor_id=principal.actor_id,
@@ -42,8 +56,7 @@ def note_refresh(principal: Principal, page: str, *, target_kind: str = "", targ
         payload__isnull=False,
         created_at__gt=timezone.now() - _ONE_LOOK,
     )
-    if not any(event.payload.data["after"] == {"page": page} for event in looked.select_related("payload")):
-        note_reading(principal, page, target_kind=target_kind, target_id=target_id)
+    return any(event.payload.data["after"] == {"page": page} for event in looked.select_related("payload"))
 
 
 def note_shared_reading(
