@@ -8,19 +8,30 @@ is built, so no value is ever left out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import DateTimeField, Expression, Model, QuerySet
 from django.db.models.expressions import Col
+from django.db.models.sql import UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 
 Row = TypeVar("Row", bound=Model)
-Value = UUID | str | int | datetime | None | Collection[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Words that a text is to hold somewhere, as `contains` and `icontains` look for them."""
+
+    text: str
+
+
+Single = UUID | str | int | datetime | Part | None
+Value = Single | Collection[UUID]
 Convert = Callable[[Any, Expression, Any], Any]
 
 # Lists of ids are filled up to one of these lengths, so that there are few shapes.
@@ -56,17 +67,23 @@ class Statement:
         """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
         compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
-        place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
-        places = tuple((place_of.get(param), param) for param in params)
-        return cls(query.model, sql, places, tuple(_columns(compiler)))
+        return cls(query.model, sql, _places(params, stand_ins), tuple(_columns(compiler)))
 
     def raw(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins."""
-        params = [constant if place is None else values[place] for place, constant in self.places]
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute(self.sql, params)
+            cursor.execute(self.sql, self._params(values))
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+    def changed(self, values: Sequence[Any]) -> int:
+        """How many rows it changed."""
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+            cursor.execute(self.sql, self._params(values))
+            return int(cursor.rowcount)
+
+    def _params(self, values: Sequence[Any]) -> list[Any]:
+        return [constant if place is None else values[place] for place, constant in self.places]
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of a query of values."""
@@ -118,7 +135,21 @@ class Prepared(Generic[Row]):
         return _prepared(self._build, tuple(_shape(value) for value in values))
 
 
-def taken(values: Iterable[UUID | str | int | datetime | None]) -> list[Any]:
+class PreparedUpdate:
+    """An UPDATE that is built once for each set of values that are None.
+
+    `build` is given the values as those of a query are, and returns the rows to change and what their columns become.
+    """
+
+    def __init__(self, build: Callable[..., tuple[QuerySet[Any], Mapping[str, Any]]]) -> None:
+        self._build = build
+
+    def run(self, *values: Value) -> int:
+        """Change them; how many there were."""
+        return _prepared_update(self._build, tuple(_shape(value) for value in values)).changed(_flat(values))
+
+
+def taken(values: Iterable[Single]) -> list[Any]:
     """Values as the database takes them."""
     database = connections[DEFAULT_DB_ALIAS]
     native = database.features.has_native_uuid_field
@@ -128,6 +159,8 @@ def taken(values: Iterable[UUID | str | int | datetime | None]) -> list[Any]:
             found.append(value if native else value.hex)
         elif isinstance(value, datetime):
             found.append(_A_TIME.get_db_prep_value(value, database))
+        elif isinstance(value, Part):
+            found.append(f"%{database.ops.prep_for_like_query(value.text)}%")
         else:
             found.append(str(value) if isinstance(value, str) else value)
     return found
@@ -149,9 +182,9 @@ def filled(ids: Collection[UUID]) -> list[UUID]:
 
 def _flat(values: Sequence[Value]) -> list[Any]:
     """The values as the database takes them, with the ids of each list in its place."""
-    flat: list[UUID | str | int | datetime | None] = []
+    flat: list[Single] = []
     for value in values:
-        if value is None or isinstance(value, UUID | str | int | datetime):
+        if value is None or isinstance(value, UUID | str | int | datetime | Part):
             flat.append(value)
         else:
             flat += filled(value)
@@ -160,13 +193,44 @@ def _flat(values: Sequence[Value]) -> list[Any]:
 
 @functools.lru_cache(maxsize=512)
 def _prepared(build: Callable[..., QuerySet[Any, Any]], shapes: tuple[type | int, ...]) -> Statement:
+    stand_ins, named = _stand_ins(shapes)
+    return _whole(Statement.of(build(*_bare(stand_ins)), named), named)
+
+
+@functools.lru_cache(maxsize=128)
+def _prepared_update(
+    build: Callable[..., tuple[QuerySet[Any], Mapping[str, Any]]], shapes: tuple[type | int, ...]
+) -> Statement:
+    stand_ins, named = _stand_ins(shapes)
+    rows, changes = build(*_bare(stand_ins))
+    query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
+    query.add_update_values(dict(changes))
+    sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    return _whole(Statement(rows.model, sql, _places(params, named), ()), named)
+
+
+def _stand_ins(shapes: Sequence[type | int]) -> tuple[list[Value], list[Any]]:
+    """One for each value, and all of them as the database takes them; what is None stands nowhere."""
     stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
-    named = [object() if value is None else value for value in _flat(stand_ins)]
-    statement = Statement.of(build(*stand_ins), named)
+    return stand_ins, [object() if value is None else value for value in _flat(stand_ins)]
+
+
+def _bare(values: Sequence[Value]) -> list[Any]:
+    """The values as the ORM is given them."""
+    return [value.text if isinstance(value, Part) else value for value in values]
+
+
+def _whole(statement: Statement, named: Sequence[Any]) -> Statement:
+    """The statement. Raises ValueError if it leaves out a value."""
     replaced = {place for place, _ in statement.places}
     if left := [place for place, value in enumerate(named) if type(value) is not object and place not in replaced]:
         raise ValueError(f"The query leaves out its values {left}.")
     return statement
+
+
+def _places(params: Iterable[Any], stand_ins: Sequence[Any]) -> tuple[tuple[int | None, Any], ...]:
+    place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
+    return tuple((place_of.get(param), param) for param in params)
 
 
 def _shape(value: Value) -> type | int:
@@ -175,8 +239,9 @@ def _shape(value: Value) -> type | int:
         return type(value)
     if isinstance(value, str):
         return str
-    if isinstance(value, UUID | datetime):
-        return UUID if isinstance(value, UUID) else datetime
+    for kind in (UUID, datetime, Part):
+        if isinstance(value, kind):
+            return kind
     if isinstance(value, list | tuple | set | frozenset):
         return length(value)
     raise TypeError("A value of a prepared query is an id or a list of them, a text, a number, a time or None.")
@@ -188,8 +253,8 @@ def _stand_in(shape: type | int, number: int) -> Value:
         return [UUID(int=ids.int + offset) for offset in range(1, shape + 1)]
     if shape is UUID:
         return ids
-    if shape is str:
-        return f"\x01{number}"
+    if shape in (str, Part):
+        return f"\x01{number}" if shape is str else Part(f"\x01{number}")
     if shape is datetime:
         return _FIRST_MOMENT + timedelta(days=number)
     return _FIRST_NUMBER + number if shape is int else None

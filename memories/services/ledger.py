@@ -29,8 +29,8 @@ def turn_ended() -> None:
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
     """The owner's row, made if there is none; the caller holds the owner's lock."""
-    whose = (principal.tenant_id, principal.user_id)
-    return _LEDGER.first(*whose) or EpisodeLedger.objects.get_or_create(tenant_id=whose[0], user_id=whose[1])[0]
+    found = _LEDGER.first(principal.tenant_id, principal.user_id)
+    return found or EpisodeLedger.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id)
 
 
 def _ledger(tenant_id: UUID, user_id: UUID) -> QuerySet[EpisodeLedger]:

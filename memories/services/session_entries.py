@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import SLOT_CHARACTERS
 from memories.errors import Conflict
 from memories.hygiene.text import clean_text
-from memories.models import EntryKind, MessageState, Session, SessionEntry
+from memories.models import EntryKind, Message, MessageState, Session, SessionEntry
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
 from memories.services.sessions import locked_session
 from memories.slots import Noted, from_json, to_json
 from memories.types import Importance
+from memoryhub.statements import Prepared
 from tenants.audit import record_event
 from tenants.principal import Principal
 
@@ -36,7 +38,8 @@ class Writing:
         self.at = at
         self.turn = turn
         self._principal = principal
-        self._last = int(session.entries.aggregate(last=Max("place"))["last"] or 0)
+        places = _LAST_PLACE.values(session.pk)
+        self._last: int = places[0][0] if places else 0
 
     def enter(self, kind: EntryKind, text: str, importance: Importance = Importance.NORMAL) -> Noted:
         """Add an entry; return it as it goes into a slot."""
@@ -62,13 +65,26 @@ def writing(
     """Write to a session, in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
     with owner_lock(principal):
         session = locked_session(principal, session_id)
-        if turn and session.messages.filter(turn=turn, state=MessageState.REDACTED).exists():
+        if turn and _ERASED.any(session.pk, turn):
             raise Conflict("These words were erased meanwhile; nothing is noted of them.")
         work = Writing(principal, session, turn=turn, at=at or timezone.now())
         yield work
         session.working_memory = to_json(work.slots)
         session.save(update_fields=["working_memory", "expires_at", "expired_at", "ended_at"])
         record_event(principal, action=action, target_kind="session", target_id=session.pk)
+
+
+def _last_place(session_id: UUID) -> QuerySet[SessionEntry, Any]:
+    return SessionEntry.objects.filter(session_id=session_id).order_by("-place").values_list("place")[:1]
+
+
+def _erased(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    erased = Message.objects.filter(session_id=session_id, turn=turn, state=MessageState.REDACTED)
+    return erased.order_by().values_list("pk")[:1]
+
+
+_LAST_PLACE = Prepared(_last_place)
+_ERASED = Prepared(_erased)
 
 
 def checked_words(principal: Principal, text: str, *, field: str, required: bool = True) -> str:

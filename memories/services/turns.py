@@ -32,7 +32,7 @@ from memories.services.screening import Screen, masked_kinds
 from memories.services.session_memory import renew
 from memories.services.sessions import create_session, locked_session, title_from
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
-from memoryhub.statements import Prepared
+from memoryhub.statements import Prepared, PreparedUpdate
 from tenants.principal import Principal, Right
 
 
@@ -284,8 +284,18 @@ def _append(
     message.save(force_insert=True)
     session.last_turn_at = now
     session.expires_at = now + policy_of(principal.tenant_id).session_lifetime
-    session.save(update_fields=["last_turn_at", "expires_at", "expired_at", "ended_at"])
+    _MOVED.run(session.pk, session.last_turn_at, session.expires_at, session.expired_at, session.ended_at)
     return message
+
+
+def _moved(
+    session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
+) -> tuple[QuerySet[Session], Mapping[str, Any]]:
+    columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
+    return Session.objects.filter(pk=session_id), columns
+
+
+_MOVED = PreparedUpdate(_moved)
 
 
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db.models import QuerySet
 
-from memoryhub.statements import MOST_IDS, Prepared, Value
+from memoryhub.statements import MOST_IDS, Part, Prepared, PreparedUpdate, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
@@ -36,6 +36,18 @@ def later(sequence: int) -> QuerySet[AuditEvent, Any]:
 
 def of_owner(owner_id: UUID | None) -> QuerySet[AuditEvent, Any]:
     return AuditEvent.objects.filter(owner_id=owner_id).order_by("chain", "sequence").values_list("pk")
+
+
+def holding(part: str) -> QuerySet[Tenant]:
+    return Tenant.objects.filter(name__icontains=part).order_by("name")
+
+
+def renamed(membership_id: UUID, before: str, after: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
+    return Membership.objects.filter(pk=membership_id, external_id=before), {"external_id": after}
+
+
+def moved(membership_id: UUID, at: datetime) -> tuple[QuerySet[Membership], dict[str, Any]]:
+    return Membership.objects.filter(pk=membership_id), {"created_at": at}
 
 
 @pytest.mark.parametrize("name", ["Harbour", "Quarry", "Nobody's", None])
@@ -84,6 +96,32 @@ def test_values_of_one_call_do_not_stay_for_the_next() -> None:
     ids = [ours.pk, theirs.pk]
     assert query.all(ours.tenant_id, ids) == [ours]
     assert query.all(theirs.tenant_id, ids) == [theirs]
+
+
+@pytest.mark.parametrize("part", ["arb", "ARB", "%", "100%", "_", "\\", "'", "é"])
+def test_a_part_is_looked_for_as_it_stands(part: str) -> None:
+    for name in ("Harbour", "100% Quarry", "under_score", "back\\slash", "O'Neill", "Café"):
+        make_tenant(name)
+    assert Prepared(holding).all(Part(part)) == list(holding(part))
+
+
+def test_an_update_changes_what_it_names_alone() -> None:
+    ours, theirs = make_membership(), make_membership()
+    update = PreparedUpdate(renamed)
+    assert update.run(ours.pk, "", "us") == 1
+    assert update.run(uuid4(), "", "nobody") == 0
+    assert update.run(theirs.pk, "other", "them") == 0
+    assert dict(Membership.objects.values_list("pk", "external_id")) == {ours.pk: "us", theirs.pk: ""}
+    assert PreparedUpdate(moved).run(ours.pk, LONG_AGO) == 1
+    assert Membership.objects.get(pk=ours.pk).created_at == LONG_AGO
+
+
+def test_an_update_that_leaves_a_value_out_is_refused() -> None:
+    def careless(membership_id: UUID, _name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
+        return Membership.objects.filter(pk=membership_id), {"external_id": ""}
+
+    with pytest.raises(ValueError, match="leaves out"):
+        PreparedUpdate(careless).run(uuid4(), "us")
 
 
 def test_a_query_that_leaves_a_value_out_is_refused() -> None:

@@ -6,9 +6,12 @@ Invariant: all of them are current facts of exactly the owner, scope and task of
 from __future__ import annotations
 
 import operator
-from functools import reduce
+from datetime import datetime
+from functools import partial, reduce
+from typing import Any
+from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.consolidation.contradiction.aspects import Look, cues
@@ -16,6 +19,7 @@ from memories.consolidation.contradiction.judging import FAMILIES, Read
 from memories.consolidation.slots import keys_of
 from memories.models import Fact
 from memories.models.base import OwnedQuerySet
+from memoryhub.statements import Part, Prepared
 
 # So many facts that hold one of the words are looked at, the latest first. What is missed the daily scan finds.
 LOOKED_AT = 64
@@ -29,18 +33,47 @@ def rivals_of(fact: Fact, mine: Read, *, at_a_glance: bool = True) -> list[Fact]
     parts = cues(mine)
     if not parts:
         return []
-    named = reduce(operator.or_, (Q(text__icontains=part) for part in parts))
-    if fact.key and mine.slot in FAMILIES:
-        named |= Q(key__in=keys_of(mine.slot))
+    slot = mine.slot if fact.key and mine.slot in FAMILIES else ""
+    whose = (fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
+    words = _NAMING[slot].values(*whose, *map(Part, parts))
     look = Look(mine)
-    words = beside(fact).filter(named).order_by("-learned_at", "pk").values_list("pk", "text", "key")[:LOOKED_AT]
     ids = [pk for pk, text, key in words if not at_a_glance or look.worth(text, key)]
-    if not ids:
-        return []
-    return list(Fact.objects.filter(pk__in=ids).defer("embedding", "token_ids").order_by("-learned_at", "pk"))
+    return _FACTS.all(ids) if ids else []
 
 
 def beside(fact: Fact) -> OwnedQuerySet[Fact]:
     """The other current facts of its owner, scope and task."""
-    rows = Fact.objects.filter(tenant=fact.tenant_id, user=fact.user_id, scope=fact.scope, task=fact.task)
-    return rows.current().unexpired(timezone.now()).exclude(pk=fact.pk)
+    return _beside(fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
+
+
+def _beside(
+    tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, fact_id: UUID, now: datetime
+) -> OwnedQuerySet[Fact]:
+    rows = Fact.objects.filter(tenant=tenant_id, user=user_id, scope=scope, task=task)
+    return rows.current().unexpired(now).exclude(pk=fact_id)
+
+
+def _naming(
+    slot: str,
+    tenant_id: UUID | None,
+    user_id: UUID | None,
+    scope: str,
+    task: str | None,
+    fact_id: UUID,
+    now: datetime,
+    *parts: str,
+) -> QuerySet[Fact, Any]:
+    """Those that hold one of the parts, or fill the slot."""
+    named = reduce(operator.or_, (Q(text__icontains=part) for part in parts))
+    if slot:
+        named |= Q(key__in=sorted(keys_of(slot)))
+    rows = _beside(tenant_id, user_id, scope, task, fact_id, now).filter(named).order_by("-learned_at", "pk")
+    return rows.values_list("pk", "text", "key")[:LOOKED_AT]
+
+
+def _facts(ids: list[UUID]) -> QuerySet[Fact]:
+    return Fact.objects.filter(pk__in=ids).defer("embedding", "token_ids").order_by("-learned_at", "pk")
+
+
+_NAMING = {slot: Prepared(partial(_naming, slot)) for slot in ("", *FAMILIES)}
+_FACTS = Prepared(_facts)

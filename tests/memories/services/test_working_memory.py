@@ -100,14 +100,14 @@ def test_a_task_is_written_through(principal: Principal, session: UUID) -> None:
 
 
 WORKER = """
-import sys, django
+import sys, uuid, django
 django.setup()
 from memories.selectors.session_memory import working_memory
 from memories.services.working_memory import advance_plan, note, observe
 from tenants.models import Membership
 from tenants.principals import system_principal
 
-who, session = system_principal(Membership.objects.get(pk=sys.argv[1])), sys.argv[2]
+who, session = system_principal(Membership.objects.get(pk=sys.argv[1])), uuid.UUID(sys.argv[2])
 print(working_memory(who, session).plan.current, flush=True)
 while True:
     number = advance_plan(who, session_id=session, done=2).plan.done
