@@ -257,7 +257,8 @@ def test_an_event_that_is_gone_is_missed(lives: Lives, action: str, problem: str
 def test_an_event_that_names_another_successor_is_found(lives: Lives) -> None:
     with audit_unguarded():
         payload = AuditPayload.objects.get(event__target_id=lives.a, event__action="fact.superseded")
-        payload.document = json.dumps(payload.data | {"after": {"superseded_by": str(lives.c)}})
+        after = {**payload.data["after"], "superseded_by": str(lives.c)}
+        payload.document = json.dumps(payload.data | {"after": after})
         payload.save()
     assert found(verify_chains()) == {(lives.a, "has another successor than the audit tells of")}
 
