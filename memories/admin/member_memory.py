@@ -34,11 +34,10 @@ from memories.models import MemberMemory
 from memories.presenting.markup import when
 from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
-from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in, tenants_here
 from tenants.middleware import request_id_of
 from tenants.principal import READS_HISTORY, READS_MEMORY
 from tenants.principals import reading_principal
-from tenants.selectors import tenant_ids_of
 
 # In the order of their tabs.
 PAGES: tuple[MemberPage, ...] = (
@@ -136,7 +135,6 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
     def _known(self, request: HttpRequest) -> QuerySet[MemberMemory]:
         """The members of the tenants where one is staff of any role: others do not exist."""
         rows = MemberMemory.objects.select_related("tenant", "user")
-        user = signed_in(request)
-        if user.is_superuser:
+        if signed_in(request).is_superuser:
             return rows
-        return rows.filter(tenant_id__in=tenant_ids_of(user, READS_HISTORY))
+        return rows.filter(tenant_id__in=tenants_here(request, READS_HISTORY))

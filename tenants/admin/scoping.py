@@ -57,6 +57,12 @@ def role_here(request: HttpRequest, tenant_id: UUID) -> Role | None:
     return next(map(Role, held), None)
 
 
+def tenants_here(request: HttpRequest, roles: Sequence[Role]) -> list[UUID]:
+    """The ids of the tenants where the user of this request has one of `roles`."""
+    held = memberships_here(request, signed_in(request))
+    return [each.tenant_id for each in held if each.role in roles]
+
+
 def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
     """The tenants where `user` has one of `roles`, by name; platform staff have all."""
     tenants = Tenant.objects.all()
@@ -74,7 +80,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         user = signed_in(request)
         if user.is_superuser:
             return rows
-        return rows.filter(**{f"{self.tenant_lookup}__in": tenant_ids_of(user, self.roles)})
+        return rows.filter(**{f"{self.tenant_lookup}__in": tenants_here(request, self.roles)})
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
         return self.in_scope(request, super().get_queryset(request))

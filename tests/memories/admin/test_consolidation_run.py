@@ -102,4 +102,4 @@ def test_the_queries_do_not_grow_with_the_list(browser: Client, tenant: Tenant) 
         with CaptureQueriesContext(connection) as captured:
             browser.get(LIST)
         counts.append(own_queries(captured))
-    assert counts == [2, 2]
+    assert counts == [4, 4]

@@ -85,4 +85,4 @@ def test_the_queries_do_not_grow_with_the_list(browser: Client, tenant: Tenant) 
         with CaptureQueriesContext(connection) as captured:
             browser.get(LIST)
         counts.append(own_queries(captured))
-    assert counts == [3, 3]
+    assert counts == [6, 6]

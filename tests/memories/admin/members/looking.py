@@ -45,7 +45,7 @@ def inside(answer: HttpResponse | Any) -> str:
 
 
 def own_queries(captured: CaptureQueriesContext) -> int:
-    """How many queries a page took beside those on who is who, of which the sidebar has one for each entry."""
+    """How many queries a page took beside those on who is who."""
     return sum('FROM "tenants_membership"' not in query["sql"] for query in captured.captured_queries)
 
 
