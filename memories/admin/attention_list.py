@@ -18,6 +18,7 @@ from django.utils import timezone
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
 from memories.metrics.history import Look
+from memories.models import ErasureRequest
 from memories.selectors import attention
 from memories.services.staff_reading import READINGS
 from memoryhub.elasticsearch import in_use
@@ -28,7 +29,7 @@ from tenants.principal import AUDITS, READS_MEMORY, Role
 EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
 WEEK = timedelta(days=7)
 MOST_ALERTS = 5
-_NAMED_TURNS = 3
+_NAMED = 3
 # An index that is a moment behind is as it should be.
 _LATE = 60.0
 _LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
@@ -107,7 +108,7 @@ def _turns(scope: Scope) -> Iterator[Need]:
     if _nobody(tenants):
         return
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    count, turns = attention.troubled_turns(tenants, today, named=_NAMED_TURNS)
+    count, turns = attention.troubled_turns(tenants, today, named=_NAMED)
     if count:
         words = _many(count, "answer failed or was given without search today", "answers failed or were given without "
                       "search today")  # fmt: skip
@@ -169,13 +170,30 @@ def _erasures(scope: Scope) -> Iterator[Need]:
     tenants = scope.within((Role.ADMIN,))
     if _nobody(tenants):
         return
-    waiting = attention.erasures(tenants)
-    if waiting["asked"]:
-        words = _many(waiting["asked"], "erasure waits for a second person", "erasures wait for a second person")
-        yield Need(words, _list("memories_erasurerequest"), "Decide")
-    if waiting["stopped"]:
-        words = _many(waiting["stopped"], "erasure was begun and stands still", "erasures were begun and stand still")
-        yield Need(words, _list("memories_erasurerequest"), "See why", grave=True)
+    asked, stopped = attention.erasures(tenants)
+    if asked:
+        words = _many(len(asked), "erasure waits for a second person", "erasures wait for a second person")
+        yield Need(words, *_led_to(asked, "Decide"), details=_each(asked))
+    if stopped:
+        words = _many(len(stopped), "erasure was begun and stands still", "erasures were begun and stand still")
+        yield Need(words, *_led_to(stopped, "See why"), grave=True, details=_each(stopped))
+
+
+def _led_to(erasures: Sequence[ErasureRequest], action: str) -> tuple[str, str]:
+    """The address of the one, or of the list where there are several."""
+    if len(erasures) > 1:
+        return _list("memories_erasurerequest"), "See them"
+    return _erasure(erasures[0]), action
+
+
+def _each(erasures: Sequence[ErasureRequest]) -> tuple[tuple[str, str], ...]:
+    """The first few of several, by whose memory it is."""
+    few = erasures[:_NAMED] if len(erasures) > 1 else ()
+    return tuple((each.membership.user.speaker, _erasure(each)) for each in few)
+
+
+def _erasure(erasure: ErasureRequest) -> str:
+    return reverse("admin:memories_erasurerequest_change", args=[erasure.pk])
 
 
 def _keys(scope: Scope, now: datetime) -> Iterator[Need]:

@@ -6,7 +6,7 @@ counted. A count stops at MOST, so that no page grows slower with what waits. No
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeVar
@@ -80,15 +80,15 @@ def failed_runs(tenants: Tenants, since: datetime) -> int:
     return _count(rows.exclude(reruns__state=RunState.DONE))
 
 
-def erasures(tenants: Tenants) -> Mapping[str, int]:
-    """Erasures that wait for a person, by state: asked for, and stopped by a hold or by trouble."""
+def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
+    """Erasures that wait for a person, the oldest first: those asked for, and those stopped by a hold or by trouble."""
     waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
         Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
     )
-    rows = _of(ErasureRequest.objects.filter(waiting), tenants).order_by()
-    found = dict(rows.values_list("state").annotate(Count("pk")))
-    asked = found.pop(ErasureState.ASKED.value, 0)
-    return {"asked": asked, "stopped": sum(found.values())}
+    rows = _of(ErasureRequest.objects.filter(waiting).select_related("membership__user"), tenants)
+    found = list(rows.order_by("asked_at", "pk")[:MOST])
+    asked = [each for each in found if each.state == ErasureState.ASKED]
+    return asked, [each for each in found if each.state != ErasureState.ASKED]
 
 
 def erasures_done(tenants: Tenants, since: datetime) -> int:

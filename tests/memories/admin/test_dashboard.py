@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from memories.admin import attention_list
+from memories.admin.attention_list import Need
 from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors import attention
@@ -129,6 +130,26 @@ def test_admins_see_what_they_decide(heron: Place) -> None:
         "1 erasure waits for a second person",
         "1 consolidation failed this week and was not made good",
     ]
+
+
+def test_an_erasure_to_decide_is_one_step_away(heron: Place) -> None:
+    browser = Client()
+    browser.force_login(heron.staff[Role.ADMIN].user)
+
+    def told() -> Need:
+        found: list[Need] = browser.get(PAGE).context["needs"]
+        return next(need for need in found if "second person" in need.words)
+
+    asked = ErasureRequest.objects.get(state=ErasureState.ASKED)
+    page = f"/admin/memories/erasurerequest/{asked.pk}/"
+    assert (told().url, told().action, told().details) == (page, "Decide", ())
+    assert browser.get(page).status_code == 200
+    later = ErasureRequest.objects.create(
+        tenant=heron.tenant, membership=make_membership(heron.tenant, name="Ida Later"), reason="asked"
+    )
+    assert (told().url, told().action) == ("/admin/memories/erasurerequest/", "See them")
+    assert [address for _, address in told().details] == [page, f"/admin/memories/erasurerequest/{later.pk}/"]
+    assert told().details[1][0] == "Ida Later"
 
 
 def test_keys_in_trouble_are_told_of_where_there_are_keys(
