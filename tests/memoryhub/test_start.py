@@ -83,3 +83,10 @@ print(*(name for name in heavy if name in sys.modules))
 """
     done = run("-c", program, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
     assert (done.returncode, done.stdout) == (0, "System check identified no issues (0 silenced).\n\n\n")
+
+
+@pytest.mark.long
+def test_garbage_is_looked_for_once_a_command_begins(tmp_path: Path) -> None:
+    asked = "import gc; print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
+    done = run("manage.py", "shell", "-v", "0", "-c", asked, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (0, "True True\n")
