@@ -7,10 +7,10 @@ databases refuse that, but not a status that there is not. Invariant: what was p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import connection, models
@@ -20,6 +20,8 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
+
 
 class Unreadable(Enum):
     """What stands in the place of a value that its column cannot have."""
@@ -28,6 +30,9 @@ class Unreadable(Enum):
 
 
 UNREADABLE = Unreadable.HERE
+
+# What Django, and whoever goes on with what it read, may fail with where a value is not of its column's type.
+READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError)
 
 
 class _Bare(Func):
@@ -48,18 +53,30 @@ class _Bare(Func):
 
 def rows_as_stored(
     rows: QuerySet[Any, Any], names: Sequence[str], *, chunk_size: int
-) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """The columns `names` of each row, one row at a time, and what a row is called that has no readable id."""
+) -> Iterator[tuple[tuple[Any, ...], int | None]]:
+    """The columns `names` of each row, one row at a time, and its place in the table, where rows have one."""
     fields = [_field(rows.model, name) for name in names]
     if connection.vendor != "sqlite":
         for values in rows.values_list(*names).iterator(chunk_size=chunk_size):
-            yield tuple(_possible(field, value) for field, value in zip(fields, values, strict=True)), ""
+            yield tuple(_possible(field, value) for field, value in zip(fields, values, strict=True)), None
         return
     reads = [_reading(field) for field in fields]
-    place = RawSQL(f"{connection.ops.quote_name(rows.model._meta.db_table)}.rowid", ())  # noqa: S611 - a name of ours
-    stored = rows.values_list(*map(_Bare, names), place)
-    for *values, number in stored.iterator(chunk_size=chunk_size):
-        yield tuple(read(value) for read, value in zip(reads, values, strict=True)), f"row {number}"
+    stored = rows.values_list(*map(_Bare, names), _place(rows.model))
+    for *values, place in stored.iterator(chunk_size=chunk_size):
+        yield tuple(read(value) for read, value in zip(reads, values, strict=True)), place
+
+
+def without_places(rows: Rows, places: Collection[int]) -> Rows:
+    """`rows` without those that are in these places of their table, where rows have one."""
+    if connection.vendor != "sqlite" or not places:
+        return rows
+    kept: Rows = rows.annotate(place_in_table=_place(rows.model)).exclude(place_in_table__in=places)
+    return kept
+
+
+def _place(model: type[models.Model]) -> RawSQL:
+    table = connection.ops.quote_name(model._meta.db_table)
+    return RawSQL(f"{table}.rowid", (), output_field=models.BigIntegerField())  # noqa: S611 - a name of ours
 
 
 def _field(model: type[models.Model], name: str) -> Field[Any, Any]:
@@ -79,7 +96,7 @@ def _reading(field: Field[Any, Any]) -> Callable[[Any], Any]:
             return None
         try:
             return _possible(field, convert(value))
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        except (*READING_FAILS, RecursionError):
             return UNREADABLE
 
     return read

@@ -21,12 +21,15 @@ from memories.admin.exporting import export_history
 from memories.admin.history_access import Looked, kind_of, look, may_see, owner_of
 from memories.admin.history_list import chain_address, listing_of
 from memories.admin.story_page import Around, view_of
+from memories.admin.unread import Damage, damage_in
 from memories.models import History
 from memories.selectors.chains import chain_of_owner
+from memories.selectors.histories import NOTHING
 from memories.selectors.stories import Elsewhere, Story
 from memories.selectors.story_words import StoryWords, words_of
 from memories.services.proving import prove_supersession
 from memories.types import Kind, Owner
+from memoryhub.as_stored import READING_FAILS
 from tenants.actor_names import actor_names
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
 from tenants.admin.verification import Badge
@@ -66,11 +69,27 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         return self._page(request, "list", context, status=400 if listing.refused else 200)
 
     def chain_view(self, request: HttpRequest, kind: str, memory_id: UUID) -> HttpResponse:
-        """One chain, with the state of the address marked."""
+        """One chain, with the state of the address marked; without what cannot be read, if that is in its way."""
         wanted = kind_of(kind)
-        looked = look(request, wanted, memory_id)
-        badges = self._badges(request, looked, memory_id)
+        try:
+            return self._chain(request, wanted, memory_id).render()
+        except READING_FAILS:
+            owner = owner_of(request, wanted, memory_id)
+            damage = damage_in(owner.tenant_id)
+            if damage is None:
+                raise
+        if memory_id not in damage.ids:
+            return self._chain(request, wanted, memory_id, damage)
+        badges = self._badges(request, Story(wanted, owner, memory_id, (), (), (), (), {}), memory_id)
+        context = {"title": "A state that cannot be read", "unread": damage.sentences, "badges": badges}
+        return self._page(request, "unread", context)
+
+    def _chain(
+        self, request: HttpRequest, wanted: Kind, memory_id: UUID, damage: Damage | None = None
+    ) -> TemplateResponse:
+        looked = look(request, wanted, memory_id, without=damage.without if damage else NOTHING)
         story = looked.story
+        badges = self._badges(request, story, memory_id)
         events = [event for told in story.events.values() for event in told]
         events += [each.event for each in story.erased if each.event]
         nothing = StoryWords({}, {})
@@ -83,6 +102,7 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         )
         context = {
             "title": "History of a fact" if wanted is Kind.SEMANTIC else "History of a how-to",
+            "unread": damage.sentences if damage else (),
             "story": story,
             "view": view_of(_in_reach(story, signed_in(request)), around),
             "kind": wanted,
@@ -109,9 +129,9 @@ class HistoryAdmin(TenantScopedAdmin[History]):
             self.message_user(request, _result(check), messages.SUCCESS if check.ok else messages.ERROR)
         return HttpResponseRedirect(chain_address(wanted, memory_id))
 
-    def _badges(self, request: HttpRequest, looked: Looked, memory_id: UUID) -> list[Badge]:
+    def _badges(self, request: HttpRequest, story: Story, memory_id: UUID) -> list[Badge]:
         """Of the owner's trail, of others that tell of what is shared, and of supersession."""
-        staff, story = signed_in(request), looked.story
+        staff = signed_in(request)
         own = chain_of_owner(story.owner)
         may = may_see(staff, story.owner, AUDITS)
         address = reverse("admin:memories_history_verify", args=[story.kind.value, memory_id]) if may else ""
@@ -121,7 +141,9 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         badges.append(Badge(Checked.SUPERSESSION, latest(own, Checked.SUPERSESSION), address))
         return [replace(badge, bad_event_url=_event_url(badge.check) if may else "") for badge in badges]
 
-    def _page(self, request: HttpRequest, name: str, context: Mapping[str, object], status: int = 200) -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, name: str, context: Mapping[str, object], status: int = 200
+    ) -> TemplateResponse:
         frame = {**self.admin_site.each_context(request), "opts": self.opts, "is_fullwidth": "1"}
         return TemplateResponse(request, f"admin/memories/history/{name}.html", {**frame, **context}, status=status)
 

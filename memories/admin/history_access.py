@@ -11,11 +11,13 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest
 
+from memories.admin.unread import owner_as_stored
 from memories.models import Fact, Playbook
-from memories.selectors.histories import HISTORY_MODELS
+from memories.selectors.histories import HISTORY_MODELS, NOTHING, Without
 from memories.selectors.stories import Story, erased_state, find_state, story_of, story_of_erased
 from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
+from memoryhub.as_stored import READING_FAILS
 from tenants.admin.scoping import acting, signed_in
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, Membership, User
@@ -41,12 +43,18 @@ def kind_of(word: str) -> Kind:
 
 
 def owner_of(request: HttpRequest, kind: Kind, memory_id: UUID) -> Owner:
-    """Whose state this is, erased or not, if this reader may know. Raises Http404."""
-    return _found(request, kind, memory_id).owner
+    """Whose state this is, erased or not, if this reader may know; also of one that cannot be read. Raises Http404."""
+    try:
+        return _found(request, kind, memory_id).owner
+    except READING_FAILS:
+        owner = owner_as_stored(kind, memory_id)
+        if owner is None or not may_see(signed_in(request), owner):
+            raise Http404 from None
+        return owner
 
 
-def look(request: HttpRequest, kind: Kind, memory_id: UUID) -> Looked:
-    """Open the chain of a state and tell the trail. Raises Http404."""
+def look(request: HttpRequest, kind: Kind, memory_id: UUID, *, without: Without = NOTHING) -> Looked:
+    """Open the chain of a state and tell the trail; `without` states that cannot be read. Raises Http404."""
     found = _found(request, kind, memory_id)
     member = member_of(found.owner)
     principal = None
@@ -56,8 +64,10 @@ def look(request: HttpRequest, kind: Kind, memory_id: UUID) -> Looked:
     else:
         tenant_id = found.owner.tenant_id
         note_shared_reading(acting(request), tenant_id, "history", target_kind=kind.value, target_id=memory_id)
-    story = story_of(found.state) if isinstance(found.state, Fact | Playbook) else story_of_erased(kind, found.state)
-    return Looked(story, member, principal)
+    state = found.state
+    if isinstance(state, Fact | Playbook):
+        return Looked(story_of(state, without=without), member, principal)
+    return Looked(story_of_erased(kind, state, without=without), member, principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ those that a tenant shares; across members it shows slots, times and who it was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,11 +18,22 @@ from django.utils.http import urlencode
 
 from memories.admin.history_access import member_of
 from memories.admin.story_wording import did, ending, state_word
+from memories.admin.unread import damage_in
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.selectors.histories import Change, How, Sought, changes_of, page_of_histories
+from memories.selectors.histories import (
+    NOTHING,
+    Change,
+    How,
+    Sought,
+    Without,
+    changes_of,
+    page_of_histories,
+    require_read,
+)
 from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
+from memoryhub.as_stored import READING_FAILS
 from tenants.actor_names import ActorNames, actor_names
 from tenants.admin.scoping import acting, signed_in
 from tenants.admin.tenant_scope import PARAMETER, Scope, one_of
@@ -59,7 +70,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of the list with what was asked for; `refused` names a field of the form and says why."""
+    """A page of the list with what was asked for; `refused` names a field of the form and says why.
+
+    `unread`: what was left out because it cannot be read, a sentence each.
+    """
 
     scope: Scope
     asked: Mapping[str, str]
@@ -69,6 +83,7 @@ class Listing:
     next_url: str = ""
     first_url: str = ""
     refused: tuple[str, str] | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def actors(self) -> tuple[str, ...]:
@@ -87,19 +102,34 @@ class Listing:
 
 
 def listing_of(request: HttpRequest) -> Listing:
-    """The list as the address asks for it, once the trail of whose words it shows is told."""
+    """The list as the address asks for it, once the trail of whose words it shows is told.
+
+    Without what somebody made unreadable, if that is in its way.
+    """
+    try:
+        return _listing(request, NOTHING)
+    except READING_FAILS:
+        tenant = one_of(request, READS_HISTORY).chosen
+        damage = damage_in(tenant.pk if tenant else None)
+        if damage is None:
+            raise
+        return replace(_listing(request, damage.without), unread=damage.sentences)
+
+
+def _listing(request: HttpRequest, without: Without) -> Listing:
     asked = {name: request.GET.get(name, "").strip() for name in FIELDS}
     scope = one_of(request, READS_HISTORY)
     asked[PARAMETER] = scope.address
     base = reverse("admin:memories_history_changelist")
     try:
-        sought = _sought(scope, asked)
+        sought = replace(_sought(scope, asked), without=without)
         page = page_of_histories(sought, cursor=request.GET.get("cursor", ""))
     except (InvalidValue, InvalidInput) as error:
         return Listing(scope, asked, refused=(error.field, error.reason))
     member = member_of(Owner(sought.tenant_id, sought.user_id))
     with_words = _tell(request, sought, member)
-    changes = changes_of(page.rows)
+    require_read(page.rows)
+    changes = changes_of(page.rows, without)
     names = actor_names(sought.tenant_id, [change.event for change in changes if change.event])
     return Listing(
         scope=scope,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import BinaryField
+
 from memories.hygiene.text import content_hash
 from memories.models import Fact, Playbook
 from memories.selectors.chain_checks import State
@@ -37,6 +39,7 @@ class Unread:
     id: UUID | None
     whose: Whose
     problem: str
+    place: int | None = None
 
 
 def states_of(kind: Kind, whose: Whose) -> Iterator[State | Unread]:
@@ -66,19 +69,36 @@ def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -
 
 
 def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[tuple[UUID, dict[str, Any], str]]:
-    """What a record is made of, by the id of a row, and what of it cannot be read; one statement."""
-    names = RECORDED[kind]
+    """What a record is made of, by the id of a row, and what cannot be read of all its columns; one statement."""
+    recorded = RECORDED[kind]
+    names = (*recorded, *(name for name in _readable(kind) if name not in recorded))
     rows = MODELS[kind].objects.filter(pk__in=ids)
     for values, place in rows_as_stored(rows, names, chunk_size=AT_ONCE):
-        columns = dict(zip(names, values, strict=True))
+        columns = dict(zip(recorded, values, strict=False))
         yield columns["id"], columns, _unread(names, values, place).problem if UNREADABLE in values else ""
 
 
-def _unread(names: Sequence[str], values: Sequence[Any], place: str) -> Unread:
+def unread_rows(kind: Kind, **only: object) -> Iterator[Unread]:
+    """Those of all rows that have what cannot be read in any column: where a page failed, and for nothing else."""
+    names = _readable(kind)
+    for values, place in rows_as_stored(MODELS[kind].objects.filter(**only).order_by(), names, chunk_size=AT_ONCE):
+        if UNREADABLE in values:
+            yield _unread(names, values, place)
+
+
+def _readable(kind: Kind) -> tuple[str, ...]:
+    """Every column but those that hold bytes."""
+    fields = MODELS[kind]._meta.concrete_fields
+    return tuple(field.attname for field in fields if not isinstance(field, BinaryField))
+
+
+def _unread(names: Sequence[str], values: Sequence[Any], place: int | None) -> Unread:
     """Which columns of a row cannot be read; a row without an id is called by its place in the table."""
     known = dict(zip(names, values, strict=True))
     bad = sorted(name.removesuffix("_id").replace("_", " ") for name in names if known[name] is UNREADABLE)
     lost = known["id"] is UNREADABLE
-    where = f" ({place} of its table)" if lost and place else ""
+    where = f" (row {place} of its table)" if lost and place is not None else ""
     whose = (known.get("tenant_id"), known.get("user_id"))
-    return Unread(None if lost else known["id"], whose, f"has what cannot be read as its {', '.join(bad)}{where}")
+    return Unread(
+        None if lost else known["id"], whose, f"has what cannot be read as its {', '.join(bad)}{where}", place
+    )

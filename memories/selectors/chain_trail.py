@@ -128,8 +128,8 @@ def _stand(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
 
 
 def _remember_early(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
-    after, before = said["after"] or {}, said["before"] or {}
-    snapshot = after if "learned_at" in after else before
+    # The oldest events told of an ending how the row stood after it under `before`.
+    snapshot = {**(said["before"] or {}), **(said["after"] or {})}
     if "learned_at" not in snapshot:
         return
     for name in (*_TOLD_EARLY, *_TOLD_UNLESS_IMPORTED):

@@ -19,6 +19,7 @@ from memories.models import Fact, Playbook
 from memories.models.base import OwnedQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
+from memoryhub.as_stored import without_places
 from tenants.models import AuditEvent
 
 Row = Fact | Playbook
@@ -32,6 +33,23 @@ _WORDS: Mapping[Kind, tuple[str, ...]] = {
 }
 _UNREAD = tuple(f"{of}{name}" for of in ("", "superseded_by__") for name in ("embedding", "token_ids"))
 ENDINGS = ("superseded", "retired", "retracted")
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """States that are left out because somebody put into them what cannot be read: by id, and by place."""
+
+    ids: frozenset[UUID] = frozenset()
+    places: frozenset[int] = frozenset()
+
+    def leave_out(self, rows: OwnedQuerySet[Any]) -> OwnedQuerySet[Any]:
+        """`rows` without these."""
+        if not self.ids and not self.places:
+            return rows
+        return without_places(rows.exclude(pk__in=self.ids), self.places)
+
+
+NOTHING = Without()
 
 
 class How(StrEnum):
@@ -51,7 +69,7 @@ class Sought:
 
     `user_id` is whose memory it is; `shared` leaves what belongs to nobody alone. `text` is searched in every state,
     word by word; `since` is in the time asked for, `until` is not. `everything` asks for the states that never ended
-    as well, by when they were learned.
+    as well, by when they were learned. `without` are states that cannot be read.
     """
 
     tenant_id: UUID | None
@@ -66,6 +84,7 @@ class Sought:
     actor_kind: str = ""
     how: How | None = None
     everything: bool = False
+    without: Without = NOTHING
 
     @property
     def about_states(self) -> bool:
@@ -99,7 +118,9 @@ def histories(sought: Sought) -> OwnedQuerySet[Any]:
     """The states asked for, in no order."""
     model = HISTORY_MODELS[sought.kind]
     every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
-    rows = every.select_related("superseded_by", "user").defer(*_UNREAD)
+    rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
+    if sought.without is NOTHING:
+        rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)
     if sought.user_id is not None:
         rows = rows.filter(user_id=sought.user_id)
     elif sought.shared or sought.tenant_id is None:
@@ -120,10 +141,21 @@ def histories(sought: Sought) -> OwnedQuerySet[Any]:
     return rows
 
 
-def changes_of(rows: Sequence[Any]) -> tuple[Change, ...]:
-    """What became of each of these states, in their order; two queries at most."""
+def require_read(rows: Iterable[Row]) -> None:
+    """Raise ValueError for a row without a time that every row has: a driver reads nothing where there is no time."""
+    if any(None in (row.learned_at, row.created_at) for row in rows):
+        raise ValueError("A row has no readable time.")
+
+
+def changes_of(rows: Sequence[Any], without: Without = NOTHING) -> tuple[Change, ...]:
+    """What became of each of these states, in their order; two queries at most, one more where some are left out."""
     events = _last_events(rows)
-    return tuple(Change(row, row.superseded_by, events.get(row.pk)) for row in rows)
+    if without is NOTHING:
+        return tuple(Change(row, row.superseded_by, events.get(row.pk)) for row in rows)
+    kinds = {type(row) for row in rows}
+    named = [row.superseded_by_id for row in rows if row.superseded_by_id]
+    found = {row.pk: row for model in kinds for row in without.leave_out(model.objects.filter(pk__in=named))}
+    return tuple(Change(row, found.get(row.superseded_by_id), events.get(row.pk)) for row in rows)
 
 
 def _last_events(rows: Iterable[Row]) -> dict[UUID, AuditEvent]:

@@ -20,7 +20,7 @@ from django.db.models import Q
 
 from memories.models import Fact
 from memories.models.base import OwnedQuerySet
-from memories.selectors.histories import HISTORY_MODELS, NOUN, Row
+from memories.selectors.histories import HISTORY_MODELS, NOTHING, NOUN, Row, Without, require_read
 from memories.types import Kind, Owner
 from tenants.models import AuditEvent
 
@@ -105,16 +105,22 @@ def erased_state(kind: Kind, memory_id: UUID) -> AuditEvent | None:
     return _erasures(kind, {memory_id}).get(memory_id)
 
 
-def story_of(row: Row, *, asked: UUID | None = None) -> Story:
-    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased."""
-    rows, whole = _linked(row)
+def story_of(row: Row, *, asked: UUID | None = None, without: Without = NOTHING) -> Story:
+    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased.
+
+    `without`: states that cannot be read.
+    """
+    require_read([row])
+    rows, whole = _linked(row, without)
+    require_read(rows.values())
     ids = set(rows)
     events = _events(row.kind, rows)
     told = _told_successors(events)
     beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
+    beyond -= without.ids
     gone = _erasures(row.kind, beyond - ids)
     erased = [Erased(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
-    elsewhere, promotions = _promotions(row.kind, rows)
+    elsewhere, promotions = _promotions(row.kind, rows, without)
     return Story(
         kind=row.kind,
         owner=row.owner,
@@ -128,7 +134,7 @@ def story_of(row: Row, *, asked: UUID | None = None) -> Story:
     )
 
 
-def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
+def story_of_erased(kind: Kind, event: AuditEvent, *, without: Without = NOTHING) -> Story:
     """The chain that an erased state was part of, as far as the trail still leads to it; else nothing but that it was.
 
     A predecessor's own event names it; what lies after it is found through that.
@@ -142,14 +148,14 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
     if event.owner_id is not None:
         naming = naming.filter(owner_id=event.owner_id)
     for target_id in naming.order_by("-sequence").values_list("target_id", flat=True)[:5]:
-        row = find_state(kind, target_id) if target_id else None
+        row = find_state(kind, target_id) if target_id and target_id not in without.ids else None
         if row is not None and (row.tenant_id, row.user_id) == (event.tenant_id, event.owner_id):
-            return story_of(row, asked=memory_id)
+            return story_of(row, asked=memory_id, without=without)
     owner = Owner(event.tenant_id, event.owner_id)
     return Story(kind, owner, memory_id, (), (Erased(memory_id, event),), (), (), {memory_id: (event,)})
 
 
-def _linked(start: Row) -> tuple[dict[UUID, Row], bool]:
+def _linked(start: Row, without: Without) -> tuple[dict[UUID, Row], bool]:
     """The states that links lead to from `start`, and whether these are all.
 
     Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
@@ -164,28 +170,29 @@ def _linked(start: Row) -> tuple[dict[UUID, Row], bool]:
             break
         asked |= set(fresh)
         named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
-        linked = _beside(start, fresh, named)
+        linked = _beside(start, fresh, named, without)
         if step == _STEPS:
-            linked += _slot_of(start)
+            linked += _slot_of(start, without)
         pool |= {row.pk: row for row in linked if row.pk not in pool}
     kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
     return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
 
 
-def _beside(start: Row, states: Collection[UUID], named: Collection[UUID]) -> list[Row]:
+def _beside(start: Row, states: Collection[UUID], named: Collection[UUID], without: Without) -> list[Row]:
     """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
     every: OwnedQuerySet[Any] = HISTORY_MODELS[start.kind].objects.defer("embedding", "token_ids").order_by()
     conditions = (Q(superseded_by__in=states), Q(restores__in=states), Q(pk__in=named))
-    rows = [every.filter(condition) for condition in conditions]
+    rows = [without.leave_out(every.filter(condition)) for condition in conditions]
     return [row for row in rows[0].union(*rows[1:], all=True) if row.owner == start.owner]
 
 
-def _slot_of(start: Row) -> list[Row]:
+def _slot_of(start: Row, without: Without) -> list[Row]:
     """Other states of the same slot, of which most are in the same chain."""
     if not isinstance(start, Fact) or not start.key:
         return []
     slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
-    return list(Fact.objects.filter(**slot).defer("embedding", "token_ids").order_by("-learned_at")[:MOST_STATES])
+    rows = without.leave_out(Fact.objects.filter(**slot)).defer("embedding", "token_ids")
+    return list(rows.order_by("-learned_at")[:MOST_STATES])
 
 
 def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, Row]) -> set[UUID]:
@@ -227,13 +234,12 @@ def _links(rows: Mapping[UUID, Row], told: Mapping[UUID, UUID], erased: Abstract
     return list(dict.fromkeys(links))
 
 
-def _promotions(kind: Kind, rows: Mapping[UUID, Row]) -> tuple[tuple[Elsewhere, ...], list[Link]]:
+def _promotions(kind: Kind, rows: Mapping[UUID, Row], without: Without) -> tuple[tuple[Elsewhere, ...], list[Link]]:
     """The copies of these states, and the originals that they are copies of; a copy within the chain is its own."""
     originals = {row.promoted_from: row.pk for row in rows.values() if row.promoted_from}
     named = Q(promoted_from__in=list(rows)) | Q(pk__in=list(originals))
-    found = (
-        HISTORY_MODELS[kind].objects.filter(named).values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
-    )
+    every: OwnedQuerySet[Any] = HISTORY_MODELS[kind].objects.filter(named)
+    found = without.leave_out(every).values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
     elsewhere, links = [], [Link(each, copy, Joint.PROMOTED) for each, copy in originals.items() if each in rows]
     for pk, tenant_id, user_id, scope, promoted_from in found:
         if pk in rows:

@@ -1,0 +1,125 @@
+"""Values that no column can have, put there by SQL: pages say so and show the rest, and a proof names the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from memories.models import Fact
+from memories.services.facts import remember_fact
+from memories.services.forget import forget
+from memories.services.supersede import supersede
+from memories.types import Kind
+from tenants.models import ChainCheck, Membership, Tenant
+from tenants.principal import Principal
+from tests.memories.admin.test_history import LIST, chain, shown, staff
+from tests.memories.five import Five, live_five
+from tests.memories.selectors.test_chain_columns import placed, put
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take no such value"),
+]
+
+GARBAGE = "garbage that nobody may see"
+# Some of these Django fails on, some it reads as nothing.
+COLUMNS = ["learned_at", "superseded_at", "superseded_by_id", "restores", "sensitivity", "created_at"]
+# These read as if nothing were there, or are not read by the page: the proof alone tells of them.
+QUIET = ["superseded_at", "superseded_by_id", "sensitivity"]
+
+
+@pytest.fixture(autouse=True)
+def auditor(tenant: Tenant, client: Client) -> Membership:
+    """Hanna, signed in."""
+    membership = staff(tenant, "auditor", "Hanna")
+    client.force_login(membership.user)
+    return membership
+
+
+@pytest.fixture
+def five(principal: Principal) -> Iterator[Five]:
+    """A chain; what was put into its links is taken away before the database checks them."""
+    yield live_five(principal)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE memories_fact SET superseded_by_id = NULL WHERE length(superseded_by_id) <> 32")
+
+
+def spoil(memory_id: UUID, column: str) -> None:
+    put(Fact, placed(Fact, memory_id), column, GARBAGE)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_chain_shows_the_rest_and_says_what_is_left_out(five: Five, client: Client, column: str) -> None:
+    spoil(five.flat, column)
+    page = shown(client, chain(five.back))
+    assert GARBAGE not in page
+    if column in QUIET:
+        return
+    assert page.count('class="history-state') == 4
+    problem = f"has what cannot be read as its {column.removesuffix('_id').replace('_', ' ')}"
+    assert f"A fact ({five.flat}) {problem}." in page
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_state_that_cannot_be_read_says_so_and_is_proven(five: Five, client: Client, column: str) -> None:
+    spoil(five.both, column)
+    page = shown(client, chain(five.both))
+    assert GARBAGE not in page
+    assert column in QUIET or "This state cannot be shown" in page
+    client.post(chain(five.both, verify=True), {"what": "supersession"})
+    check = ChainCheck.objects.get(what="supersession")
+    assert (check.ok, str(five.both) in check.reason, GARBAGE in check.reason) == (False, True, False)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_list_shows_the_rest(five: Five, client: Client, principal: Principal, column: str) -> None:
+    first = remember_fact(principal, text="Sings alto").memory_id
+    supersede(principal, old_ids=[first], text="Sings tenor")
+    spoil(five.wrong, column)
+    for asked in ({}, {"how": "harsh"}, {"member": str(principal.user_id), "all": "1"}):
+        page = shown(client, LIST, **asked)
+        assert asked == {"how": "harsh"} or chain(first) in page
+        assert GARBAGE not in page
+
+
+def test_a_row_without_a_readable_id_hides_nothing(five: Five, client: Client, principal: Principal) -> None:
+    place = placed(Fact, remember_fact(principal, text="Sings alto").memory_id)
+    before = put(Fact, place, "id", GARBAGE)
+    page = shown(client, LIST, member=str(principal.user_id), all="1")
+    put(Fact, place, "id", before)
+    assert f"(row {place} of its table)" in page
+    assert chain(five.both) in page
+
+
+def test_an_erased_state_beside_one_that_cannot_be_read_is_a_tombstone(
+    five: Five, client: Client, principal: Principal
+) -> None:
+    forget(principal, kind=Kind.SEMANTIC, memory_id=five.wrong)
+    spoil(five.flat, "learned_at")
+    page = shown(client, chain(five.wrong))
+    assert "Erased" in page
+    assert str(five.flat) in page
+
+
+def test_another_error_stays_an_error(five: Five, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("a mistake in the program")
+
+    monkeypatch.setattr("memories.admin.history_list.page_of_histories", broken)
+    with pytest.raises(ValueError, match="a mistake"):
+        client.get(LIST)
+
+
+def test_staff_of_another_tenant_learn_nothing_of_it(
+    five: Five, client: Client, other_tenant_member: Principal
+) -> None:
+    spoil(five.both, "learned_at")
+    stranger = staff(Tenant.objects.get(pk=other_tenant_member.tenant_id), "admin")
+    client.force_login(stranger.user)
+    assert client.get(chain(five.both)).status_code == 404
+    assert client.post(chain(five.both, verify=True)).status_code == 404
+    assert str(five.both) not in shown(client, LIST)
