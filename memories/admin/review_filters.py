@@ -51,6 +51,13 @@ class WhoseFilter(admin.RelatedOnlyFieldListFilter):
         uncounted.add_facets = False
         return super().choices(uncounted)
 
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Asked once a request: each count beside another filter makes all filters anew."""
+        kept: dict[str, list[Any]] = request.__dict__.setdefault("_whose_reviews", {})
+        if field.name not in kept:
+            kept[field.name] = super().field_choices(field, request, model_admin)
+        return kept[field.name]
+
 
 class AgeFilter(admin.SimpleListFilter):
     """How long ago it was asked."""

@@ -23,6 +23,7 @@ from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
 from tests.memories.retelling import retell
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+from tests.stored import lives
 
 from .test_deciding import with_access
 
@@ -30,6 +31,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whol
 
 LIST = "admin:memories_reviewitem_changelist"
 STAFF = ("support", "auditor")
+
+
+lived, life = lives(lambda principal: asked(principal, *two_widths(principal)))
+
+
+@pytest.fixture
+def item(life: ReviewItem) -> ReviewItem:
+    """Which of two facts of Ada's holds."""
+    return life
 
 
 @pytest.fixture
