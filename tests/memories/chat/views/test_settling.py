@@ -14,12 +14,19 @@ from memories.services.sessions import start_session
 from memories.services.supersede import retire
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.memories.chat.lives import Life
-from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say
+from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/remember/settle/"
+lived, life = lives(lambda principal: asked(principal, *two_widths(principal)))
+
+
+@pytest.fixture
+def item(life: ReviewItem) -> ReviewItem:
+    """Which of two facts of Ada's holds."""
+    return life
 
 
 def url(item: ReviewItem, what: str = "review") -> str:
@@ -133,7 +140,7 @@ def test_what_has_changed_otherwise_is_not_asked(ada: Client, principal: Princip
 
 @pytest.mark.parametrize("length", [1, 6])
 def test_the_list_costs_the_same_however_long(
-    ada: Client, principal: Principal, life: Life, django_assert_num_queries: DjangoAssertNumQueries, length: int
+    ada: Client, principal: Principal, item: ReviewItem, django_assert_num_queries: DjangoAssertNumQueries, length: int
 ) -> None:
     ada.get("/")
     for number in range(length):
