@@ -90,3 +90,18 @@ def test_garbage_is_looked_for_once_a_command_begins(tmp_path: Path) -> None:
     asked = "import gc; print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
     done = run("manage.py", "shell", "-v", "0", "-c", asked, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
     assert (done.returncode, done.stdout) == (0, "True True\n")
+
+
+@pytest.mark.long
+def test_where_a_cluster_is_searched_its_package_starts_without_a_credential(tmp_path: Path) -> None:
+    program = """
+import os
+os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
+import django
+django.setup()
+from elasticsearch.dsl.connections import connections
+print("authorization" in connections.get_connection("default")._headers)
+"""
+    environ = {"MEMORYHUB_SEARCH": "elasticsearch", "ELASTICSEARCH_URL": "http://127.0.0.1:9"}
+    done = run("-c", program, environ={**environ, "MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
