@@ -38,7 +38,8 @@ def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow
     connection would fail as soon as another one had committed.
     """
     encoded_by = encoder().name if without_vector else None
-    for rows in _ROWS.values():
+    for kind in MEMORY_MODELS:
+        rows = _rows(kind, BATCH)
         batch = rows.all(owner.tenant_id, owner.user_id, encoded_by, None)
         while batch:
             yield from batch
@@ -61,17 +62,21 @@ def _one(kind: Kind, tenant_id: UUID | None, user_id: UUID | None) -> QuerySet[A
     return _held(kind, tenant_id, user_id).defer("embedding", "token_ids")[:1]
 
 
+@functools.cache
+def _rows(kind: Kind, most: int) -> Prepared[Any]:
+    return Prepared(functools.partial(_batch, kind, most))
+
+
 def _batch(
-    kind: Kind, tenant_id: UUID | None, user_id: UUID | None, encoded_by: str | None, after: UUID | None
+    kind: Kind, most: int, tenant_id: UUID | None, user_id: UUID | None, encoded_by: str | None, after: UUID | None
 ) -> QuerySet[Any, Any]:
     """The next rows by id; with `encoded_by` those that this encoder has not encoded."""
     rows = _held(kind, tenant_id, user_id)
     if encoded_by is not None:
         rows = rows.exclude(embedding__isnull=False, embedding_model=encoded_by)
-    return (rows if after is None else rows.filter(pk__gt=after))[:BATCH]
+    return (rows if after is None else rows.filter(pk__gt=after))[:most]
 
 
-_ROWS: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_batch, kind)) for kind in Kind}
 _ONE: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_one, kind)) for kind in Kind}
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
@@ -30,6 +31,7 @@ from memories.services.undo import undo
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
 from tests.memories.services.reviewing import say
+from tests.stored import Lived, Stored, stored_life
 
 pytestmark = pytest.mark.django_db
 
@@ -44,9 +46,22 @@ def texts(principal: Principal, at: datetime, filters: Filters | None = None) ->
     return {row.text for row in as_of(principal, Kind.SEMANTIC, at, filters)}
 
 
+@pytest.fixture(scope="module")
+def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[None]] | None:
+    """Ada with her life, made once for each worker."""
+    return stored_life(live, django_db_blocker)
+
+
 @pytest.fixture
-def life(principal: Principal) -> Principal:
-    """Ada moved, left a club, came back to it by an undo; one fact has been evicted and one has expired since."""
+def life(principal: Principal, lived: Stored[Lived[None]] | None, relived: Lived[None] | None) -> Principal:
+    """Ada, who lived."""
+    if relived is None:
+        live(principal)
+    return principal
+
+
+def live(principal: Principal) -> None:
+    """She moved, left a club, came back to it by an undo; one fact has been evicted and one has expired since."""
     bristol = say(principal, "Lives in Bristol", key="home_city", learned_at=ago(100), category="home")
     say(principal, "Lives in Leeds", key="home_city", learned_at=ago(40), supersedes_ids=[bristol.pk])
     club = say(principal, "Rows at the club", learned_at=ago(90))
@@ -57,7 +72,6 @@ def life(principal: Principal) -> Principal:
     ticket = say(principal, "Has a ticket for Friday", learned_at=ago(70))
     Fact.objects.filter(pk=ticket.pk).update(expires_at=ago(10))
     remember_playbook(principal, title="Descale the kettle", trigger="at the weekend", steps=["Use vinegar"])
-    return principal
 
 
 @pytest.mark.parametrize("days", [110, 95, 85, 65, 50, 30, 15, 5, 0])

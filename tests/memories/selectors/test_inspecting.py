@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from memories.models import Episode, Fact
 from memories.selectors.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
@@ -18,12 +19,25 @@ from memories.services.sessions import start_session
 from memories.services.supersede import retire
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
+from tests.stored import Lived, Stored, stored_life
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[dict[str, UUID]]] | None:
+    """Ada with her life, made once for each worker."""
+    return stored_life(live, django_db_blocker)
+
+
 @pytest.fixture
-def life(principal: Principal) -> dict[str, UUID]:
+def life(
+    principal: Principal, lived: Stored[Lived[dict[str, UUID]]] | None, relived: Lived[dict[str, UUID]] | None
+) -> dict[str, UUID]:
+    return relived.life if relived else live(principal)
+
+
+def live(principal: Principal) -> dict[str, UUID]:
     """Something of everything, in several states; names by what is said."""
     session = start_session(principal)
     (said,) = remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft("The kiln cracked again")])
