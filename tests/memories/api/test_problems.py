@@ -65,15 +65,15 @@ BAD_FACTS = [
     pytest.param("x", "body", id="text for body"),
     pytest.param(7, "body", id="number for body"),
 ]
-BAD_BODIES = [
-    pytest.param(b"{", id="cut off"),
-    pytest.param(b"{'text': 'x'}", id="single quotes"),
-    pytest.param(b'{"text": "\xff"}', id="not UTF-8"),
-    pytest.param(b'{"text": NaN}', id="NaN"),
-    pytest.param(b'{"confidence": Infinity}', id="Infinity"),
-    pytest.param(b"[" * 100_000, id="nested deeply"),
-    pytest.param(b'{"confidence": ' + b"9" * 10_000 + b"}", id="a very long number"),
-]
+BAD_BODIES = {
+    "cut off": b"{",
+    "single quotes": b"{'text': 'x'}",
+    "not UTF-8": b'{"text": "\xff"}',
+    "NaN": b'{"text": NaN}',
+    "Infinity": b'{"confidence": Infinity}',
+    "nested deeply": b"[" * 100_000,
+    "a very long number": b'{"confidence": ' + b"9" * 10_000 + b"}",
+}
 # An address that takes a body, and a body that is right for it.
 POSTS = [
     ("sessions/", {}),
@@ -178,10 +178,10 @@ def test_a_bad_query_is_refused_by_field(ada: Caller, query: str, field: str) ->
 
 
 @posts
-@pytest.mark.parametrize("content", BAD_BODIES)
-def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any, content: bytes) -> None:
-    answer = ada.send("POST", path, content)
-    assert (answer.status, list(answer.faults)) == (400, ["body"])
+def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any) -> None:
+    for what, content in BAD_BODIES.items():
+        answer = ada.send("POST", path, content)
+        assert (answer.status, list(answer.faults)) == (400, ["body"]), what
     assert stored() == 0
 
 
@@ -192,10 +192,10 @@ def test_a_body_beyond_all_limits_is_refused_unread(ada: Caller, path: str, body
 
 
 @posts
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
-def test_another_content_type_is_refused(ada: Caller, path: str, body: Any, content_type: str) -> None:
-    answer = ada.post(path, body, **{"Content-Type": content_type})
-    assert (answer.status, list(answer.faults)) == (415, ["Content-Type"])
+def test_another_content_type_is_refused(ada: Caller, path: str, body: Any) -> None:
+    for content_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = ada.post(path, body, **{"Content-Type": content_type})
+        assert (answer.status, list(answer.faults)) == (415, ["Content-Type"]), content_type
 
 
 @posts
