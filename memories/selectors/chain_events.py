@@ -1,4 +1,4 @@
-"""Which audit event tells of a fault that the proof of chains found: where whoever looks into it begins.
+"""Which audit event tells of a fault that the proof of chains found, and which tells of a row that is not there.
 
 Invariant: only events in a chain of the row's own owner count (of its tenant, for what is shared); nothing here reads a
 payload.
@@ -7,13 +7,16 @@ payload.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from memories.selectors.chain_rows import Whose
-from memories.selectors.chain_trail import AT_ONCE, ToldBy
+from memories.models import ErasureRequest
+from memories.models.erasure_request import OPEN_ERASURES
+from memories.selectors.chain_rows import MODELS, Whose
+from memories.selectors.chain_trail import AT_ONCE, NOUN, ToldBy
+from memories.types import Kind
 from memoryhub.as_stored import UNREADABLE, rows_as_stored
 from tenants.models import AuditEvent
 
@@ -51,6 +54,31 @@ def telling_events(owners: Mapping[UUID, Whose], faults: Collection[Fault]) -> d
         if telling:
             found[memory_id, problem] = telling[-1]
     return found
+
+
+def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, ToldBy]]:
+    """Rows that were written, are not there, and that nobody erased, by the event of their writing; one statement.
+
+    Of one chain, or of all. What says nothing any more is of a member who was erased, or is being erased.
+    """
+    actions = {f"{noun}.created": kind for kind, noun in NOUN.items()}
+    target = OuterRef("target_id")
+    erasures = [f"{noun}.{verb}" for noun in NOUN.values() for verb in ("forgotten", "erased")]
+    begun = ErasureRequest.objects.filter(
+        tenant=OuterRef("tenant_id"), membership__user=OuterRef("owner_id"), state__in=OPEN_ERASURES
+    ).exclude(started_at=None)
+    events = AuditEvent.objects.filter(
+        ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
+        *(~Exists(model.objects.filter(pk=target)) for model in MODELS.values()),
+        ~Exists(begun),
+        action__in=actions,
+        payload__isnull=False,
+    )
+    if chain:
+        events = events.filter(chain=chain)
+    for (lost, _, _, of, sequence, event_id, action), _ in rows_as_stored(events, _COLUMNS, chunk_size=AT_ONCE):
+        if UNREADABLE not in (lost, of, sequence, event_id, action):
+            yield actions[action], lost, ToldBy(of, sequence, event_id)
 
 
 def _events(ids: Collection[UUID], owners: Mapping[UUID, Whose]) -> dict[UUID | None, list[tuple[str, ToldBy]]]:

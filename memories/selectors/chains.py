@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from math import inf
 from uuid import UUID
 
 from memories.selectors.chain_checks import Ending, Evidence, State, problems
-from memories.selectors.chain_events import Fault, telling_events
+from memories.selectors.chain_events import Fault, telling_events, vanished
 from memories.selectors.chain_record import record_from
 from memories.selectors.chain_rows import MODELS, OWNED, Unread, Whose, columns_of, states, states_of
 from memories.selectors.chain_trail import AT_ONCE, NOUN, ToldBy, deviations, id_in, told_of
@@ -65,11 +65,12 @@ class ChainsReport:
 
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
-    return _joined(
+    reports = (
         _verified(kind, whose, rows)
         for kind in MODELS
         for whose, rows in groupby(states(kind, ordered_by=(*OWNED, "pk")), key=_whose)
     )
+    return _joined(chain(reports, _vanished()))
 
 
 def verify_owner(owner: Owner) -> ChainsReport:
@@ -78,7 +79,8 @@ def verify_owner(owner: Owner) -> ChainsReport:
     With the latter are the rows of which nobody can read any more whose they are.
     """
     whose = (owner.tenant_id, owner.user_id)
-    return _joined(_verified(kind, whose, states_of(kind, whose)) for kind in MODELS)
+    reports = (_verified(kind, whose, states_of(kind, whose)) for kind in MODELS)
+    return _joined(chain(reports, _vanished(chain_of_owner(owner))))
 
 
 def owners_of_memories() -> list[Owner]:
@@ -96,6 +98,13 @@ def chain_of_owner(owner: Owner) -> str:
     if owner.tenant_id is None:
         return PLATFORM_CHAIN
     return owner_chain(owner.tenant_id, owner.user_id) if owner.user_id else tenant_chain(owner.tenant_id)
+
+
+def _vanished(of: str = "") -> Iterator[ChainsReport]:
+    """The rows that a chain of the trail tells of (or all chains do), and that are not there."""
+    for kind, lost, event in vanished(of):
+        fault = ChainFault(kind, lost, "is not there although the audit tells of no erasure", event)
+        yield ChainsReport(0, 0, (fault,))
 
 
 def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:

@@ -74,7 +74,7 @@ def _proof(report: ChainsReport) -> Proof:
     more = f", and {len(others)} more" if others else ""
     return Proof(
         ok=False,
-        count=report.rows - len({fault.memory_id or fault.problem for fault in report.faults}),
+        count=max(0, report.rows - len({fault.memory_id or fault.problem for fault in report.faults})),
         first_bad=first.event.sequence if first.event else None,
         event_id=first.event.id if first.event else None,
         reason=f"{first.kind.value} {first.memory_id or 'without an id'} {first.problem}{more}",

@@ -160,6 +160,19 @@ def test_what_is_shared_is_compared_without_its_words(
     assert not any(word in str(told) for word in ("Bristol", "home_city", "'home'", "Reset", "Pull"))
 
 
+@pytest.mark.parametrize("model", [Fact, Playbook])
+def test_a_row_that_was_deleted_is_missed_at_the_event_of_its_writing(
+    principal: Principal, model: type[Fact | Playbook]
+) -> None:
+    believed = lived(principal, model)[BELIEVED]
+    model.objects.filter(pk=believed).delete()
+    problem = "is not there although the audit tells of no erasure"
+    for report in (verify_chains(), verify_owner(Owner(principal.tenant_id, principal.user_id))):
+        (event,) = {fault.event.id for fault in report.faults if fault.problem == problem and fault.event}
+        written = AuditEvent.objects.get(pk=event)
+        assert (written.target_id, written.action.partition(".")[2]) == (believed, "created")
+
+
 def test_a_natural_end_made_harsh_names_the_event_that_told_of_the_end(principal: Principal) -> None:
     ended = lived(principal, Fact)[ENDED]
     found = tampered(Fact, ended, contradiction=Contradiction.HARSH, retracted=True)
