@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from memories.models import ExpiryRule, MemoryPolicy
 from tenants.models import AuditEvent, Membership, Tenant, User
@@ -17,11 +16,6 @@ from tests.factories import make_membership
 pytestmark = pytest.mark.django_db
 
 MODELS = ["memorypolicy", "expiryrule"]
-
-
-@pytest.fixture(autouse=True)
-def _plain_pages(settings: Settings) -> None:
-    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
 
 
 def with_access(membership: Membership) -> Membership:

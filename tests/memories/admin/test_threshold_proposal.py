@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from memories.models import ThresholdProposal
 from memories.selectors.policies import policy_of
@@ -18,11 +17,6 @@ pytestmark = pytest.mark.django_db
 
 EVIDENCE = {"recalls": 3, "items": 9, "used": 5, "ignored": 4, "values": [{"value": 0.75, "kept": 5, "cut": 2}]}
 LIST = "admin:memories_thresholdproposal_changelist"
-
-
-@pytest.fixture(autouse=True)
-def _plain_pages(settings: Settings) -> None:
-    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
 
 
 @pytest.fixture

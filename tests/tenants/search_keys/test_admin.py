@@ -19,11 +19,6 @@ MEMBERS = reverse("admin:tenants_membership_changelist")
 ACTIONS = ("rotate_keys", "mint_keys", "revoke_keys")
 
 
-@pytest.fixture(autouse=True)
-def _plain_pages(settings: Settings) -> None:
-    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
-
-
 def page(member: Membership) -> str:
     return reverse("admin:tenants_membership_change", args=[member.id])
 
