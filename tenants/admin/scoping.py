@@ -32,6 +32,7 @@ else:
     from unfold.admin import ModelAdmin
 
 Row = TypeVar("Row", bound=Model)
+_LONGEST_SEARCH = 200
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -116,6 +117,16 @@ class TenantScopedAdmin(ModelAdmin[Row]):
             lookup == name or lookup.startswith(f"{name}{LOOKUP_SEP}") for name in offered
         )
         return told and _can_be_asked(value) and super().lookup_allowed(lookup, value, request)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Row], search_term: str
+    ) -> tuple[QuerySet[Row], bool]:
+        """What the box of a list finds; a text that is longer than anything to be found is said to be so."""
+        if len(search_term) > _LONGEST_SEARCH:
+            self.message_user(request, f"Search for at most {_LONGEST_SEARCH} characters.", messages.ERROR)
+            return queryset.none(), False
+        found: tuple[QuerySet[Row], bool] = super().get_search_results(request, queryset, search_term)
+        return found
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """What a service refuses is said on the same page, and nothing is stored."""

@@ -108,6 +108,15 @@ def test_an_admin_sees_their_own_tenant(browser: Client, staff: Membership, memb
     assert list(browser.get(page("tenant")).context["cl"].queryset) == [staff.tenant]
 
 
+@pytest.mark.parametrize("words", ["x" * 60_000, "x " * 2_000])
+def test_a_search_for_more_than_there_is_anywhere_is_said_to_be_too_long(browser: Client, words: str) -> None:
+    """SQLite refuses to look for a text of 50,000 bytes."""
+    answer = browser.get(page("membership"), {"q": words})
+    assert answer.status_code == 200 and not answer.context["cl"].result_count
+    assert "at most 200 characters" in str(list(get_messages(answer.wsgi_request)) or answer.content)
+    assert browser.get(page("membership"), {"q": "a " * 100}).status_code == 200
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_is_deleted_in_the_admin(platform_browser: Client, foreign: Membership, model: str) -> None:
     row = rows_of(foreign)[model]
