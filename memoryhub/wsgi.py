@@ -6,10 +6,11 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from memoryhub import background
+from memoryhub.charset import reading_utf8
 from memoryhub.checks import refuse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 
-application = get_wsgi_application()
+application = reading_utf8(get_wsgi_application())
 refuse(settings.ENVIRONMENT_PROBLEMS)
 background.start_all()

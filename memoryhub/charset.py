@@ -1,0 +1,48 @@
+"""Text comes as UTF-8, and nothing else is read.
+
+Django reads the query and the form of a request in whatever encoding its Content-Type names, the query before any
+middleware: some encodings are not for text and end the request in its beginning, others make characters that no
+database holds. So this stands before Django.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.utils.http import parse_header_parameters
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_READ = frozenset({"utf-8", "ascii"})
+_REFUSAL = b"Send text as UTF-8.\n"
+_HEADERS = [
+    ("Content-Type", "text/plain; charset=utf-8"),
+    ("Content-Length", str(len(_REFUSAL))),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "private, no-store"),
+]
+
+
+def reading_utf8(application: Application) -> Application:
+    """The application; what is said to be in another encoding is answered with 400 and reaches nobody."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if _is_read(environ.get("CONTENT_TYPE", "")):
+            return application(environ, start_response)
+        start_response("400 Bad Request", _HEADERS)
+        return [_REFUSAL]
+
+    return answer
+
+
+def _is_read(content_type: str) -> bool:
+    """Whether no encoding is named, or one that Django does not know and leaves alone, or UTF-8."""
+    try:
+        named = parse_header_parameters(content_type)[1].get("charset")
+        return named is None or codecs.lookup(named).name in _READ
+    except LookupError:
+        return True
+    except ValueError:  # no header that anybody can read, or a name with NUL
+        return False
