@@ -42,13 +42,19 @@ _A_TIME: DateTimeField[Any, Any] = DateTimeField()
 _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 # Within what every column of whole numbers holds, and nothing that a query names itself.
 _FIRST_NUMBER = 31_011
+# What databases take for a number; no column holds it, so a larger one compares with all as it does.
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of an answer: what makes the driver's value the field's; the attribute of the model, if it is one."""
+    """A column of an answer: what makes the driver's value the field's; the attribute of the model, if it is one.
+
+    `annotation` is the name of what the query adds to the rows of the model.
+    """
 
     attribute: str
+    annotation: str
     expression: Expression
     converters: tuple[Convert, ...]
 
@@ -90,9 +96,16 @@ class Statement:
         return [tuple(row) for row in self._converted(values)]
 
     def instances(self, values: Sequence[Any]) -> list[Any]:
-        """The rows of a query of whole rows, as instances of the model."""
-        names = [column.attribute for column in self.columns]
-        return [self.model.from_db(DEFAULT_DB_ALIAS, names, row) for row in self._converted(values)]
+        """The rows of a query of whole rows, as instances of the model, with their annotations."""
+        names = [column.attribute for column in self.columns if not column.annotation]
+        added = [(place, column.annotation) for place, column in enumerate(self.columns) if column.annotation]
+        found = []
+        for row in self._converted(values):
+            instance = self.model.from_db(DEFAULT_DB_ALIAS, names, row[: len(names)])
+            for place, annotation in added:
+                setattr(instance, annotation, row[place])
+            found.append(instance)
+        return found
 
     def _converted(self, values: Sequence[Any]) -> Iterator[list[Any]]:
         database = connections[DEFAULT_DB_ALIAS]
@@ -161,6 +174,8 @@ def taken(values: Iterable[Single]) -> list[Any]:
             found.append(_A_TIME.get_db_prep_value(value, database))
         elif isinstance(value, Part):
             found.append(f"%{database.ops.prep_for_like_query(value.text)}%")
+        elif isinstance(value, int):
+            found.append(max(-_LARGEST, min(value, _LARGEST)))
         else:
             found.append(str(value) if isinstance(value, str) else value)
     return found
@@ -263,7 +278,8 @@ def _stand_in(shape: type | int, number: int) -> Value:
 def _columns(compiler: SQLCompiler) -> Iterator[Column]:
     selected = [expression for expression, _, _ in compiler.select or ()]
     converters = compiler.get_converters(selected)
+    annotations = {place: name for name, place in (compiler.annotation_col_map or {}).items()}
     for place, expression in enumerate(selected):
         convert, _ = converters.get(place, ((), None))
         attribute = expression.target.attname if isinstance(expression, Col) else ""
-        yield Column(attribute, expression, tuple(convert))
+        yield Column(attribute, annotations.get(place, ""), expression, tuple(convert))

@@ -25,13 +25,12 @@ from memories.agent.tool_schemas import (
     WriteArguments,
     checked,
 )
-from memories.constants import MAX_FORGETS_IN_A_TURN, MAX_PINNED_CHOSEN_FROM
+from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.errors import Blocked, MemoriesError, SearchForbidden
 from memories.hygiene.sensitivity.telling import refusal
 from memories.llm.quoting import quoted
-from memories.models import Fact
 from memories.recall.pipeline import recall
-from memories.selectors.memories import find_memory, list_memories, memories_by_id
+from memories.selectors.memories import find_memory, memories_by_id, pinned_facts
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
@@ -128,8 +127,7 @@ class Toolbox:
 
     def pinned(self) -> str:
         """The owner's foremost pinned facts as a tool result; empty if there are none."""
-        rows = list_memories(self._principal, Kind.SEMANTIC).filter(pinned=True).defer("embedding", "token_ids")
-        return self._boundary.pinned(row for row in rows[:MAX_PINNED_CHOSEN_FROM] if isinstance(row, Fact))
+        return self._boundary.pinned(pinned_facts(self._principal))
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call tool `name`. Arguments are masked, but those of a memory: one that holds a value is refused whole."""

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
 from memories.models.base import MemoryRow, OwnedQuerySet
@@ -108,6 +109,20 @@ def list_memories(
         rows = rows.unexpired(timezone.now()) | rows.filter(status=Status.EVICTED)
     rows = narrowed(matching(rows, kind, query), kind, category=category, key=key, session_id=session_id)
     return rows.order_by(*_ORDER[kind])
+
+
+def pinned_facts(principal: Principal) -> list[Fact]:
+    """The principal's own pinned facts that may be recalled, the latest of them, without their vectors."""
+    principal.require(Right.READ)
+    return _PINNED.all(principal.tenant_id, principal.user_id, timezone.now())
+
+
+def _pinned(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Fact]:
+    rows = Fact.objects.filter(tenant_id=tenant_id, user_id=user_id, pinned=True).current().unexpired(now)
+    return rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM]
+
+
+_PINNED = Prepared(_pinned)
 
 
 def count_memories(principal: Principal) -> dict[Kind, int]:

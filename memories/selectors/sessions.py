@@ -10,13 +10,13 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from memories.errors import NotFound
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
-from memoryhub.statements import Prepared
+from memoryhub.statements import MOST_IDS, Prepared
 from tenants.principal import Principal, Right
 
 
@@ -124,30 +124,61 @@ def transcript(
 
     Five queries, whatever the length.
     """
-    session = get_session(principal, session_id)
-    messages = Message.objects.of(principal).filter(session=session)
-    if before is not None:
-        messages = messages.filter(turn__lt=before)
+    get_session(principal, session_id)
+    place = (principal.tenant_id, principal.user_id, session_id)
+    after = None
     if last is not None:
-        newest = messages.order_by("-turn").values_list("turn", flat=True).first() or 0
-        messages = messages.filter(turn__gt=newest - last)
-    return _turns(principal, messages)
+        newest = _NEWEST.values(*place, before)
+        after = newest[0][0] - last if newest else None
+    return _turns(principal, _MESSAGES.all(*place, before, after))
 
 
 def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
     """One turn of a session. Raises NotFound."""
-    session = get_session(principal, session_id)
-    turns = _turns(principal, Message.objects.of(principal).filter(session=session, turn=turn))
+    get_session(principal, session_id)
+    place = (principal.tenant_id, principal.user_id, session_id)
+    turns = _turns(principal, _MESSAGES.all(*place, turn + 1, turn - 1))
     if not turns:
         raise NotFound("turn")
     return turns[0]
 
 
-def _turns(principal: Principal, messages: QuerySet[Message]) -> tuple[TurnView, ...]:
-    rows = list(messages.order_by("turn", "step").select_related("episode"))
-    mentions = list(
-        Mention.objects.of(principal).filter(message__in=[row.pk for row in rows]).order_by("position", "id")
-    )
+def _told(
+    tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None = None
+) -> QuerySet[Message]:
+    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id)
+    if before is not None:
+        rows = rows.filter(turn__lt=before)
+    return rows if after is None else rows.filter(turn__gt=after)
+
+
+def _messages(
+    tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None
+) -> QuerySet[Message]:
+    """What was said between two turns, each with the id of its episode."""
+    rows = _told(tenant_id, user_id, session_id, before, after).order_by("turn", "step")
+    return rows.annotate(episode_pk=F("episode__pk"))
+
+
+def _newest(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None) -> QuerySet[Message, Any]:
+    return _told(tenant_id, user_id, session_id, before).order_by("-turn").values_list("turn")[:1]
+
+
+def _mentions(tenant_id: UUID, user_id: UUID, messages: list[UUID]) -> QuerySet[Mention]:
+    rows = Mention.objects.filter(tenant_id=tenant_id, user_id=user_id)
+    return rows.filter(message__in=messages).order_by("position", "id")
+
+
+_MESSAGES = Prepared(_messages)
+_NEWEST = Prepared(_newest)
+_MENTIONS = Prepared(_mentions)
+
+
+def _turns(principal: Principal, rows: Sequence[Message]) -> tuple[TurnView, ...]:
+    mentions: list[Mention] = []
+    for start in range(0, len(rows), MOST_IDS):
+        some = [row.pk for row in rows[start : start + MOST_IDS]]
+        mentions += _MENTIONS.all(principal.tenant_id, principal.user_id, some)
     memories = _memories(principal, mentions)
     by_message: dict[UUID, list[MentionView]] = defaultdict(list)
     for mention in mentions:
@@ -180,12 +211,11 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
     rest = messages if said.role == MessageRole.ASSISTANT else messages[1:]
     answers = list(takewhile(_is_answer, reversed(rest)))[::-1]
     answer = answers[-1] if answers else None
-    episode = getattr(said, "episode", None)
     return TurnView(
         session_id=said.session_id,
         turn=said.turn,
         message_id=said.pk,
-        episode_id=episode.pk if episode else None,
+        episode_id=getattr(said, "episode_pk", None),
         speaker=said.speaker,
         text=said.text if said.role == MessageRole.USER else "",
         state=MessageState(said.state),

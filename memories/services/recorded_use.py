@@ -7,12 +7,16 @@ holds no word that the question did not, or the turn has no whole answer.
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from memories.models import CatalogEntry, Episode, Fact, Mention, Message, MessageRole, MessageState, Playbook, Relation
 from memories.recall.use import takes_up
 from memories.selectors.memories import memories_by_id
 from memories.types import Kind
+from memoryhub.statements import Prepared
 from tenants.principal import Principal, Right
 
 _ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
@@ -26,12 +30,12 @@ def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -
     """
     if answer.state != MessageState.COMPLETE or Right.READ not in principal.rights:
         return
-    turn = Message.objects.of(principal).filter(session_id=answer.session_id, turn=answer.turn)
-    mentions = list(Mention.objects.of(principal).filter(message__in=turn).only("id", "relation", "kind", "memory_id"))
+    turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
+    mentions = _MENTIONS.all(*turn)
     recalled = [mention for mention in mentions if mention.relation == Relation.RECALLED]
     if not recalled:
         return
-    question = turn.filter(role=MessageRole.USER).values_list("text", flat=True).first() or ""
+    question = next((text for (text,) in _QUESTION.values(*turn)), "")
     acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
     texts = {} if wordless else _texts(principal, recalled)
     verdicts: dict[bool, list[int]] = defaultdict(list)
@@ -42,6 +46,22 @@ def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -
             verdicts[used].append(mention.pk)
     for used, ids in verdicts.items():
         Mention.objects.of(principal).filter(pk__in=ids).update(used=used)
+
+
+def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
+    rows = Mention.objects.filter(tenant_id=tenant_id, user_id=user_id)
+    of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
+    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn)
+    return of_turn.only("id", "relation", "kind", "memory_id")
+
+
+def _question(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, turn=turn)
+    return rows.filter(role=MessageRole.USER).order_by("step").values_list("text")[:1]
+
+
+_MENTIONS = Prepared(_mentions)
+_QUESTION = Prepared(_question)
 
 
 def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:

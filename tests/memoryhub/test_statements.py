@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models import Value as Constant
 
 from memoryhub.statements import MOST_IDS, Part, Prepared, PreparedUpdate, Value
 from tenants.models import AuditEvent, Membership, Tenant
@@ -24,6 +25,10 @@ def named(name: str | None) -> QuerySet[Tenant]:
 
 def among(tenant_id: UUID, ids: list[UUID]) -> QuerySet[Membership]:
     return Membership.objects.filter(tenant_id=tenant_id, pk__in=ids).order_by("pk")
+
+
+def with_tenant(membership_id: UUID) -> QuerySet[Membership, Any]:
+    return Membership.objects.filter(pk=membership_id).order_by().annotate(whose=F("tenant__pk"), number=Constant(3))
 
 
 def since(moment: datetime) -> QuerySet[Tenant, Any]:
@@ -70,6 +75,13 @@ def test_a_list_of_ids_may_have_any_length(strangers: int) -> None:
         assert Prepared(among).all(tenant.pk, wanted) == list(among(tenant.pk, list(wanted)))
 
 
+def test_annotations_come_with_the_rows() -> None:
+    member = make_membership()
+    (found,) = Prepared(with_tenant).all(member.pk)
+    assert (found, found.whose) == (member, member.tenant_id)  # type: ignore[attr-defined]  # annotated
+    assert vars(found) | {"_state": 0} == vars(with_tenant(member.pk).get()) | {"_state": 0}
+
+
 def test_too_many_ids_are_refused() -> None:
     with pytest.raises(ValueError, match="2,048"):
         Prepared(among).all(uuid4(), [uuid4() for _ in range(MOST_IDS + 1)])
@@ -80,7 +92,7 @@ def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
     for moment in (LONG_AGO, made, made + timedelta(microseconds=1)):
         assert Prepared(since).values(moment) == list(since(moment))
         assert Prepared(since).any(moment) == since(moment).exists()
-    for number in (0, 1, 10_000):
+    for number in (0, 1, 10_000, -1, 2**31, 2**63, 2**100, -(2**100)):
         assert Prepared(later).values(number) == list(later(number))
 
 
