@@ -7,7 +7,7 @@ databases refuse that, but not a status that there is not. Invariant: what was p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TypeVar
@@ -17,8 +17,6 @@ from django.db import connection, models
 from django.db.models import F, Field, Func, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import RawSQL
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
 
@@ -57,13 +55,14 @@ def rows_as_stored(
     """The columns `names` of each row, one row at a time, and its place in the table, where rows have one."""
     fields = [_field(rows.model, name) for name in names]
     if connection.vendor != "sqlite":
+        reads = [_reading(field, lambda value: value) for field in fields]
         for values in rows.values_list(*names).iterator(chunk_size=chunk_size):
-            yield tuple(_possible(field, value) for field, value in zip(fields, values, strict=True)), None
+            yield _read(reads, values), None
         return
-    reads = [_reading(field) for field in fields]
+    reads = [_reading(field, _conversion(field)) for field in fields]
     stored = rows.values_list(*map(_Bare, names), _place(rows.model))
     for *values, place in stored.iterator(chunk_size=chunk_size):
-        yield tuple(read(value) for read, value in zip(reads, values, strict=True)), place
+        yield _read(reads, values), place
 
 
 def without_places(rows: Rows, places: Collection[int]) -> Rows:
@@ -88,27 +87,29 @@ def _field(model: type[models.Model], name: str) -> Field[Any, Any]:
     return field.target_field if isinstance(field, models.ForeignKey) else field  # type: ignore[return-value]  # ditto
 
 
-def _reading(field: Field[Any, Any]) -> Callable[[Any], Any]:
-    convert = next((read for kind, read in _READS.items() if isinstance(field, kind)), _text)
+def _read(reads: Sequence[Callable[[Any], Any]], values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(None if value is None else read(value) for read, value in zip(reads, values, strict=True))
+
+
+def _conversion(field: Field[Any, Any]) -> Callable[[Any], Any]:
+    return next((convert for kind, convert in _CONVERSIONS.items() if isinstance(field, kind)), _text)
+
+
+def _reading(field: Field[Any, Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Converts a value; UNREADABLE for what fails, is none of the choices, or not of the shape that it begins with."""
+    choices = frozenset(["", *dict(field.flatchoices)]) if field.choices else None
+    shape = field.default if isinstance(field, models.JSONField) and field.default in (list, dict) else None
 
     def read(value: Any) -> Any:
-        if value is None:
-            return None
         try:
-            return _possible(field, convert(value))
+            found = convert(value)
         except (*READING_FAILS, RecursionError):
             return UNREADABLE
+        if (choices is not None and found not in choices) or (shape is not None and not isinstance(found, shape)):
+            return UNREADABLE
+        return found
 
     return read
-
-
-def _possible(field: Field[Any, Any], value: Any) -> Any:
-    """`value`, if it is one of those that there are, or of the shape that the field begins with."""
-    if value is not None and isinstance(field, models.JSONField) and field.default in (list, dict):
-        return value if isinstance(value, field.default) else UNREADABLE
-    if value and field.choices and value not in dict(field.flatchoices):
-        return UNREADABLE
-    return value
 
 
 def _text(value: Any) -> str:
@@ -124,11 +125,10 @@ def _id(value: Any) -> UUID:
 
 
 def _moment(value: Any) -> datetime:
-    moment = parse_datetime(_text(value))
-    if moment is None:
-        raise ValueError("no time")
-    aware = moment if timezone.is_aware(moment) else timezone.make_aware(moment, connection.timezone)
-    return aware.astimezone(UTC)
+    moment = datetime.fromisoformat(_text(value))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=connection.timezone)
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def _flag(value: Any) -> bool:
@@ -153,7 +153,7 @@ def _json(value: Any) -> Any:
     return json.loads(_text(value))
 
 
-_READS: dict[type[Field[Any, Any]], Callable[[Any], Any]] = {
+_CONVERSIONS: dict[type[Field[Any, Any]], Callable[[Any], Any]] = {
     models.UUIDField: _id,
     models.DateTimeField: _moment,
     models.BooleanField: _flag,

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
@@ -30,10 +31,12 @@ from memories.admin.members import (
     turns,
 )
 from memories.admin.members.page import Looking, MemberPage
+from memories.admin.unread import damage_in
 from memories.models import MemberMemory
 from memories.presenting.markup import when
 from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
+from memoryhub.as_stored import READING_FAILS
 from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in, tenants_here
 from tenants.middleware import request_id_of
 from tenants.principal import READS_HISTORY, READS_MEMORY
@@ -130,7 +133,17 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
             raise PermissionDenied
         if page.reads:
             (note_refresh if page.live else note_reading)(looking.principal, page.reads)
-        return page.view(looking, **arguments)
+        if page.live or request.method != "GET":
+            return page.view(looking, **arguments)
+        try:
+            answer = page.view(looking, **arguments)
+            return answer.render() if isinstance(answer, SimpleTemplateResponse) else answer
+        except READING_FAILS:
+            damage = damage_in(found.tenant_id)
+            if damage is None:
+                raise
+        title = "Memory that cannot be read"
+        return looking.render("admin/memories/member/unread.html", title=title, unread=damage.sentences)
 
     def _known(self, request: HttpRequest) -> QuerySet[MemberMemory]:
         """The members of the tenants where one is staff of any role: others do not exist."""

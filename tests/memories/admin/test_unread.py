@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from memories.models import Fact
 from memories.services.facts import remember_fact
@@ -103,6 +104,18 @@ def test_an_erased_state_beside_one_that_cannot_be_read_is_a_tombstone(
     page = shown(client, chain(five.wrong))
     assert "Erased" in page
     assert str(five.flat) in page
+
+
+def test_the_inspector_says_what_is_in_its_way(
+    five: Five, client: Client, tenant: Tenant, membership: Membership
+) -> None:
+    client.force_login(staff(tenant, "support").user)
+    address = reverse("admin:memories_membermemory_change", args=[membership.pk])
+    assert "cannot be read" not in shown(client, address)
+    spoil(five.both, "restores")
+    page = shown(client, address)
+    assert f"A fact ({five.both}) has what cannot be read as its restores." in page
+    assert GARBAGE not in page
 
 
 def test_another_error_stays_an_error(five: Five, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
