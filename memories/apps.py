@@ -84,11 +84,11 @@ def load_encoders() -> Callable[[], None]:
         token_vectors()
         encoder().encode(["Where do I live?"])
         detecting.load()
-        compile_all()
         tool_schemas()
         # The clients of the models, where there are any: a second to import.
         chat_model()
         consolidation_extractor()
+        compile_all()
 
     thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
     thread.start()
