@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from memories import tasks
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
@@ -30,18 +30,31 @@ from tenants.actor import SYSTEM
 from tenants.audit import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
+from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.hygiene.lives import NOW, live
+from tests.stored import stored
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def living(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Callable[[], list[Principal]]:
+    return stored(several, django_db_blocker)
+
+
 @pytest.fixture
-def owners(principal: Principal, other_member: Principal, other_tenant_member: Principal) -> list[Principal]:
+def owners(db: None, living: Callable[[], list[Principal]]) -> list[Principal]:
     """Three with a fact of each standing, and the pages of a scan are two long."""
-    several = [principal, other_member, other_tenant_member]
-    for owner in several:
+    return living()
+
+
+def several() -> list[Principal]:
+    """Two of one tenant and one of another, who lived."""
+    tenant = make_tenant()
+    owners = [own_principal(make_membership(of)) for of in (tenant, tenant, None)]
+    for owner in owners:
         live(owner)
-    return several
+    return owners
 
 
 @pytest.fixture(autouse=True)
