@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django import forms
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 
 from memories.admin.members.candidates_table import CUTS, FACTORS, Line, table_of
@@ -23,6 +24,9 @@ from memories.recall.screening import screened
 from memories.selectors.policies import policy_of
 from memories.services.staff_reading import note_question
 from memories.types import Kind
+from tenants.errors import Forbidden
+from tenants.principals import reading_principal
+from tenants.standing import still
 
 TEMPLATE = "admin/memories/member/ask.html"
 # Rows of a table; whoever asks for more items sees them all.
@@ -80,7 +84,16 @@ def ask(looking: Looking) -> HttpResponse:
         return _page(looking, given, errors={_FIELDS.get(error.field, error.field): error.reason}, status=400)
     except SearchForbidden as error:
         return _page(looking, given, closed=str(error))
+    _require_still(looking)
     return _page(looking, given, explained=explained)
+
+
+def _require_still(looking: Looking) -> None:
+    """A cluster may take seconds to answer; who lost their role meanwhile sees nothing of it."""
+    try:
+        reading_principal(looking.membership, staff=still(looking.staff), roles=looking.page.roles)
+    except Forbidden as error:
+        raise PermissionDenied from error
 
 
 def _page(

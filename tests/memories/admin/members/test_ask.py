@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from memories.errors import SearchForbidden
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.boundary import Cut
-from memories.recall.explaining import Origin
+from memories.recall.explaining import Origin, explain
 from memories.recall.pipeline import recall
 from memories.recall.weights import Weights
 from memories.search.outbox import drain
@@ -22,7 +23,7 @@ from memories.services.facts import remember_fact
 from memories.services.remember import EpisodeDraft, remember_episodes
 from memories.services.sessions import start_session
 from memories.types import Kind
-from tenants.models import AuditEvent, AuditPayload, Membership, Tenant
+from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tests.factories import own_principal
@@ -34,8 +35,9 @@ pytestmark = pytest.mark.django_db
 
 ASKED = "where is the spare key?"
 FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in Kind], "limit": "10"}
-# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy; a key.
-QUERIES = 16 + ON_ELASTICSEARCH
+# Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy, staff once
+# more; a key.
+QUERIES = 17 + ON_ELASTICSEARCH
 
 
 def live_keys(principal: Principal) -> Principal:
@@ -244,3 +246,28 @@ def test_a_member_without_a_key_is_answered_by_nobody_else_s(
     answer = support.post(address, FORM)
     assert answer.status_code == 200 and answer.context["closed"] and answer.context["explained"] is None
     assert "Nothing stands in for their key" in words(answer) and "Keeps a spare key" not in words(answer)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda user: user.memberships.update(role="member"), id="another role"),
+        pytest.param(lambda user: user.memberships.update(is_active=False), id="no member any more"),
+        pytest.param(lambda user: User.objects.filter(pk=user.pk).update(is_staff=False), id="no staff any more"),
+    ],
+)
+def test_who_loses_their_role_while_it_is_searched_sees_nothing_of_it(
+    tenant: Tenant, keys: Principal, membership: Membership, change: Callable[[User], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    staff, browser = staff_of(tenant, "support"), Client()
+    browser.force_login(staff)
+
+    def losing(*asked: Any, **how: Any) -> Any:
+        explained = explain(*asked, **how)
+        change(staff)
+        return explained
+
+    monkeypatch.setattr("memories.admin.members.ask.explain", losing)
+    answer = browser.post(page_of("ask", membership), FORM)
+    assert answer.status_code == 403 and "blue pot" not in answer.content.decode()
