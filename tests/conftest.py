@@ -174,7 +174,8 @@ def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterat
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the workers the process that they are of."""
+    """Tell the workers the process that they are of; what is collected stays, so looking for garbage can wait."""
+    gc.disable()
     if not hasattr(config, "workerinput"):
         os.environ[clusters.RUN] = str(os.getpid())
 
@@ -194,6 +195,7 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected, which stays to the end, out of every later collection of garbage."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
