@@ -28,7 +28,7 @@ pytestmark = [
 
 GARBAGE = "garbage that nobody may see"
 # Some of these Django fails on, some it reads as nothing.
-COLUMNS = ["learned_at", "superseded_at", "superseded_by_id", "restores", "sensitivity", "created_at"]
+COLUMNS = ["learned_at", "superseded_at", "superseded_by_id", "restores", "sensitivity"]
 # These read as if nothing were there, or are not read by the page: the proof alone tells of them.
 QUIET = ["superseded_at", "superseded_by_id", "sensitivity"]
 
@@ -53,38 +53,42 @@ def spoil(memory_id: UUID, column: str) -> None:
     put(Fact, placed(Fact, memory_id), column, GARBAGE)
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_a_chain_shows_the_rest_and_says_what_is_left_out(five: Five, client: Client, column: str) -> None:
-    spoil(five.flat, column)
-    page = shown(client, chain(five.back))
-    assert GARBAGE not in page
-    if column in QUIET:
-        return
-    assert page.count('class="history-state') == 4
-    problem = f"has what cannot be read as its {column.removesuffix('_id').replace('_', ' ')}"
-    assert f"A fact ({five.flat}) {problem}." in page
+def spoiled(memory_id: UUID) -> Iterator[str]:
+    """One column after the other, each put right before the next."""
+    place = placed(Fact, memory_id)
+    for column in COLUMNS:
+        before = put(Fact, place, column, GARBAGE)
+        yield column
+        put(Fact, place, column, before)
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_a_state_that_cannot_be_read_says_so_and_is_proven(five: Five, client: Client, column: str) -> None:
-    spoil(five.both, column)
-    page = shown(client, chain(five.both))
-    assert GARBAGE not in page
-    assert column in QUIET or "This state cannot be shown" in page
-    client.post(chain(five.both, verify=True), {"what": "supersession"})
-    check = ChainCheck.objects.get(what="supersession")
-    assert (check.ok, str(five.both) in check.reason, GARBAGE in check.reason) == (False, True, False)
+def test_a_chain_shows_the_rest_and_says_what_is_left_out(five: Five, client: Client) -> None:
+    for column in spoiled(five.flat):
+        page = shown(client, chain(five.back))
+        assert GARBAGE not in page
+        if column not in QUIET:
+            assert page.count('class="history-state') == 4
+            assert f"A fact ({five.flat}) has what cannot be read as its {column.replace('_', ' ')}." in page
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_the_list_shows_the_rest(five: Five, client: Client, principal: Principal, column: str) -> None:
+def test_a_state_that_cannot_be_read_says_so_and_is_proven(five: Five, client: Client) -> None:
+    for column in spoiled(five.both):
+        page = shown(client, chain(five.both))
+        assert GARBAGE not in page
+        assert column in QUIET or "This state cannot be shown" in page
+        client.post(chain(five.both, verify=True), {"what": "supersession"})
+        check = ChainCheck.objects.filter(what="supersession").latest("pk")
+        assert (check.ok, str(five.both) in check.reason, GARBAGE in check.reason) == (False, True, False)
+
+
+def test_the_list_shows_the_rest(five: Five, client: Client, principal: Principal) -> None:
     first = remember_fact(principal, text="Sings alto").memory_id
     supersede(principal, old_ids=[first], text="Sings tenor")
-    spoil(five.wrong, column)
-    for asked in ({}, {"how": "harsh"}, {"member": str(principal.user_id), "all": "1"}):
-        page = shown(client, LIST, **asked)
-        assert asked == {"how": "harsh"} or chain(first) in page
-        assert GARBAGE not in page
+    for _ in spoiled(five.wrong):
+        for asked in ({}, {"member": str(principal.user_id), "all": "1"}):
+            page = shown(client, LIST, **asked)
+            assert chain(first) in page
+            assert GARBAGE not in page
 
 
 def test_a_row_without_a_readable_id_hides_nothing(five: Five, client: Client, principal: Principal) -> None:

@@ -71,7 +71,7 @@ def unconstrained(model: type[Fact | Playbook] = Fact) -> Iterator[None]:
     with connection.cursor() as cursor:
         unique = [each.name for each in model._meta.constraints if "_per_" in each.name]
         for name in unique:
-            cursor.execute(f"DROP INDEX {name}")
+            cursor.execute(f"DROP INDEX IF EXISTS {name}")
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA ignore_check_constraints = ON")
         else:
