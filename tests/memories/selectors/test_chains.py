@@ -77,7 +77,7 @@ def unconstrained(model: type[Fact | Playbook] = Fact) -> Iterator[None]:
         else:
             for each in model._meta.constraints:
                 if each.name not in unique:
-                    cursor.execute(f"ALTER TABLE {model._meta.db_table} DROP CONSTRAINT {each.name}")
+                    cursor.execute(f"ALTER TABLE {model._meta.db_table} DROP CONSTRAINT IF EXISTS {each.name}")
         try:
             yield
         finally:
