@@ -1,6 +1,7 @@
-"""What a page with source and settings (MEMORYHUB_DEBUG) may show: no credential, neither as a setting nor as a local.
+"""Pages of errors: what one with source and settings (MEMORYHUB_DEBUG) may show, and in whose frame one stands.
 
-Django hides names that hold KEY, PASS, SECRET and the like; ours go by other names as well.
+Invariant: no credential is shown, neither as a setting nor as a local; Django hides names that hold KEY, PASS, SECRET
+and the like, and ours go by other names as well. What is not there and what is another's are told in the same words.
 """
 
 from __future__ import annotations
@@ -10,8 +11,14 @@ from collections.abc import ItemsView
 from types import FrameType
 from typing import Any
 
-from django.http import HttpRequest
+from csp.constants import UNSAFE_EVAL
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
 from django.views.debug import SafeExceptionReporterFilter
+from django.views.defaults import page_not_found
 
 
 class Filter(SafeExceptionReporterFilter):
@@ -26,3 +33,13 @@ class Filter(SafeExceptionReporterFilter):
         """The variables of a frame, without secrets."""
         found = super().get_traceback_frame_variables(request, tb_frame)
         return {name: self.cleanse_setting(name, value) for name, value in found}.items()
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Under the admin, staff stay in its frame; everybody else is where the chat is."""
+    if not request.path.startswith(reverse("admin:index")) or not admin.site.has_permission(request):
+        return page_not_found(request, exception)
+    context = {**admin.site.each_context(request), "title": "Nothing here"}
+    answer: HttpResponse = render(request, "admin/404.html", context, status=404)
+    answer._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # as of all pages of the admin
+    return answer

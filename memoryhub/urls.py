@@ -7,6 +7,8 @@ from django.urls import include, path
 from memoryhub.health import livez, readyz
 from memoryhub.signing_in import SignIn
 
+handler404 = "memoryhub.error_pages.not_found"
+
 urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),

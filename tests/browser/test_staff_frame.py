@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from memories.services.holds import place_hold
 from tenants.actor import SYSTEM
 from tenants.models import Membership, User
-from tests.browser.conftest import AT_HOME, OpenPage
+from tests.browser.conftest import AT_HOME, PHONE, OpenPage
 from tests.memories.admin.members.looking import page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -93,6 +93,7 @@ def test_filters_open_by_keyboard_and_close_with_escape(open_page: OpenPage) -> 
 def test_without_scripts_the_sidebar_follows_the_page_and_filters_are_there(open_page: OpenPage) -> None:
     page = open_page("/admin/tenants/membership/", phone=True, scripts=False)
     expect(page.locator("#changelist-filter").get_by_role("link", name="auditor")).to_be_visible()
+    assert page.locator("#result_list").evaluate("list => list.clientWidth") > PHONE["width"] * 0.8
     page.get_by_role("link", name="Audit trail").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Audit trail")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
