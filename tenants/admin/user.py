@@ -44,7 +44,7 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
         (None, {"fields": ["username", "display_name", "email", "sign_in"]}),
         ("Platform", {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
     ]
-    readonly_fields = ["sign_in", "is_active", "last_login", "date_joined"]
+    readonly_fields = ["sign_in", "sign_in_state", "is_active", "last_login", "date_joined"]
     filter_horizontal = []
     actions = ["deactivate", "activate"]
 
@@ -60,13 +60,23 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002
         return signed_in(request).is_superuser
 
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Only who may set a password is led to where it is set."""
+        if obj is None or self.has_change_permission(request, obj):
+            return super().get_fieldsets(request, obj)
+        (_, names), platform = self.fieldsets
+        return [(None, {"fields": [*names["fields"][:-1], "sign_in_state"]}), platform]
+
     @admin.display(description="Sign-in")
     def sign_in(self, user: User) -> str:
         """Whether there is a password, and where to set one; never anything of the password itself."""
-        state = "With a password" if user.has_usable_password() else "Cannot sign in"
-        return format_html(
-            '{} (<a href="{}">set a password</a>)', state, reverse("admin:auth_user_password_change", args=[user.id])
-        )
+        link = reverse("admin:auth_user_password_change", args=[user.id])
+        return format_html('{} (<a href="{}">set a password</a>)', self.sign_in_state(user), link)
+
+    @admin.display(description="Sign-in")
+    def sign_in_state(self, user: User) -> str:
+        """Whether there is a password."""
+        return "With a password" if user.has_usable_password() else "Cannot sign in"
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
         if change:

@@ -254,6 +254,14 @@ def test_a_tenants_admin_cannot_change_users(browser: Client, membership: Member
     assert User.objects.get(id=membership.user_id).password == before
 
 
+@pytest.mark.parametrize("may", [False, True])
+def test_only_who_may_set_a_password_is_led_there(request: Any, membership: Membership, may: bool) -> None:
+    client: Client = request.getfixturevalue("platform_browser" if may else "browser")
+    told = client.get(page("user", "change", membership.user_id)).content.decode()
+    assert "With a password" in told
+    assert (reverse("admin:auth_user_password_change", args=[membership.user_id]) in told) is may
+
+
 def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Client, membership: Membership) -> None:
     address = reverse("admin:auth_user_password_change", args=[membership.user_id])
     new = {"password1": PASSWORD * 2, "password2": PASSWORD * 2, "usable_password": "true"}
