@@ -6,11 +6,40 @@ one), and the scheme of a request is Django's to decide (MEMORYHUB_TRUST_PROXY),
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
+
+_LAST_PORT: Final = 65_535
+
+
+class Unavailable(Exception):
+    """The address cannot be listened on; the message is a sentence for whoever chose it."""
+
+
+def require_free(host: str, port: int) -> None:
+    """Raise Unavailable unless a server could listen there now, as gunicorn would."""
+    if not 1 <= port <= _LAST_PORT:
+        raise Unavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        raise Unavailable(_why_not(host, port, getattr(error, "errno", None))) from error
+
+
+def _why_not(host: str, port: int, number: int | None) -> str:
+    if number == errno.EADDRINUSE:
+        other = port + 1 if port < _LAST_PORT else port - 1
+        return f"Port {port} is in use: choose another one, such as --port {other} (make demo PORT={other})."
+    if number == errno.EACCES:
+        return f"Port {port} is not yours to take: choose one from 1024 to {_LAST_PORT}."
+    return f"{host!r} is no address of this machine: choose another one, such as --host 127.0.0.1."
 
 
 class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no types

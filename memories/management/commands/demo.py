@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from rich.table import Table
 from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.demo.seeding import is_seeded, seed, steps
 from memories.management.member_command import progress, sentences
+from memoryhub.server import Unavailable, require_free
+from tenants.models import Membership, User
 
 
 class Command(BaseCommand):
@@ -32,10 +35,15 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         if settings.PRODUCTION:
             raise CommandError("The demo has a known password, so it does not run with MEMORYHUB_ENV=production.")
+        host, port = options["host"], options["port"]
+        if not options["no_serve"]:
+            try:
+                require_free(host, port)
+            except Unavailable as error:
+                raise CommandError(str(error)) from error
         if not is_seeded():
             with sentences(), progress("Seeding the demo", steps()) as step:
                 seed(step)
-        host, port = options["host"], options["port"]
         self._print_logins(f"http://{host}:{port}/")
         if options["no_serve"]:
             return
@@ -53,22 +61,42 @@ class Command(BaseCommand):
     def _print_logins(self, address: str) -> None:
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)
         with console.capture() as printed:
-            console.print(logins())
-            console.print(f"The password of each is [bold]{PASSWORD}[/].\n")
+            able = able_to_sign_in()
+            console.print(logins(able))
+            console.print(f"{_whose(able)}\n")
             console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/schema/")
         self.stdout.write(printed.get(), ending="")
 
 
-def logins() -> Table:
-    """Who can sign in as what, company by company."""
+def able_to_sign_in() -> dict[str, bool]:
+    """Who of the demo can sign in today, by username, and whether the demo's password still is theirs."""
+    known = [OPERATOR, *(person.username for person in PEOPLE)]
+    users = User.objects.filter(username__in=known, is_active=True)
+    return {user.username: user.check_password(PASSWORD) for user in users if user.has_usable_password()}
+
+
+def logins(able: Mapping[str, bool]) -> Table:
+    """Who can sign in as what, company by company; and who is known there without a login."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("sign in as", "who", "role", "what for"):
         table.add_column(heading)
     for company in COMPANIES:
+        members = Membership.objects.filter(tenant__slug=company.slug, is_active=True)
+        roles = dict(members.values_list("user__username", "role"))
         for person in PEOPLE:
-            if company.slug in person.companies:
+            if person.username in roles and (person.username in able or not person.signs_in):
                 login = f"[bold]{person.username}[/]" if person.signs_in else person.external_id
-                table.add_row(login, person.name, f"{person.role.value} of {company.slug}", person.note)
+                table.add_row(login, person.name, f"{roles[person.username]} of {company.slug}", person.note)
         table.add_section()
-    table.add_row(f"[bold]{OPERATOR}[/]", "Platform operator", "superuser", "sees every tenant in the admin")
+    if OPERATOR in able:
+        table.add_row(f"[bold]{OPERATOR}[/]", "Platform operator", "superuser", "sees every tenant in the admin")
     return table
+
+
+def _whose(able: Mapping[str, bool]) -> str:
+    """Whose password is the demo's, and whose is not any more."""
+    changed = sorted(name for name, kept in able.items() if not kept)
+    if not changed:
+        return f"The password of each is [bold]{PASSWORD}[/]."
+    rest = f"The password of the others is [bold]{PASSWORD}[/]." if any(able.values()) else ""
+    return f"Changed since, and known to them alone: the password of {', '.join(changed)}. {rest}".rstrip()

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from memoryhub.server import Server
+from memoryhub.server import Server, Unavailable, require_free
 
 
 class Command(BaseCommand):
@@ -28,7 +28,13 @@ class Command(BaseCommand):
         collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
         if settings.PRODUCTION and not collected:
             raise CommandError("There are no static files: run `manage.py collectstatic --no-input` first.")
+        if options["workers"] < 1 or options["threads"] < 1:
+            raise CommandError("--workers and --threads take numbers from 1.")
         host, port = options["host"], options["port"]
+        try:
+            require_free(host, port)
+        except Unavailable as error:
+            raise CommandError(str(error)) from error
 
         def announce() -> None:
             self.stdout.write(f"Serving on http://{host}:{port}/ (Ctrl-C ends it)")

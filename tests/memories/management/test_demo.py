@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from memories.demo.people import OPERATOR, PASSWORD, PEOPLE
+from memories.demo import seeding
+from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.commands import demo
+from memoryhub.server import require_free
+from tenants.models import Membership, User
+from tenants.services import create_tenant
 from tests.memories.management.conftest import Run
 
 pytestmark = pytest.mark.django_db
@@ -18,13 +24,23 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the command asked for, with nothing seeded or served in fact."""
     asked: dict[str, object] = {}
     monkeypatch.setattr(demo, "seed", lambda _step: asked.update(seeded=True))
+    monkeypatch.setattr(demo, "require_free", lambda host, port: None)
     monkeypatch.setattr(
         "os.execve", lambda _program, command, environment: asked.update(serve=command[2:], environment=environment)
     )
     return asked
 
 
-def test_it_prints_every_login_and_address(run: Run, done: dict[str, object]) -> None:
+@pytest.fixture
+def people() -> None:
+    """Everybody of the demo, without a memory."""
+    tenants = {company.slug: create_tenant(name=company.name, slug=company.slug) for company in COMPANIES}
+    for person in PEOPLE:
+        seeding._members(person, tenants)
+    seeding._operator()
+
+
+def test_it_prints_every_login_and_address(run: Run, done: dict[str, object], people: None) -> None:
     printed = run("demo", "--no-serve", "--port=8123")
     assert all(person.username in printed for person in PEOPLE if person.signs_in)
     assert all(word in printed for word in (OPERATOR, PASSWORD, "VT-30977", "http://127.0.0.1:8123/admin/"))
@@ -48,6 +64,32 @@ def test_what_is_seeded_is_left_alone(run: Run, done: dict[str, object], monkeyp
     monkeypatch.setattr(demo, "is_seeded", lambda: True)
     run("demo", "--no-serve")
     assert done == {}
+
+
+def test_only_who_can_sign_in_is_printed_and_whose_password_is_another(
+    run: Run, done: dict[str, object], people: None
+) -> None:
+    ada, noor, theo = (User.objects.get(username=name) for name in ("ada", "noor", "theo"))
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    Membership.objects.filter(user=theo).update(is_active=False)
+    assert "Changed since" not in run("demo", "--no-serve")
+    noor.set_password("one of her own")
+    noor.save()
+    printed = run("demo", "--no-serve")
+    assert "Ada" not in printed and "Theo" not in printed and "Noor" in printed
+    assert f"the password of noor. The password of the others is {PASSWORD}." in " ".join(printed.split())
+
+
+def test_a_port_in_use_is_said_before_anything_is_seeded_or_printed(
+    run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "require_free", require_free)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"^Port {port} is in use: .*make demo PORT=\d+"):
+            run("demo", f"--port={port}")
+        run("demo", f"--port={port}", "--no-serve")
+    assert done == {"seeded": True}
 
 
 def test_production_refuses_a_known_password(run: Run, done: dict[str, object], settings: Settings) -> None:

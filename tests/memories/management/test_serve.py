@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from memories.management.commands import serve
+from memoryhub.server import require_free
 
 pytestmark = pytest.mark.django_db
 
@@ -30,6 +32,7 @@ class _Server:
 def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "Server", _Server)
     monkeypatch.setattr(_Server, "begun", 0)
+    monkeypatch.setattr(serve, "require_free", lambda host, port: None)
 
 
 def test_production_without_its_static_files_is_refused(settings: Settings, tmp_path: Path) -> None:
@@ -46,3 +49,34 @@ def test_development_needs_none(settings: Settings) -> None:
     settings.STATIC_ROOT = None
     call_command("serve")
     assert _Server.begun == 1
+
+
+def test_where_it_cannot_listen_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "require_free", require_free)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"^Port {port} is in use: .*--port \d+"):
+            call_command("serve", f"--port={port}")
+    assert _Server.begun == 0
+    call_command("serve", f"--port={port}")
+    assert _Server.begun == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--port=0"], "There is no port 0: choose one from 1 to 65535."),
+        (["--port=65536"], "There is no port 65536"),
+        (["--host=203.0.113.7"], "no address of this machine"),
+        (["--host=", "--port=70000"], "There is no port"),
+        (["--threads=0"], "take numbers from 1"),
+        (["--workers=0"], "take numbers from 1"),
+    ],
+)
+def test_numbers_and_addresses_that_are_none_are_refused(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.setattr(serve, "require_free", require_free)
+    with pytest.raises(CommandError, match=said):
+        call_command("serve", *arguments)
+    assert _Server.begun == 0
