@@ -93,11 +93,11 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
         return None if item.user is None else f"{item.user.speaker} ({item.user})"
 
     @admin.display(description="why")
-    def proposal(self, item: ReviewItem) -> str:
+    def proposal(self, item: ReviewItem) -> str | None:
         """Why a memory is proposed to go; the reason of a contradiction is on its page, where reading it is told."""
-        return item.reason if item.kind == ReviewKind.EVICTION else ""
+        return item.reason if item.kind == ReviewKind.EVICTION else None
 
-    @admin.display(description="staleness", empty_value="")
+    @admin.display(description="staleness")
     def staleness(self, item: ReviewItem) -> str | None:
         """As it was when it was asked."""
         value = item.evidence.get("staleness")
@@ -180,7 +180,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             except (MemoriesError, TenantsError) as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
-                self.message_user(request, "Undone: all is as it was, and the review is open.", messages.SUCCESS)
+                self.message_user(request, _undone(item), messages.SUCCESS)
         return HttpResponseRedirect(_page_of(item.pk))
 
     def _item(self, request: HttpRequest, item_id: str) -> ReviewItem:
@@ -245,6 +245,14 @@ def _given(request: HttpRequest, item: ReviewItem, *, blocked: bool) -> dict[str
 
 def _done(item: ReviewItem, decision: ReviewDecision) -> SafeString:
     return format_html('{} <a href="{}#undo">Undo</a>', _DONE[decision], _page_of(item.pk))
+
+
+def _undone(decided: ReviewItem) -> str:
+    """What taking back an answer did; `decided` is the item as it was until then."""
+    if decided.decision == ReviewDecision.EVICT:
+        also = " It counts as confirmed just now." if decided.first_id else ""
+        return f"Undone: the memory is recalled again, and the review is open.{also}"
+    return "Undone: all is as it was, and the review is open."
 
 
 def _page_of(item_id: UUID) -> str:

@@ -84,14 +84,22 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
 @member_page
 def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
     """That was a mistake: what it ended comes back, and the question is open again."""
-    get_review(principal, review_id)
+    decided = get_review(principal, review_id)
     try:
         undo_decision(principal, item_id=review_id)
     except Conflict as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "Undone: all is as it was, and the question is open again.")
+        messages.success(request, _undone(decided))
     return redirect("remember:review", review_id=review_id)
+
+
+def _undone(decided: ReviewItem) -> str:
+    """What taking back an answer did; `decided` is the item as it was until then."""
+    if decided.decision == ReviewDecision.EVICT:
+        also = " It counts as confirmed just now." if decided.first_id else ""
+        return f"Undone: it is recalled again, and the question is open again.{also}"
+    return "Undone: all is as it was, and the question is open again."
 
 
 def _page(

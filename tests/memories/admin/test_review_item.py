@@ -190,6 +190,13 @@ def test_a_proposal_shows_what_makes_it_stale(browser: Client, principal: Princi
     assert "What makes it stale" in shown.content.decode()
 
 
+def test_an_eviction_that_is_undone_says_that_it_counts_as_confirmed(browser: Client, principal: Principal) -> None:
+    row = proposed(principal, say(principal, "The gate is blue"))
+    decide(browser, row, decision="evict")
+    undone = browser.post(page(row, "undo"), follow=True).content.decode()
+    assert "counts as confirmed just now" in undone and "all is as it was" not in undone
+
+
 def test_several_evictions_are_decided_and_undone_at_once(
     browser: Client, principal: Principal, other_member: Principal, item: ReviewItem
 ) -> None:
