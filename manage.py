@@ -3,6 +3,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 from django.core.management import BaseCommand, ManagementUtility
@@ -28,11 +29,18 @@ def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     try:
-        CommandLine(sys.argv).execute()
+        try:
+            CommandLine(sys.argv).execute()
+        finally:
+            sys.stdout.flush()
     except OperationalError as error:
         if connection.connection is not None or "--traceback" in sys.argv:
             raise
         sys.exit(f"DATABASE_URL: there is no connection to the database. {error}")
+    except BrokenPipeError:
+        # Whoever reads has enough. What is not written yet goes nowhere; the code is that of a tool which SIGPIPE ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 if __name__ == "__main__":

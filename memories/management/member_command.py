@@ -63,6 +63,8 @@ def sentences() -> Iterator[None]:
         yield
     except (MemoriesError, TenantsError) as error:
         raise CommandError(str(error)[:1].upper() + str(error)[1:]) from error
+    except BrokenPipeError:
+        raise  # whoever reads has enough: manage.py ends
     except OSError as error:
         raise CommandError(f"{error.filename or 'The file'}: {error.strerror or error}.") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -105,3 +106,19 @@ print("authorization" in connections.get_connection("default")._headers)
     environ = {"MEMORYHUB_SEARCH": "elasticsearch", "ELASTICSEARCH_URL": "http://127.0.0.1:9"}
     done = run("-c", program, environ={**environ, "MEMORYHUB_DATA_DIR": str(tmp_path)})
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+@pytest.mark.long
+def test_who_has_read_enough_of_a_command_ends_it_without_a_word(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "manage.py", "help"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "MEMORYHUB_DATA_DIR": str(tmp_path)},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")

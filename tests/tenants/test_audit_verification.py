@@ -242,3 +242,9 @@ def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
     finally:
         install_triggers(connection)
     assert missing_triggers(connection) == []
+
+
+@pytest.mark.django_db
+def test_a_good_trail_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("verify_audit")
+    assert tuple(capsys.readouterr()) == ("0 chains, 0 good events, 0 broken chains.\n", "")

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from memories.management.member_command import progress, sentences
-from memories.models import ErasureRequest
+from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import all_requests, due_requests, request_by_id
 from memories.services.erasure.carrying import carry_out
 from memories.services.erasure.verifying import read_receipt, stored_receipt, verify_receipt
@@ -42,12 +42,12 @@ class Command(BaseCommand):
 
     def _run(self, options: dict[str, Any]) -> None:
         requests = [_named(options["id"])] if options["id"] else due_requests()
-        done = []
         for request in requests:
             with progress("Erasing", None) as advance:
-                done.append(carry_out(request.pk, noted=lambda _, counts: advance(sum(counts.values()))))
-        self._tell(options, [_named(str(request.pk)) for request in requests], "Nothing is to be erased now.")
-        if not all(done):
+                carry_out(request.pk, noted=lambda _, counts: advance(sum(counts.values())))
+        afterwards = [_named(str(request.pk)) for request in requests]
+        self._tell(options, afterwards, "Nothing is to be erased now.")
+        if any(request.state != ErasureState.DONE for request in afterwards):
             sys.exit(1)
 
     def _status(self, options: dict[str, Any]) -> None:

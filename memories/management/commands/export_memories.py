@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
@@ -39,13 +38,10 @@ class Command(MemberCommand):
         self.stderr.write(f"Exported {count:,} memories to {path}.")
 
     def _print(self, records: Iterator[MemoryRecord]) -> None:
-        """Write to standard output; whoever reads it may stop when they have enough."""
-        try:
-            for record in records:
-                self.stdout.write(record_line(record))
-            self.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        """Write to standard output; whoever reads it may stop when they have enough (manage.py)."""
+        for record in records:
+            self.stdout.write(record_line(record))
+        self.stdout.flush()
 
 
 def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
@@ -61,12 +57,23 @@ def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A file, readable by its owner alone, that appears at `path` when it is complete and not before."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """A file, readable by its owner alone, that appears at `path` when it is complete and not before.
+
+    A link stays one, and a pipe or device is written to: to replace /dev/stdout would break it for everybody.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    place = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from error  # not the name that nobody gave
     unfinished = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
-        unfinished.replace(path)
+        unfinished.replace(place)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -188,7 +188,8 @@ def _described(membership: Membership) -> dict[str, Any]:
 
 
 def _watched(members: Iterable[Membership], what: str) -> Iterable[Membership]:
-    return track(list(members), what, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return track(list(members), what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:

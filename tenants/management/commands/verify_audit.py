@@ -25,7 +25,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        reports = list(track(verify_all(), "Verifying", console=Console(stderr=True), transient=True))
+        console = Console(stderr=True)
+        seen = track(verify_all(), "Verifying", console=console, transient=True, disable=not console.is_terminal)
+        reports = list(seen)
         unguarded = missing_triggers(connection)
         broken = [report for report in reports if not report.ok]
         if options["json"]:
@@ -38,7 +40,8 @@ class Command(BaseCommand):
             for name in unguarded:
                 self.stdout.write(f"The trigger {name} is missing: the database does not guard the audit trail.")
             events = sum(report.events for report in reports)
-            self.stdout.write(f"{len(reports)} chains, {events} good events, {len(broken)} broken chains.")
+            bad = "1 broken chain" if len(broken) == 1 else f"{len(broken)} broken chains"
+            self.stdout.write(f"{len(reports)} chains, {events} good events, {bad}.")
         if broken or unguarded:
             raise CommandError("The audit trail is not intact.", returncode=1)
 

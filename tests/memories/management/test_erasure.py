@@ -51,6 +51,7 @@ def test_it_carries_out_what_is_approved_and_says_so(erasure: ErasureRequest) ->
     (after,) = said("run")["erasures"]
     assert (after["state"], after["erased"]["facts"]) == (ErasureState.DONE, 1)
     assert said("run")["erasures"] == []
+    assert said("run", str(erasure.pk))["erasures"] == [after]
 
 
 def test_a_genuine_receipt_verifies_by_id_and_by_file(erasure: ErasureRequest, tmp_path: Path) -> None:

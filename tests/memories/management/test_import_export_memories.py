@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -104,9 +106,23 @@ def test_an_export_to_a_file_is_private_and_whole(run: Run, named: Any, write: W
     assert {path.name for path in tmp_path.glob("*memories.jsonl*")} == {"memories.jsonl"}
 
 
+def test_an_export_leaves_a_pipe_or_a_link_what_it_is(run: Run, named: Any, write: Write, tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_text("before")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for path in (link, pipe):
+        run("export_memories", path, *named)
+    os.close(reader)
+    assert link.is_symlink() and pipe.is_fifo() and target.read_text() != "before"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
 def test_an_export_without_a_place_to_write_is_one_sentence(run: Run, named: Any, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No such file or directory"):
-        run("export_memories", tmp_path / "nowhere" / "memories.jsonl", *named)
+    place = tmp_path / "nowhere" / "memories.jsonl"
+    with pytest.raises(CommandError, match=rf"^{re.escape(str(place))}: No such file or directory\.$"):
+        run("export_memories", place, *named)
 
 
 def test_a_bad_line_is_named_and_leaves_nothing(run: Run, named: Any, write: Write, principal: Principal) -> None:
