@@ -37,6 +37,7 @@ _QUIETED = (
     "django.security",
     "elastic_transport",
     "memories.search.elasticsearch",
+    "memoryhub.access",
     "memoryhub.scrubbing",
 )
 

@@ -98,6 +98,7 @@ class Report:
             yield f"Known {way}: {told:,} times."
         for failure, count in self.failures.items():
             yield f"NOT PROVEN ({count:,}): {failure}."
+        yield "All of it is erased but its events in the audit trail (verify_audit counts them): no event ever is."
         yield _CONCLUSIONS[self.verdict] if not self.interrupted else f"Interrupted. {_CONCLUSIONS[self.verdict]}"
 
 

@@ -24,12 +24,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.long
-def test_it_prints_json_of_every_way(run: Run) -> None:
+def test_it_prints_json_of_every_way_and_logs_no_request(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     printed = json.loads(run("prove_isolation", "--attempts=70", "--concurrency=2", "--seed=5", "--json"))
     assert printed["verdict"] == "clean" and printed["leaked"] == 0 and printed["leaks"] == []
     assert printed["attempts"] == sum(printed["ways"].values()) == 70
     assert {guard["name"]: guard["holds"] for guard in printed["guards"]} == {"search": True, "database": True}
     assert printed["plane"] and printed["versions"]["python"]
+    assert "memoryhub.access" not in {record.name for record in caplog.records}
 
 
 @pytest.mark.long
