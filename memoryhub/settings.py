@@ -120,6 +120,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "memories.chat.time_zone.TimeZoneMiddleware",
+    "memoryhub.wrong_method.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "memoryhub.urls"
