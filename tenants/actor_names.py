@@ -48,3 +48,22 @@ def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNa
         known = ApiToken.objects.filter(pk__in=tokens, membership__tenant_id=tenant_id)
         names |= dict(known.values_list("pk", "name"))
     return ActorNames(names)
+
+
+def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]:
+    """The names of members of the tenant by the ids of their users; of others the beginning of the id."""
+    wanted = list(user_ids)
+    known = Membership.objects.filter(tenant_id=tenant_id, user_id__in=_ids(wanted)).select_related("user")
+    names = {str(member.user_id): member.user.speaker for member in known}
+    return {each: names.get(each) or f"member {each[:8]}" for each in wanted}
+
+
+def _ids(texts: Iterable[str]) -> list[UUID]:
+    """Those that are ids: the name of a chain can be changed by SQL."""
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found

@@ -24,13 +24,16 @@ from tenants.storing import is_storable
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150
+# Each of several is looked for by itself.
+MOST_ACTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
     """What to show of a tenant (None: of the platform's own affairs); `since` is in it, `until` is not.
 
-    `member` and `actor` are ids of users; `actor_kind` is who acted in a word.
+    `member` and `actor` are ids of users; `actor_kind` is who acted in a word. `action` is one, all of a sort
+    (`fact.*`), or several between commas.
     """
 
     tenant: UUID | None
@@ -55,6 +58,17 @@ class AuditFilter:
         """Whether the events are those of one chain, in its order; the end of a time leads there faster by the time."""
         return bool(self.chain and not self.until)
 
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions and sorts of actions asked for, each once; none: all."""
+        said = (each.strip() for each in self.action.split(","))
+        return tuple(dict.fromkeys(each for each in said if each))
+
+    @property
+    def of_sorts(self) -> bool:
+        """Whether all actions of a sort are asked for."""
+        return any(each.endswith(".*") for each in self.actions)
+
     def events(self) -> QuerySet[AuditEvent]:
         """The events, in no order."""
         rows = self._whose()
@@ -67,9 +81,14 @@ class AuditFilter:
             "created_at__lt": self.until,
         }
         rows = rows.filter(**{name: value for name, value in conditions.items() if value})
-        if self.action.endswith(".*"):
-            return rows.filter(action__startswith=self.action[:-1])
-        return rows.filter(action=self.action) if self.action else rows
+        if self.of_sorts:
+            fits = Q(action__in=[each for each in self.actions if not each.endswith(".*")])
+            for each in self.actions:
+                fits |= Q(action__startswith=each[:-1]) if each.endswith(".*") else Q()
+            return rows.filter(fits)
+        if len(self.actions) > 1:
+            return rows.filter(action__in=self.actions)
+        return rows.filter(action=self.actions[0]) if self.actions else rows
 
     def _whose(self) -> QuerySet[AuditEvent]:
         """Those of the tenant, or of one member in it.
@@ -103,6 +122,8 @@ def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
     for name in ("member", "actor", "action", "request", "target"):
         if len(words.get(name, "")) > _LONGEST or not is_storable(words.get(name, "")):
             raise InvalidValue(name, "This is nothing that one could look for.")
+    if words.get("action", "").count(",") >= MOST_ACTIONS:
+        raise InvalidValue("action", f"Give {MOST_ACTIONS} actions at most.")
     actor = words.get("actor", "")
     kind = words.get("actor_kind", "")
     if kind and kind not in _KINDS:
@@ -162,7 +183,7 @@ def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
         day = parse_date(words)
         moment = None if day else parse_datetime(words)
     except ValueError:
-        day = moment = None
+        raise InvalidValue(field, "There is no such day or time; look at the day and the hour once more.") from None
     if day:
         return _begin(field, day, days=int(end))
     if moment is None:

@@ -41,12 +41,14 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) 
     """A page of what `wanted` finds. Raises InvalidValue for a cursor of another list."""
     order = _order(wanted)
     after = _after(_read(cursor, order)) if cursor else Q()
-    rows = wanted.events().filter(after)
     edge = _edge(_indexed(wanted).filter(after), order) if _scans(wanted) else None
+    parts = [each.events().filter(after) for each in (_apart(wanted, order) if edge is None else [wanted])]
     if edge is not None:
         # The first bound is for the index: without it the database would walk to the end of the trail.
-        rows = rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order)))
-    found = list(rows.select_related("payload").order_by(*order)[: limit + 1])
+        parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
+    found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: limit + 1]]
+    if len(parts) > 1:
+        found.sort(key=lambda event: (event.created_at, event.sequence, event.pk), reverse=True)
     page = tuple(found[:limit])
     if len(found) > limit:
         return EventPage(page, _write(page[-1], order))
@@ -59,11 +61,17 @@ def _order(wanted: AuditFilter) -> Sequence[str]:
     return _IN_CHAIN if wanted.along_chain else _IN_TIME
 
 
+def _apart(wanted: AuditFilter, order: Sequence[str]) -> list[AuditFilter]:
+    """A filter for each of several actions: an index leads to the newest of each, and these hold the newest of all."""
+    alone = wanted.of_sorts or wanted.request or wanted.target or order is _IN_CHAIN
+    return [replace(wanted, action=action) for action in wanted.actions if not alone] or [wanted]
+
+
 def _scans(wanted: AuditFilter) -> bool:
     """Whether events must be looked through that are not asked for."""
     if wanted.request or wanted.target:
         return False
-    narrowed = bool(wanted.actor_kind or wanted.action.endswith(".*"))
+    narrowed = bool(wanted.actor_kind or wanted.of_sorts)
     if not wanted.chain:
         return narrowed
     return narrowed or bool(wanted.until or wanted.since or wanted.actor or wanted.action)
@@ -73,7 +81,8 @@ def _indexed(wanted: AuditFilter) -> QuerySet[AuditEvent]:
     """What an index finds: `wanted` and more."""
     if _order(wanted) is _IN_CHAIN:
         return AuditFilter(wanted.tenant, member=wanted.member).events()
-    wider = replace(wanted, member=None, actor_kind="", action="" if wanted.action.endswith(".*") else wanted.action)
+    led_by = "" if wanted.of_sorts or len(wanted.actions) > 1 else wanted.action
+    wider = replace(wanted, member=None, actor_kind="", action=led_by)
     return wider.events()
 
 

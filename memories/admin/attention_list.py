@@ -22,14 +22,15 @@ from memories.models import ErasureRequest
 from memories.selectors import attention
 from memories.services.staff_reading import READINGS
 from memoryhub.elasticsearch import in_use
-from tenants.admin.tenant_scope import PARAMETER, Scope
-from tenants.models import Membership
+from tenants.admin.tenant_scope import PARAMETER, Scope, address_of
+from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
 EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
 WEEK = timedelta(days=7)
 MOST_ALERTS = 5
 _NAMED = 3
+_PLATFORM = "The platform itself"
 # An index that is a moment behind is as it should be.
 _LATE = 60.0
 _LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
@@ -48,11 +49,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number to look at, with the page that lists what it counts."""
+    """A number to look at, with the page that lists what it counts; where there is one for each tenant, the `parts`."""
 
     title: str
     number: str
-    url: str
+    url: str = ""
+    parts: tuple[tuple[str, str, str], ...] = ()
 
 
 def needs_of(scope: Scope, look: Look, now: datetime) -> list[Need]:
@@ -75,24 +77,32 @@ def figures_of(scope: Scope, now: datetime) -> list[Figure]:
     tenants = scope.within(AUDITS)
     if _nobody(tenants):
         return []
-    since = now - WEEK
-    trail = reverse("admin:tenants_auditevent_changelist")
-    asked = {PARAMETER: scope.address} if scope.chosen else {}
-    asked |= {"since": f"{timezone.localtime(since):%Y-%m-%d}"}
+    # To the minute, as the address of the list says it: it holds what is counted here.
+    since = now.replace(second=0, microsecond=0) - WEEK
     return [
-        Figure(
-            "Times staff looked into a memory",
-            _number(attention.count_events(tenants, READINGS, since)),
-            f"{trail}?{urlencode(asked | {'actor': 'staff', 'action': READINGS[0]})}",
-        ),
-        Figure(
-            "Exports made",
-            _number(attention.count_events(tenants, EXPORTS, since)),
-            f"{trail}?{urlencode(asked | {'action': EXPORTS[0]})}",
-        ),
+        _of_trail("Times staff looked into a memory", scope, READINGS, since),
+        _of_trail("Exports made", scope, EXPORTS, since),
         Figure("Members erased", _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
         Figure("Legal holds in force", _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
     ]
+
+
+def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime) -> Figure:
+    """Events of the trail, which is read one tenant at a time: a link to that, or to that of each that has some."""
+    counts = attention.events_by_tenant(scope.within(AUDITS), actions, since)
+    asked = {"action": ",".join(actions), "since": timezone.localtime(since).isoformat(timespec="minutes")}
+    trail = reverse("admin:tenants_auditevent_changelist")
+
+    def listed(tenant: Tenant | None) -> str:
+        return f"{trail}?{urlencode({PARAMETER: address_of(tenant)} | asked)}"
+
+    total = f"{sum(counts.values()):,}"
+    if scope.chosen is not None:
+        return Figure(title, total, listed(scope.chosen))
+    known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
+    found = [(known[each], count) for each, count in counts.items() if each in known]
+    parts = ((each.name if each else _PLATFORM, f"{count:,}", listed(each)) for each, count in found)
+    return Figure(title, total, parts=tuple(sorted(parts)))
 
 
 def _reviews(scope: Scope, now: datetime) -> Iterator[Need]:
@@ -160,7 +170,8 @@ def _chains(scope: Scope, now: datetime) -> Iterator[Need]:
     found = attention.chains(tenants, now)
     if found.broken:
         words = _many(found.broken, "chain does not verify", "chains do not verify")
-        yield Need(words, _list("tenants_auditevent"), "See which", grave=True)
+        chosen = f"?{urlencode({PARAMETER: scope.address})}" if scope.chosen else ""
+        yield Need(words, reverse("admin:memories_history_broken") + chosen, "See which", grave=True)
     if found.unchecked:
         words = f"{_number(found.unchecked)} of {_number(found.all)} chains were not verified for a day"
         yield Need(words, _list("tenants_auditevent"), "Audit trail")

@@ -40,11 +40,15 @@ _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Charts under a heading; `span` is the time that each shows. `place` tells groups apart."""
+    """Charts under a heading, each with the time that it shows and, if it was sampled, when that was done last.
+
+    `unmeasured` names what nobody has looked at yet. `place` tells groups apart.
+    """
 
     place: int
     title: str
-    charts: tuple[tuple[Chart, Span], ...]
+    charts: tuple[tuple[Chart, Span, datetime | None], ...]
+    unmeasured: tuple[str, ...] = ()
 
 
 def groups_of(scope: Scope, look: Look, now: datetime) -> tuple[Group, ...]:
@@ -55,10 +59,12 @@ def groups_of(scope: Scope, look: Look, now: datetime) -> tuple[Group, ...]:
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
     growth = _growth(tenants, days, until)
     hygiene = _hygiene(tenants, days, until)
+    drawn = {title: tuple((each, USUAL_SPAN, look.at) for each in charts) for title, charts in sampled.items()}
+    waiting = {title: tuple(each.title for each in metrics) for title, metrics in _SAMPLED.items() if not look.at}
     return (
-        Group(1, "Growth", ((growth, DAYS),)),
-        Group(2, "Recall", tuple((each, USUAL_SPAN) for each in sampled.get("Recall", ()))),
-        Group(3, "Hygiene", ((hygiene, DAYS), *((each, USUAL_SPAN) for each in sampled.get("Hygiene", ())))),
+        Group(1, "Growth", ((growth, DAYS, None),)),
+        Group(2, "Recall", drawn.get("Recall", ()), waiting.get("Recall", ())),
+        Group(3, "Hygiene", ((hygiene, DAYS, None), *drawn.get("Hygiene", ())), waiting.get("Hygiene", ())),
     )
 
 

@@ -16,9 +16,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_safe
 
+from memories.admin.broken_chains import broken_page
 from memories.admin.exporting import export_history
-from memories.admin.history_access import Looked, kind_of, look, may_see, owner_of
+from memories.admin.history_access import Looked, Opened, kind_of, look, may_see, open_history, owner_of
 from memories.admin.history_list import chain_address, listing_of
 from memories.admin.story_page import Around, view_of
 from memories.admin.unread import Damage, damage_in
@@ -55,6 +57,7 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         view = self.admin_site.admin_view
         return [
             path("", view(self.list_view), name="memories_history_changelist"),
+            path("broken/", view(require_safe(self.broken_view)), name="memories_history_broken"),
             path("<str:kind>/<uuid:memory_id>/", view(self.chain_view), name="memories_history_chain"),
             path("<str:kind>/<uuid:memory_id>/export/", view(export_history), name="memories_history_export"),
             path("<str:kind>/<uuid:memory_id>/verify/", view(self.verify_view), name="memories_history_verify"),
@@ -68,26 +71,30 @@ class HistoryAdmin(TenantScopedAdmin[History]):
         context = {"listing": listing, "title": "History", "refused": listing.refused}
         return self._page(request, "list", context, status=400 if listing.refused else 200)
 
+    def broken_view(self, request: HttpRequest) -> HttpResponse:
+        """The chains whose latest proof failed, for whoever audits."""
+        return self._page(request, "broken", broken_page(request))
+
     def chain_view(self, request: HttpRequest, kind: str, memory_id: UUID) -> HttpResponse:
         """One chain, with the state of the address marked; without what cannot be read, if that is in its way."""
-        wanted = kind_of(kind)
+        wanted, opened = kind_of(kind), None
         try:
-            return self._chain(request, wanted, memory_id).render()
+            opened = open_history(request, wanted, memory_id)
+            return self._chain(request, opened).render()
         except READING_FAILS:
             owner = owner_of(request, wanted, memory_id)
             damage = damage_in(owner.tenant_id)
-            if damage is None:
+            if damage is None or (opened is None and memory_id not in damage.ids):
                 raise
-        if memory_id not in damage.ids:
-            return self._chain(request, wanted, memory_id, damage)
+        if opened is not None and memory_id not in damage.ids:
+            return self._chain(request, opened, damage)
         badges = self._badges(request, Story(wanted, owner, memory_id, (), (), (), (), {}), memory_id)
         context = {"title": "A state that cannot be read", "unread": damage.sentences, "badges": badges}
         return self._page(request, "unread", context)
 
-    def _chain(
-        self, request: HttpRequest, wanted: Kind, memory_id: UUID, damage: Damage | None = None
-    ) -> TemplateResponse:
-        looked = look(request, wanted, memory_id, without=damage.without if damage else NOTHING)
+    def _chain(self, request: HttpRequest, opened: Opened, damage: Damage | None = None) -> TemplateResponse:
+        wanted, memory_id = opened.kind, opened.memory_id
+        looked = look(opened, without=damage.without if damage else NOTHING)
         story = looked.story
         badges = self._badges(request, story, memory_id)
         events = [event for told in story.events.values() for event in told]

@@ -53,8 +53,19 @@ def owner_of(request: HttpRequest, kind: Kind, memory_id: UUID) -> Owner:
         return owner
 
 
-def look(request: HttpRequest, kind: Kind, memory_id: UUID, *, without: Without = NOTHING) -> Looked:
-    """Open the chain of a state and tell the trail; `without` states that cannot be read. Raises Http404."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A state, or the event of its erasure, that somebody may look at and that the trail tells of; see `Looked`."""
+
+    kind: Kind
+    memory_id: UUID
+    state: Fact | Playbook | AuditEvent
+    member: Membership | None
+    principal: Principal | None
+
+
+def open_history(request: HttpRequest, kind: Kind, memory_id: UUID) -> Opened:
+    """Find a state and tell the trail that its chain is looked at: once, however often it is read. Raises Http404."""
     found = _found(request, kind, memory_id)
     member = member_of(found.owner)
     principal = None
@@ -64,10 +75,17 @@ def look(request: HttpRequest, kind: Kind, memory_id: UUID, *, without: Without 
     else:
         tenant_id = found.owner.tenant_id
         note_shared_reading(acting(request), tenant_id, "history", target_kind=kind.value, target_id=memory_id)
-    state = found.state
+    return Opened(kind, memory_id, found.state, member, principal)
+
+
+def look(opened: Opened, *, without: Without = NOTHING) -> Looked:
+    """The chain of what was opened, `without` states that cannot be read."""
+    state = opened.state
     if isinstance(state, Fact | Playbook):
-        return Looked(story_of(state, without=without), member, principal)
-    return Looked(story_of_erased(kind, state, without=without), member, principal)
+        story = story_of(state, without=without)
+    else:
+        story = story_of_erased(opened.kind, state, without=without)
+    return Looked(story, opened.member, opened.principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,11 @@ from tenants.storing import is_storable
 SHARED = "shared"
 _LONGEST_WORDS = 200
 FIELDS = (PARAMETER, "member", "kind", "key", "q", "since", "until", "actor", "how", "all")
+# What the page calls each field, for what is wrong with it.
+_LABELS = {
+    "q": "Words", "member": "Member", "key": "Key", "since": "Changed from", "until": "Changed to",
+    "actor": "Who did it", "cursor": "Page",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +107,22 @@ class Listing:
 
 
 def listing_of(request: HttpRequest) -> Listing:
-    """The list as the address asks for it, once the trail of whose words it shows is told.
+    """The list as the address asks for it, once the trail of whose words it shows is told: once, however often read.
 
     Without what somebody made unreadable, if that is in its way.
     """
+    tell = _Telling(request)
     try:
-        return _listing(request, NOTHING)
+        return _listing(request, NOTHING, tell)
     except READING_FAILS:
         tenant = one_of(request, READS_HISTORY).chosen
         damage = damage_in(tenant.pk if tenant else None)
         if damage is None:
             raise
-        return replace(_listing(request, damage.without), unread=damage.sentences)
+        return replace(_listing(request, damage.without, tell), unread=damage.sentences)
 
 
-def _listing(request: HttpRequest, without: Without) -> Listing:
+def _listing(request: HttpRequest, without: Without, tell: _Telling) -> Listing:
     asked = {name: request.GET.get(name, "").strip() for name in FIELDS}
     scope = one_of(request, READS_HISTORY)
     asked[PARAMETER] = scope.address
@@ -125,9 +131,9 @@ def _listing(request: HttpRequest, without: Without) -> Listing:
         sought = replace(_sought(scope, asked), without=without)
         page = page_of_histories(sought, cursor=request.GET.get("cursor", ""))
     except (InvalidValue, InvalidInput) as error:
-        return Listing(scope, asked, refused=(error.field, error.reason))
+        return Listing(scope, asked, refused=(_LABELS.get(error.field, error.field), error.reason))
     member = member_of(Owner(sought.tenant_id, sought.user_id))
-    with_words = _tell(request, sought, member)
+    with_words = tell.whose(sought, member)
     require_read(page.rows)
     changes = changes_of(page.rows, without)
     names = actor_names(sought.tenant_id, [change.event for change in changes if change.event])
@@ -178,16 +184,28 @@ def _sought(scope: Scope, asked: Mapping[str, str]) -> Sought:
     )
 
 
-def _tell(request: HttpRequest, sought: Sought, member: Membership | None) -> bool:
-    """Tell whose words are looked at (of a search in all members' words, their tenant). Whether to show words."""
-    if member is not None:
-        staff, request_id = signed_in(request), request_id_of(request)
-        note_reading(reading_principal(member, staff=staff, request_id=request_id), "histories")
-        return True
-    shared = sought.user_id is None and (sought.shared or sought.tenant_id is None)
-    if shared or sought.text:
-        note_shared_reading(acting(request), sought.tenant_id, "shared histories" if shared else "search in histories")
-    return shared
+class _Telling:
+    """Tells the trail of a view of the list, once."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._told = False
+
+    def whose(self, sought: Sought, member: Membership | None) -> bool:
+        """Tell whose words are looked at (of a search in all members' words, their tenant). Whether to show words."""
+        shared = member is None and sought.user_id is None and (sought.shared or sought.tenant_id is None)
+        if not self._told:
+            self._tell(sought, member, shared=shared)
+            self._told = True
+        return member is not None or shared
+
+    def _tell(self, sought: Sought, member: Membership | None, *, shared: bool) -> None:
+        if member is not None:
+            staff, request_id = signed_in(self._request), request_id_of(self._request)
+            note_reading(reading_principal(member, staff=staff, request_id=request_id), "histories")
+        elif shared or sought.text:
+            page = "shared histories" if shared else "search in histories"
+            note_shared_reading(acting(self._request), sought.tenant_id, page)
 
 
 def _line(change: Change, names: ActorNames, *, with_words: bool) -> Line:

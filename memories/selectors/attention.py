@@ -113,18 +113,21 @@ def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
 
 def chains(tenants: Tenants, now: datetime) -> Chains:
     """The chains of the audit trail, of members and of tenants, and what is known of them."""
-    within = _chains_of(tenants)
+    within = chains_of(tenants)
     heads = AuditHead.objects.filter(within)
     # A chain that began today is due tomorrow.
     begun = AuditEvent.objects.filter(chain=OuterRef("chain"), sequence=1, created_at__lt=now - DAY)
     checked = ChainCheck.objects.filter(chain=OuterRef("chain"), what=Checked.AUDIT.value, checked_at__gte=now - DAY)
     unchecked = heads.filter(Exists(begun), ~Exists(checked))
-    return Chains(_count(broken().filter(within).order_by()), _count(unchecked), heads.count())
+    # One whose trail and supersession both fail is one.
+    failed = broken().filter(within).order_by().values("chain").distinct()
+    return Chains(failed[:MOST].count(), _count(unchecked), heads.count())
 
 
-def count_events(tenants: Tenants, actions: Collection[str], since: datetime) -> int:
-    """Events of the trail with one of these actions since then."""
-    return _count(_of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants))
+def events_by_tenant(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[UUID | None, int]:
+    """How many events of the trail with one of these actions each tenant has since then (None: the platform itself)."""
+    rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
+    return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
 
 
 def events_by_day(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[tuple[str, date], int]:
@@ -142,8 +145,8 @@ def _count(rows: QuerySet[Row]) -> int:
     return rows.order_by()[:MOST].count()
 
 
-def _chains_of(tenants: Tenants) -> Q:
-    """As ranges of names, which an index finds; `;` is what follows `:`."""
+def chains_of(tenants: Tenants) -> Q:
+    """The chains of these tenants: as ranges of names, which an index finds; `;` is what follows `:`."""
     if tenants is None:
         return Q()
     found = Q(pk__in=())

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub.tables import TableFormat
 from tenants import verifying
+from tenants.actor_names import names_of_members
 from tenants.admin.audit_links import Link, links_of, links_of_member
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.admin.tenant_scope import PARAMETER, Scope, address_of, one_of
@@ -41,6 +42,13 @@ from tenants.selectors import role_in
 
 _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
+# What the page calls each field, for what is wrong with it.
+_LABELS = {
+    "member": "Member", "actor": "Who acted", "actor_kind": "Acting as", "action": "Action", "since": "From",
+    "until": "To", "request": "Request", "target": "About", "cursor": "Page",
+}  # fmt: skip
+# Chains that did not verify, in the list of a tenant; there is a page of all.
+_MOST_BROKEN = 5
 # What a list of suggestions offers; every other action can be typed.
 _ACTIONS = (
     "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
@@ -87,7 +95,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "asked": _asked(request.GET),
             "told": told,
             "is_narrowed": len(told) > 1,
-            "fault": fault,
+            "fault": _said(fault) if fault else "",
             "lines": _lines(page.events, told) if page else [],
             "page": page,
             "next": _address(told, cursor=page.next_cursor) if page and page.next_cursor else "",
@@ -142,7 +150,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             forms = [TableFormat.CSV] if request.POST.get("csv") else []
             pieces = export_audit(signed_in(request), acting(request), wanted, forms)
         except InvalidValue as error:
-            return HttpResponse(f"Nothing was exported. {error.field}: {error.reason}", "text/plain", status=400)
+            return HttpResponse(f"Nothing was exported. {_said(error)}", "text/plain", status=400)
         except ImproperlyConfigured as error:
             self.message_user(request, f"Nothing was exported. {error}", messages.ERROR)
             return HttpResponseRedirect(_address({PARAMETER: scope.address}))
@@ -202,13 +210,14 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         )
 
     def _broken(self, wanted: AuditFilter, whose: str) -> list[tuple[str, str]]:
-        """Members of the tenant whose chain did not verify the last time: id and address."""
+        """Members of the tenant whose trail did not verify the last time: who, and the address of their trail."""
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
-        broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:5]
+        broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
         found = [check.chain.removeprefix(prefix) for check in broken]
-        return [(member, _address({PARAMETER: whose, "member": member})) for member in found]
+        names = names_of_members(wanted.tenant, found) if found else {}
+        return [(names[member], _address({PARAMETER: whose, "member": member})) for member in found]
 
     def _render(
         self, request: HttpRequest, name: str, context: Mapping[str, Any], *, status: int = 200
@@ -227,6 +236,11 @@ def download(pieces: Any, what: str) -> StreamingHttpResponse:
             "Cache-Control": "no-store",
         },
     )
+
+
+def _said(fault: InvalidValue) -> str:
+    """What is wrong with a filter, under the name that the page has for it."""
+    return f"{_LABELS.get(fault.field, fault.field)}: {fault.reason}"
 
 
 def _tenant_id(scope: Scope) -> UUID | None:

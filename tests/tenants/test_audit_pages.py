@@ -149,6 +149,29 @@ def test_filters_are_in_the_address(
     assert f'name="{next(iter(asked))}" value="{next(iter(asked.values()))}"' in shown(auditor, **asked)
 
 
+def test_several_actions_are_one_list(auditor: Client, principal: Principal, other_member: Principal) -> None:
+    append(principal, "memory.exported", "fact.created", "review.opened")
+    append(other_member, "chain.exported", "memory.exported")
+    asked = "memory.exported,chain.exported, memory.exported"
+    everything = [event.action for event in listed(auditor)]
+    exports = [action for action in everything if action.endswith("exported")]
+    assert len(exports) == 3 and [event.action for event in listed(auditor, action=asked)] == exports
+    assert f'name="action" value="{asked}"' in shown(auditor, action=asked)
+    with_a_sort = [event.action for event in listed(auditor, action="fact.*,chain.exported")]
+    assert with_a_sort == [action for action in everything if action in ("fact.created", "chain.exported")]
+    assert len(listed(auditor, action=asked, member="Ada")) == 1
+    assert len(listed(auditor, action=asked, actor_kind="member")) == 3
+
+
+def test_pages_of_several_actions_follow_each_other(auditor: Client, principal: Principal) -> None:
+    append(principal, *["fact.created", "fact.pinned", "fact.merged"] * 40)
+    asked = {"action": "fact.created,fact.pinned"}
+    first = auditor.get(address(), asked).context
+    second = auditor.get(first["next"]).context
+    found = [line["event"].sequence for line in (*first["lines"], *second["lines"])]
+    assert len(found) == 80 and found == sorted(found, reverse=True) and not second["next"]
+
+
 def test_time_and_target_narrow(auditor: Client, principal: Principal, other_member: Principal) -> None:
     event = changed(principal)
     append(other_member, "playbook.created")
@@ -156,6 +179,21 @@ def test_time_and_target_narrow(auditor: Client, principal: Principal, other_mem
     day = f"{event.created_at:%Y-%m-%d}"
     assert event in listed(auditor, since=day, until=day)
     assert listed(auditor, until="2001-01-01") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"since": "soon"}, "From: Give a day"),
+        ({"since": "2026-99-31"}, "From: There is no such day"),
+        ({"until": "2001-13-01"}, "To: There is no such day"),
+        ({"target": "x"}, "About: Give an id"),
+        ({"actor_kind": "robot"}, "Acting as: Choose one of"),
+        ({"action": ",".join("abcdefghij")}, "Action: Give 8 actions at most"),
+    ],
+)
+def test_what_is_wrong_is_named_as_the_page_names_it(auditor: Client, asked: dict[str, str], said: str) -> None:
+    assert said in auditor.get(address(), asked).content.decode()
 
 
 def test_a_wrong_filter_is_said_and_shows_nothing(auditor: Client, principal: Principal) -> None:
@@ -223,7 +261,9 @@ def test_a_broken_chain_names_its_first_bad_event(auditor: Client, principal: Pr
     execute("UPDATE tenants_auditevent SET action = 'fact.pinned' WHERE sequence = 2")
     auditor.post(auditor.get(address(), {"member": "Ada"}).context["badge"].verify_url)
     assert address("tenants_auditevent_change", bad.pk) in shown(auditor, member="Ada")
-    assert "did not verify the last time" in shown(auditor)
+    text = shown(auditor)
+    assert "did not verify the last time" in text
+    assert "<bdi>Ada</bdi></a> did not" in text
 
 
 def test_verification_leads_nowhere_else(auditor: Client, principal: Principal) -> None:
@@ -244,7 +284,7 @@ def test_the_list_exports_what_it_shows(auditor: Client, principal: Principal, o
 
 def test_a_wrong_export_says_why_and_leaves_nothing(auditor: Client, settings: Settings, tenant: Tenant) -> None:
     response = auditor.post(address("tenants_auditevent_export"), {"since": "soon"})
-    assert response.status_code == 400 and "since" in response.content.decode()
+    assert response.status_code == 400 and "From: Give a day" in response.content.decode()
     settings.PRODUCTION = True
     response = auditor.post(address("tenants_auditevent_export"), follow=True)
     assert "MEMORYHUB_SIGNING_KEYS" in response.content.decode()

@@ -8,19 +8,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from memories.admin import attention_list
-from memories.admin.attention_list import Need
+from memories.admin.attention_list import Figure, Need, figures_of
 from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors import attention
 from memories.services.facts import remember_fact
-from tenants.audit import tenant_chain
+from tenants.actor import Actor
+from tenants.admin.tenant_scope import scope_of
+from tenants.audit import EventDraft, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
-from tenants.principal import Role
+from tenants.principal import READS_HISTORY, ActorKind, Role
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.admin.isolation.place import ROLES, Place, make_place
 from tests.memories.metrics import situations
@@ -117,6 +119,52 @@ def test_looks_of_staff_and_exports_are_counted(heron: Place) -> None:
     figures = opened_by(heron.staff[Role.ADMIN].user).context["figures"]
     assert figures[0].number == "1"
     assert f"tenant={heron.tenant.slug}&" in figures[0].url
+
+
+def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
+    auditor, staff_of = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
+    other = make_membership(make_tenant("Wren"), role="auditor")
+    for tenant_id in (heron.tenant.pk, other.tenant_id):
+        for action in (*attention_list.EXPORTS, "memory.read", "audit.read", "user.changed"):
+            record_tenant_event(Actor(ActorKind.STAFF, staff_of.user_id), tenant_id, EventDraft(action))
+    browser = Client()
+    browser.force_login(auditor)
+
+    def held(address: str) -> str:
+        return str(len(browser.get(address).context["lines"]))
+
+    looks, exports = browser.get(PAGE).context["figures"][:2]
+    assert (looks.number, exports.number) == ("2", "3")
+    assert (held(looks.url), held(exports.url)) == ("2", "3")
+    later = timezone.now() + attention_list.WEEK + timedelta(minutes=2)
+    assert [each.number for each in figures_at(auditor, later)[:2]] == ["0", "0"]
+    assert {held(each.url) for each in figures_at(auditor, later)[:2]} == {"0"}
+    Membership.objects.create(tenant=other.tenant, user=auditor, role=Role.AUDITOR)
+    answer = browser.get(PAGE)
+    for each, number in zip(answer.context["figures"][:2], ("2", "3"), strict=True):
+        assert (each.number, each.url) == (str(int(number) * 2), "")
+        assert [(name, count, held(url)) for name, count, url in each.parts] == [
+            (name, number, number) for name in sorted([heron.tenant.name, "Wren"])
+        ]
+        assert all(url.replace("&", "&amp;") in answer.content.decode() for _, _, url in each.parts)
+
+
+def figures_at(user: User, now: datetime) -> list[Figure]:
+    request = RequestFactory().get(PAGE)
+    request.user = user
+    return figures_of(scope_of(request, READS_HISTORY), now)
+
+
+def test_what_was_sampled_says_how_old_it_is(tenant: Tenant, membership: Membership) -> None:
+    someone = staff(tenant, Role.SUPPORT)
+    unmeasured = opened_by(someone).content.decode()
+    assert '<b>Staleness, median</b> <span class="chart-last">–</span>' in unmeasured
+    remember_fact(own_principal(membership), text="Has a cat")
+    sample_metrics(timezone.now() - timedelta(minutes=3))
+    page = " ".join(opened_by(someone).content.decode().split())
+    heading = page[page.index("<h3>Staleness, median") :]
+    assert re.search(r"as of <time [^>]*>\d min ago</time>", heading[: heading.index("</h3>")])
+    assert "unmeasured" not in page
 
 
 def test_admins_see_what_they_decide(heron: Place) -> None:

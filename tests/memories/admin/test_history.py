@@ -271,11 +271,11 @@ def test_a_search_in_everybody_s_words_is_in_the_tenant_s_trail(five: Five, clie
     ("asked", "field"),
     [
         ({"member": "nobody at all"}, "Member"),
-        ({"since": "yesterday"}, "Since"),
-        ({"until": "9999-12-31T23:59-14:00"}, "Until"),
-        ({"q": "a\0b"}, "Q"),
+        ({"since": "yesterday"}, "Changed from"),
+        ({"until": "9999-12-31T23:59-14:00"}, "Changed to"),
+        ({"q": "a\0b"}, "Words"),
         ({"key": "\0"}, "Key"),
-        ({"cursor": "x"}, "Cursor"),
+        ({"cursor": "x"}, "Page"),
         ({"all": "1"}, "Member"),
     ],
 )

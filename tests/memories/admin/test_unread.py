@@ -15,7 +15,7 @@ from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.supersede import supersede
 from memories.types import Kind
-from tenants.models import ChainCheck, Membership, Tenant
+from tenants.models import AuditEvent, ChainCheck, Membership, Tenant
 from tenants.principal import Principal
 from tests.memories.admin.test_history import LIST, chain, shown, staff
 from tests.memories.five import Five, live_five
@@ -69,6 +69,14 @@ def test_a_chain_shows_the_rest_and_says_what_is_left_out(five: Five, client: Cl
         if column not in QUIET:
             assert page.count('class="history-state') == 4
             assert f"A fact ({five.flat}) has what cannot be read as its {column.replace('_', ' ')}." in page
+
+
+def test_one_view_is_told_once(five: Five, client: Client, principal: Principal) -> None:
+    spoil(five.flat, "learned_at")
+    for address in (chain(five.back), f"{LIST}?member={principal.user_id}&all=1"):
+        before = AuditEvent.objects.filter(action="memory.read").count()
+        assert "cannot be read" in shown(client, address)
+        assert AuditEvent.objects.filter(action="memory.read").count() == before + 1
 
 
 def test_a_state_that_cannot_be_read_says_so_and_is_proven(five: Five, client: Client) -> None:

@@ -110,6 +110,7 @@ PAGES: dict[str, Page] = {
     "tenants_auditevent_verify": Page(roles=AUDITS, method="POST", opens=302),
     "memories_metricsample_changelist": Page(roles=READS_HISTORY),
     "memories_history_changelist": Page(roles=READS_HISTORY),
+    "memories_history_broken": Page(roles=AUDITS),
     "memories_history_chain": Page(("kind", "memory"), roles=READS_HISTORY),
     "memories_history_export": Page(("kind", "memory"), roles=AUDITS, method="POST"),
     "memories_history_verify": Page(("kind", "memory"), roles=AUDITS, method="POST", opens=302),
