@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memories.admin.members.histogram import histogram_of
 from memories.admin.members.page import Looking, MemberPage
-from memories.admin.members.times import moment_in, moment_of, written
+from memories.admin.members.times import moment_in, moment_of, said, written
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
 from memories.presenting.sections import SECTIONS, Section
@@ -37,6 +37,8 @@ A_PAGE = 15
 # The steps of the slider over the whole time.
 _STEPS = 1000
 _LONGEST_SEARCH = 200
+# What the page calls each field.
+_LABELS = {"at": "Exact time", "q": "Search"}
 # Numbers of days, no words; counting them anew takes a tenth of a second with 100,000 memories.
 _HISTOGRAM_SECONDS = 60
 
@@ -99,7 +101,7 @@ def as_of(looking: Looking) -> HttpResponse:
         asked = asked_in(given, now)
         columns = _columns(looking, asked, now)
     except InvalidInput as refused:
-        asked, error, status = Asked(now, exact=False, filters=Filters()), str(refused).capitalize(), 400
+        asked, error, status = Asked(now, exact=False, filters=Filters()), said(refused, _LABELS), 400
         columns = _columns(looking, asked, now)
     by_day = _changes(looking, now)
     begin = datetime.combine(min(by_day), time.min, tzinfo=UTC) if by_day else now - timedelta(days=1)

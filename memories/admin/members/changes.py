@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.admin.members.as_of import record_address
 from memories.admin.members.page import Looking, MemberPage
-from memories.admin.members.times import moment_in, written
+from memories.admin.members.times import moment_in, said, written
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact
@@ -30,6 +30,8 @@ from memories.types import Kind
 A_FEW, A_PAGE = 8, 30
 # Without a time to compare with.
 _USUAL = timedelta(days=7)
+# What the page calls each field.
+_LABELS = {"since": "From", "at": "To"}
 TITLES = {
     Change.REPLACED: ("Replaced", "Something else is believed in its place."),
     Change.LEARNED: ("Learned", "Believed from then on, in the place of nothing."),
@@ -87,7 +89,7 @@ def changes(looking: Looking) -> HttpResponse:
         found = differences_between(looking.principal, first, second)
         parts = _parts(looking, found, given)
     except InvalidInput as refused:
-        error, status = str(refused).capitalize(), 400
+        error, status = said(refused, _LABELS), 400
         first, second = now - _USUAL, now
         found = differences_between(looking.principal, first, second)
         parts = _parts(looking, found, {})

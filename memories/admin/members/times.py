@@ -6,6 +6,7 @@ what is shown; a time without a zone is the reader's own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 
 from django.utils import timezone
@@ -15,6 +16,7 @@ from memories.constants import FIRST_YEAR, LAST_YEAR
 from memories.errors import InvalidInput
 
 _MALFORMED = "is not a time; write it like 2026-03-05 14:30, or a day like 2026-03-05."
+_NO_DATE = "is not a date that a calendar has; write it like 2026-03-05."
 _NOT_ON_THE_CLOCK = "does not exist on that day; look at the hour and the day once more."
 _AHEAD = "lies ahead; nothing is known of it yet."
 _OUTSIDE = f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
@@ -26,6 +28,10 @@ def moment_in(text: str, field: str, *, now: datetime) -> datetime:
     written = text.strip().replace(" ", "T", 1)
     if len(written) > _LONGEST:
         raise InvalidInput(field, _MALFORMED)
+    try:
+        parse_date(written.partition("T")[0])
+    except ValueError as error:
+        raise InvalidInput(field, _NO_DATE) from error
     try:
         day, moment = parse_date(written), parse_datetime(written)
     except ValueError as error:
@@ -46,6 +52,12 @@ def moment_of(seconds: str, field: str, *, now: datetime) -> datetime:
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidInput(field, _MALFORMED) from error
     return _bounded(begin, timedelta(seconds=1), field, now)
+
+
+def said(refused: InvalidInput, labels: Mapping[str, str]) -> str:
+    """What was refused in a sentence, under the name that the page has for its field."""
+    label = labels.get(refused.field, refused.field.capitalize())
+    return f"{label}: {refused.reason}"
 
 
 def written(moment: datetime) -> str:

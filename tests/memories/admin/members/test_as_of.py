@@ -101,8 +101,9 @@ def test_filters_and_pages_narrow_each_column(support: Client, at: At, principal
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"at": "yesterday"}, "At: is not a time"),
-        ({"at": "2026-02-30"}, "does not exist on that day"),
+        ({"at": "yesterday"}, "Exact time: is not a time"),
+        ({"at": "2026-99-31"}, "Exact time: is not a date that a calendar has"),
+        ({"at": "2026-02-28 25:00"}, "does not exist on that day"),
         ({"at": "2199-01-01"}, "lies ahead"),
         ({"point": "soon"}, "is not a time"),
         ({"session": "1"}, "is not the id of a session"),
@@ -142,7 +143,7 @@ def test_one_sort_of_change_is_paged(support: Client, at: At, principal: Princip
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"since": "never"}, "Since: is not a time"),
+        ({"since": "never"}, "From: is not a time"),
         ({"since": "2026-02-01", "at": "2026-01-01"}, "must be before"),
         ({"change": "dreamt", "kind": "semantic"}, "is no change"),
         ({"change": "learned", "kind": "episodic"}, ""),

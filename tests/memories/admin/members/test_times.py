@@ -41,8 +41,9 @@ def test_a_time_without_a_zone_is_the_readers() -> None:
     ("text", "reason"),
     [
         ("yesterday", "is not a time"),
-        ("2026-13-05", "does not exist"),
-        ("2026-02-30 10:00", "does not exist"),
+        ("2026-13-05", "is not a date"),
+        ("2026-02-30 10:00", "is not a date"),
+        ("2026-99-31", "is not a date"),
         ("2026-03-05T25:00", "does not exist"),
         ("2026-03-10 12:01", "lies ahead"),
         ("2190-01-01", "lies ahead"),
