@@ -185,9 +185,14 @@ def _erasures(scope: Scope) -> Iterator[Need]:
     if asked:
         words = _many(len(asked), "erasure waits for a second person", "erasures wait for a second person")
         yield Need(words, *_led_to(asked, "Decide"), details=_each(asked))
-    if stopped:
-        words = _many(len(stopped), "erasure was begun and stands still", "erasures were begun and stand still")
-        yield Need(words, *_led_to(stopped, "See why"), grave=True, details=_each(stopped))
+    begun = [each for each in stopped if each.started_at is not None]
+    if begun:
+        words = _many(len(begun), "erasure was begun and stands still", "erasures were begun and stand still")
+        yield Need(words, *_led_to(begun, "See why"), grave=True, details=_each(begun))
+    waiting = [each for each in stopped if each.started_at is None]
+    if waiting:
+        words = _many(len(waiting), "erasure was approved and cannot begin", "erasures were approved and cannot begin")
+        yield Need(words, *_led_to(waiting, "See why"), details=_each(waiting))
 
 
 def _led_to(erasures: Sequence[ErasureRequest], action: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from memories.services.erasure.receipt import download
 from memories.services.erasure.requests import approve_erasure, refuse_erasure
 from memories.services.erasure.verifying import verify_receipt
 from tenants.admin.moments import stamp
+from tenants.admin.people import named
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS, AUDITS
@@ -51,6 +52,7 @@ SENTENCES = {
     ErasureState.REFUSED: "Was refused; nothing was erased.",
 }
 HELD = "Is approved, and begins when the legal hold is released."
+NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when that is released."
 ADDRESS = "admin:memories_erasurerequest_"
 
 
@@ -60,7 +62,7 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
 
     empty_words = "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
-    list_display = ["asked", "member", "tenant", "how_it_stands", "erased", "asked_by", "decided_by", "finished_at"]
+    list_display = ["asked", "member", "tenant", "how_it_stands", "erased", "asker", "decider", "finished_at"]
     list_display_links = None
     list_filter = ["state", ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "membership__user", "asked_by", "decided_by"]
@@ -145,7 +147,17 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     @admin.display(description="member")
     def member(self, erasure: ErasureRequest) -> str:
         """Whose memory; once it is erased, an id."""
-        return erasure.membership.user.speaker
+        return named(erasure.membership.user) or ""
+
+    @admin.display(description="asked by", ordering="asked_by__username")
+    def asker(self, erasure: ErasureRequest) -> str | None:
+        """Who asked for it."""
+        return named(erasure.asked_by)
+
+    @admin.display(description="decided by", ordering="decided_by__username")
+    def decider(self, erasure: ErasureRequest) -> str | None:
+        """Who approved or refused it."""
+        return named(erasure.decided_by)
 
     @admin.display(description="state", ordering="state")
     def how_it_stands(self, erasure: ErasureRequest) -> str:
@@ -171,7 +183,7 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         return {
             "erasure": erasure,
             "member_name": erasure.membership.user.speaker,
-            "sentence": HELD if held and state is ErasureState.APPROVED else SENTENCES[state],
+            "sentence": _sentence(erasure, held=held),
             "pill": PILLS[state],
             "doing": STAGES.get(erasure.stage, ""),
             "step": stages.index(erasure.stage) + 1 if erasure.stage in STAGES else 0,
@@ -202,6 +214,14 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     def _may_decide(self, request: HttpRequest, erasure: ErasureRequest) -> bool:
         user = signed_in(request)
         return user.is_superuser or has_role(user, erasure.tenant_id, ADMINISTERS)
+
+
+def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
+    """How it stands."""
+    state = ErasureState(erasure.state)
+    if state is ErasureState.STOPPED and erasure.started_at is None:
+        return NOT_BEGUN
+    return HELD if held and state is ErasureState.APPROVED else SENTENCES[state]
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from memories.errors import MemoriesError, NotFound
 from memories.models import LegalHold
 from memories.services.holds import place_hold, release_hold
 from tenants.admin.moments import stamp
+from tenants.admin.people import named
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.errors import TenantsError
 from tenants.models import Tenant
@@ -53,7 +54,7 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
 
     empty_words = "No hold was placed. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
-    list_display = ["placed", "whose", "tenant", "in_force", "reason", "placed_by", "released_at", "released_by"]
+    list_display = ["placed", "whose", "tenant", "in_force", "reason", "placer", "released_at", "releaser"]
     list_display_links = None
     list_filter = [InForceFilter, ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "user", "placed_by", "released_by"]
@@ -137,7 +138,17 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
     @admin.display(description="whose", ordering="user__username")
     def whose(self, hold: LegalHold) -> str:
         """A member, or everybody of the tenant."""
-        return str(hold.user) if hold.user else "everybody of the tenant"
+        return named(hold.user) or "everybody of the tenant"
+
+    @admin.display(description="placed by", ordering="placed_by__username")
+    def placer(self, hold: LegalHold) -> str | None:
+        """Who placed it."""
+        return named(hold.placed_by)
+
+    @admin.display(description="released by", ordering="released_by__username")
+    def releaser(self, hold: LegalHold) -> str | None:
+        """Who released it."""
+        return named(hold.released_by)
 
     @admin.display(description="in force", boolean=True)
     def in_force(self, hold: LegalHold) -> bool:

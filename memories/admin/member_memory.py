@@ -37,6 +37,7 @@ from memories.presenting.markup import when
 from memories.selectors.member_state import last_turn_of_member
 from memories.services.staff_reading import note_reading, note_refresh
 from memoryhub.as_stored import READING_FAILS
+from tenants.admin.people import named
 from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in, tenants_here
 from tenants.middleware import request_id_of
 from tenants.principal import READS_HISTORY, READS_MEMORY
@@ -86,9 +87,9 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
         return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
 
     @admin.display(description="member", ordering="user__username")
-    def member(self, row: MemberMemory) -> str:
+    def member(self, row: MemberMemory) -> str | None:
         """Their name, which leads to what is remembered."""
-        return row.user.speaker
+        return named(row.user)
 
     @admin.display(description="last conversation", ordering="last_turn_at", empty_value="none yet")
     def last_conversation(self, row: MemberMemory) -> SafeString | str | None:

@@ -5,12 +5,13 @@ Invariant: every tag escapes what it is given; no tag touches the database.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from memories.presenting.moments import ago, in_full
 from memories.presenting.sections import SECTIONS
@@ -19,6 +20,7 @@ from memories.types import Kind, Source
 register = template.Library()
 
 _MILLISECONDS_IN_WORDS = 100
+_LABEL = re.compile(r'(\bdata-label=")(\w)')
 _SOURCES = {
     Source.USER_STATED: "the member said it",
     Source.IMPORTED: "imported",
@@ -77,6 +79,12 @@ def duration(milliseconds: float | None) -> str:
 def number(value: int | None) -> str:
     """A count with its thousands apart."""
     return "" if value is None else f"{value:,}"
+
+
+@register.filter(is_safe=True)
+def labels_capitalised(page: str) -> str:
+    """A table of which each cell on a phone is labelled as its column is headed: with a capital first."""
+    return mark_safe(_LABEL.sub(lambda label: label[1] + label[2].upper(), page))  # noqa: S308 - safe before as after
 
 
 @register.filter

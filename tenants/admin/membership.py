@@ -14,6 +14,7 @@ from django.http import HttpRequest
 
 from memoryhub.elasticsearch import in_use
 from tenants import services
+from tenants.admin.people import named
 from tenants.admin.scoping import acting, signed_in, tenants_within
 from tenants.admin.search_key import PANEL, SearchKeyAdmin
 from tenants.admin.widgets import PasswordInput, TextInput
@@ -74,10 +75,15 @@ class SuperuserNewMemberForm(NewMemberForm):
 class MembershipAdmin(SearchKeyAdmin):
     """Who belongs to a tenant, and as what."""
 
-    list_display = ["user", "tenant", "role", "external_id", "is_active", "created_at"]
+    list_display = ["member", "tenant", "role", "external_id", "is_active", "created_at"]
     list_filter = ["role", "is_active"]
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
+
+    @admin.display(description="member", ordering="user__username")
+    def member(self, row: Membership) -> str | None:
+        """Who they are."""
+        return named(row.user)
 
     def get_form(self, request: HttpRequest, obj: Membership | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         if obj is None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from memories.admin.members.page import Looking, MemberPage
 from memories.errors import MemoriesError
-from memories.models import OPEN_ERASURES
+from memories.models import OPEN_ERASURES, ErasureState
 from memories.selectors.erasure import latest_request, owner_of
 from memories.selectors.holds import holds_on
 from memories.selectors.policies import policy_of
@@ -27,13 +27,15 @@ def shown(looking: Looking) -> HttpResponse:
     holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
     request = latest_request(member.pk)
     erased = request is not None and request.started_at is not None
+    gone = request is not None and request.state == ErasureState.DONE
     return looking.render(
         "admin/memories/member/erasure.html",
         title="Erase or hold",
         holds=holds,
         erasure=request,
         may_ask=not erased and (request is None or request.state not in OPEN_ERASURES),
-        may_hold=not any(hold.user_id for hold in holds),
+        gone=gone,
+        may_hold=not gone and not any(hold.user_id for hold in holds),
         second=policy_of(member.tenant_id).erasure_needs_second,
         most=REASON_CHARACTERS,
     )

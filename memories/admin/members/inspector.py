@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -13,6 +13,7 @@ from memories.admin.members.narrowing import Asked, read
 from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.rows import Row, rows_of
 from memories.errors import InvalidInput
+from memories.selectors.erasure import is_erased
 from memories.selectors.inspecting import Show, Whose, counts_by_status, inspected
 from memories.selectors.member_state import member_state
 from memories.selectors.paging import Page, page_of
@@ -32,6 +33,7 @@ _WILL_APPEAR = {
     Kind.PROCEDURAL: "How-tos appear here when a task taught the agent what works, with how often it did.",
     Kind.CATALOG: "Articles and product data that everybody here can read appear here once they are imported.",
 }
+_ERASED = "Nothing appears here any more: this member was erased."
 _CANNOT = {
     Kind.EPISODIC: "Events have no key and no category, and are shared with nobody.",
     Kind.SEMANTIC: "No fact can have what is asked for.",
@@ -96,6 +98,8 @@ def _page(asked: Asked) -> Any:
         counts = counts_by_status(looking.principal)
         problems = list(asked.problems)
         columns = _columns(looking, asked, counts, problems)
+        if not looking.membership.is_active and is_erased(looking.membership.pk):
+            columns = [each if each.kind is Kind.CATALOG else replace(each, empty=_ERASED) for each in columns]
         return {
             "asked": asked,
             "problems": problems,

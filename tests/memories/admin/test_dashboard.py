@@ -169,13 +169,14 @@ def test_what_was_sampled_says_how_old_it_is(tenant: Tenant, membership: Members
 
 def test_admins_see_what_they_decide(heron: Place) -> None:
     stuck = make_membership(heron.tenant)
-    ErasureRequest.objects.create(
-        tenant=heron.tenant, membership=stuck, reason="asked", state=ErasureState.STOPPED, trouble="a legal hold"
-    )
+    halted = {"tenant": heron.tenant, "reason": "asked", "state": ErasureState.STOPPED}
+    ErasureRequest.objects.create(**halted, membership=stuck, started_at=timezone.now())
+    ErasureRequest.objects.create(**halted, membership=make_membership(heron.tenant))
     assert needs(opened_by(heron.staff[Role.ADMIN].user)) == [
         "1 erasure was begun and stands still",
         "1 review waits for a decision",
         "1 erasure waits for a second person",
+        "1 erasure was approved and cannot begin",
         "1 consolidation failed this week and was not made good",
     ]
 

@@ -17,6 +17,7 @@ from tenants.models import Membership
 from tenants.principal import ActorKind, Principal
 from tests.factories import MakeMember
 
+from .members.looking import words
 from .seated import at, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -161,3 +162,28 @@ def test_the_page_of_a_large_list_asks_little(
         )
     with django_assert_max_num_queries(14):  # type: ignore[operator]  # a fixture without types
         assert admin.get(at("erasurerequest_changelist")).status_code == 200
+
+
+def test_words_fit_what_a_hold_lets_happen(admin: Client, membership: Membership) -> None:
+    here = at("membermemory_erasure", membership.pk)
+    assert "It begins at once." in words(admin.get(here))
+    admin.post(at("membermemory_hold_place", membership.pk), {"reason": "a lawsuit"})
+    said = words(admin.get(here))
+    assert "It begins when the legal hold above is released" in said
+    assert "It begins at once." not in said
+    request = asked(admin, membership)
+    assert request is not None
+    carry_out(request.pk)
+    said = words(admin.get(at("erasurerequest_change", request.pk)))
+    assert "before it began: nothing was erased" in said
+    assert "Refuse: erase nothing" in said
+
+
+def test_of_who_is_erased_nothing_is_promised(admin: Client, membership: Membership, make_member: MakeMember) -> None:
+    done(membership, make_member)
+    said = words(admin.get(at("membermemory_erasure", membership.pk)))
+    assert "This member is erased" in said
+    assert "Place a hold" not in said
+    said = words(admin.get(at("membermemory_change", membership.pk)))
+    assert said.count("this member was erased") == 3
+    assert "What this member says" not in said

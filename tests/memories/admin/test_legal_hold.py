@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
 from memories.models import LegalHold
-from tenants.models import Membership
+from tenants.models import Membership, User
 from tests.factories import MakeMember
 
 from .seated import at, signed_in
@@ -29,6 +31,19 @@ def test_one_member_is_held_on_their_page_and_released(admin: Client, membership
     hold.refresh_from_db()
     assert hold.released_at is not None
     assert "Release it" not in admin.get(at("legalhold_change", hold.pk)).content.decode()
+
+
+def test_lists_give_people_the_name_of_other_pages_and_the_username_beside_it(
+    admin: Client, membership: Membership
+) -> None:
+    admin.post(at("membermemory_hold_place", membership.pk), {"reason": "a lawsuit"})
+    user = membership.user
+    User.objects.filter(pk=user.pk).update(display_name="Ada Fenwick")
+    for address in (at("legalhold_changelist"), "/admin/tenants/membership/", at("membermemory_changelist")):
+        page = admin.get(address).content.decode()
+        assert f"Ada Fenwick ({user.username})" in page
+        assert "to view |" not in page and "to change |" not in page
+        assert not re.search(r'data-label="[a-z]', page)
 
 
 def test_a_whole_tenant_is_held(admin: Client, membership: Membership) -> None:
