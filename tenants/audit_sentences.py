@@ -47,6 +47,7 @@ _DID: Mapping[str, str] = {
     "playbook.succeeded": "noted a success of",
     "review.read": "looked at a review",
     "search.refused": "was refused a search in the memory",
+    "user.erased": "emptied the account of",
     "user.password_changed": "changed the password of",
 }
 # Whether the thing is named after what was done; in the sentences above that end in a verb it is.

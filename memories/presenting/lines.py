@@ -24,10 +24,16 @@ def headline(row: Memory) -> str:
     return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
 
 
-def usage_of(view: TurnView) -> tuple[str, ...]:
-    """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn."""
+def usage_of(view: TurnView, *, recalled: str = "used") -> tuple[str, ...]:
+    """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn.
+
+    `recalled` is the verb for what came up: to a member that was used; staff also see what of it the answer took up.
+    """
     counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
-    return tuple(f"{words_of(view, relation)[1]} {count}" for relation, count in counts.items() if count)
+    verbs = {Relation.RECALLED: recalled}
+    return tuple(
+        f"{verbs.get(relation) or words_of(view, relation)[1]} {count}" for relation, count in counts.items() if count
+    )
 
 
 def words_of(view: TurnView, relation: Relation) -> tuple[str, str]:

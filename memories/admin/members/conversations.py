@@ -116,7 +116,7 @@ def uses(looking: Looking, *, memory_id: UUID) -> HttpResponse:
     looking.note("uses", target_kind="" if memory is None else memory.kind.value, target_id=memory_id)
     return looking.render(
         "admin/memories/member/uses.html",
-        title="What it was used for",
+        title="Answers that it came up in",
         memory=told_of(memory),
         memory_id=memory_id,
         kind=None if memory is None else memory.kind,
@@ -131,7 +131,7 @@ def _line(view: TurnView) -> TurnLine:
         question=view.text[:SHOWN],
         answer=view.answer[:SHOWN],
         said_at=view.said_at,
-        usage=usage_of(view),
+        usage=usage_of(view, recalled="recalled"),
         ending=ending_of(view),
         degraded=view.degraded,
         took_ms=view.took_ms,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memories.models import Fact, Playbook
-from memories.presenting.markup import source
+from memories.presenting.markup import source, when
 from memories.selectors.memories import Memory
-from tenants.admin.moments import written
 
 
 def details_of(memory: Memory) -> tuple[tuple[str, str], ...]:
@@ -33,8 +32,8 @@ def _of_fact(fact: Fact) -> Iterator[tuple[str, str]]:
     yield "True from", _moment(fact.valid_from)
     yield "True until", _moment(fact.valid_to)
     yield "Confirmed", _moment(fact.last_verified_at)
-    yield "Used", f"{fact.use_count:,} times" if fact.use_count else "not yet"
-    yield "Last used", _moment(fact.last_used_at)
+    yield "Recalled", _times(fact.use_count)
+    yield "Last recalled", _moment(fact.last_used_at)
     yield "To be confirmed by", _moment(fact.review_after)
     yield "Kept until", _moment(fact.expires_at)
     yield "Staleness", "" if fact.staleness is None else f"{fact.staleness:.0%}"
@@ -49,5 +48,9 @@ def _of_playbook(playbook: Playbook) -> Iterator[tuple[str, str]]:
     yield "Staleness", "" if playbook.staleness is None else f"{playbook.staleness:.0%}"
 
 
+def _times(count: int) -> str:
+    return "not yet" if not count else "once" if count == 1 else f"{count:,} times"
+
+
 def _moment(moment: datetime | None) -> str:
-    return written(moment) if moment else ""
+    return when(moment)

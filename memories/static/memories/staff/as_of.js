@@ -4,8 +4,9 @@
 for (const form of document.querySelectorAll("form[data-slider]")) {
   const range = form.querySelector('input[type="range"]');
   const output = form.querySelector("output");
-  const words = new Intl.DateTimeFormat(document.documentElement.lang || "en", {
-    day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false,
+  // As the server writes it: the day first, the month in short.
+  const words = new Intl.DateTimeFormat("en-GB", {
+    day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false,
   });
   const say = () => {
     const text = words.format(new Date(Number(range.value) * 1000));
