@@ -33,8 +33,10 @@ def main() -> None:
         cases = parse_cases(read_json(options.file), options.format, options.conversations)
         call_command("migrate", verbosity=0)
         measured = _measured(cases, options.fusion)
-    except (MemoriesError, OSError) as error:
+    except MemoriesError as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"{error.filename or 'The file'}: {error.strerror or error}.")
     sys.stdout.write(json.dumps(measured))
 
 

@@ -22,6 +22,7 @@ from tenants.principal import Principal
 
 SHOWN = 20
 UUID_CHARACTERS = 36
+_MOST = 10_000
 
 
 class Command(MemberCommand):
@@ -39,8 +40,8 @@ class Command(MemberCommand):
         parser.add_argument("--json", action="store_true", help="print as JSON")
 
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
-        if options["batch"] < 1:
-            raise InvalidInput("--batch", "must be at least 1.")
+        if not 1 <= options["batch"] <= _MOST:
+            raise InvalidInput("--batch", f"must be between 1 and {_MOST:,}.")
         if options["runs"]:
             self._list(principal, as_json=options["json"])
         elif options["show"]:

@@ -47,11 +47,15 @@ class Command(MemberCommand):
 def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
     """Write `records` to a file; return how many."""
     count = 0
-    with replacing(path) as file:
-        for record in records:
-            file.write(f"{record_line(record)}\n")
-            advance(1)
-            count += 1
+    try:
+        with replacing(path) as file:
+            for record in records:
+                file.write(f"{record_line(record)}\n")
+                advance(1)
+                count += 1
+    except OSError as error:
+        # Otherwise it would name the unfinished file, which nobody asked for, or none.
+        raise type(error)(error.errno, error.strerror, str(path)) from error
     return count
 
 
@@ -66,10 +70,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
             yield file
         return
     place = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from error  # not the name that nobody gave
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
     unfinished = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

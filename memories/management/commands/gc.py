@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         with sentences():
-            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] else None
+            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] is not None else None
             report = self._collected(tenant_id, apply=options["apply"])
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(report)))

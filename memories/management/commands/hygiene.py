@@ -54,7 +54,7 @@ class Command(BaseCommand):
         if options["dry_run"] and options["action"] != "scan":
             raise CommandError("--dry-run is for a scan; a report changes nothing anyway.")
         with sentences():
-            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] else None
+            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] is not None else None
             if options["action"] == "report":
                 self._report(hygiene_report(tenant_id), as_json=options["json"])
             else:

@@ -65,9 +65,11 @@ def test_a_fault_ends_with_code_1_and_what_was_given_up_is_read_again(
     assert json.loads(run("consolidate", *named, f"--rerun={given_up['id']}", "--json"))["decisions"] == {"created": 1}
 
 
-@pytest.mark.parametrize("arguments", [[f"--show={uuid.uuid4()}"], [f"--rerun={uuid.uuid4()}"], ["--batch=0"]])
+@pytest.mark.parametrize(
+    "arguments", [[f"--show={uuid.uuid4()}"], [f"--rerun={uuid.uuid4()}"], ["--batch=0"], [f"--batch={10**20}"]]
+)
 def test_what_cannot_be_done_is_one_sentence(run: Run, named: tuple[str, str], arguments: list[str]) -> None:
-    with pytest.raises(CommandError, match=r"^(No such run\.|--batch: must be at least 1\.)$"):
+    with pytest.raises(CommandError, match=r"^(No such run\.|--batch: must be between 1 and 10,000\.)$"):
         run("consolidate", *named, *arguments)
 
 

@@ -67,7 +67,9 @@ def test_one_tenant_alone(over: Fact, tenant: Tenant, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--apply", "--dry-run"], ["--apply", "--tenant", "nowhere"]], ids=["neither", "both", "tenant"]
+    "arguments",
+    [[], ["--apply", "--dry-run"], ["--apply", "--tenant", "nowhere"], ["--apply", "--tenant", ""]],
+    ids=["neither", "both", "tenant", "tenant that is not said"],
 )
 def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
     with pytest.raises(CommandError):

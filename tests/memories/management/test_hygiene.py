@@ -88,7 +88,9 @@ def test_an_empty_report_is_a_report(db: None, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    "arguments", [["scan", "--tenant", "nowhere"], ["report", "--dry-run"], []], ids=["tenant", "dry report", "nothing"]
+    "arguments",
+    [["scan", "--tenant", "nowhere"], ["scan", "--tenant", ""], ["report", "--dry-run"], []],
+    ids=["tenant", "tenant that is not said", "dry report", "nothing"],
 )
 def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
     with pytest.raises(CommandError):
