@@ -105,7 +105,7 @@ def _see_what_the_answer_was_given(page: Page) -> None:
     calls = page.get_by_role("region", name="What was recalled and called")
     expect(calls).to_contain_text("made for the agent and injected")
     given = calls.locator(".given > li").filter(has_text=MISHEARD)
-    expect(given.get_by_text("used", exact=True)).to_be_visible()
+    expect(given.get_by_text("taken up", exact=True)).to_be_visible()
 
 
 def _ask_again_and_see_what_lost(page: Page) -> None:

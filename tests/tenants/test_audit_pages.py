@@ -82,6 +82,11 @@ def test_the_list_reads_as_sentences_without_words(auditor: Client, principal: P
     assert "geese" not in text and AuditPayload.objects.get().salt not in text
 
 
+def test_the_rarer_filters_are_folded_until_one_is_set(auditor: Client) -> None:
+    assert '<details class="audit-more">' in shown(auditor, since="2026-03-01")
+    assert '<details class="audit-more" open>' in shown(auditor, action="fact.*")
+
+
 def test_a_reason_of_the_program_stands_in_the_list(auditor: Client, principal: Principal) -> None:
     changed(principal, reason="said in chat")
     assert "because “said in chat”" in shown(auditor)

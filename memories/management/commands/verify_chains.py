@@ -32,7 +32,8 @@ class Command(BaseCommand):
                 self.stdout.write(self.style.ERROR(f"{fault.kind.value} {_row(fault)} {fault.problem}{told}."))
             for event in report.first_bad:
                 self.stdout.write(f"{event.chain}: first bad event {event.sequence} (id {event.id}).")
-            verdict = "All chains are whole" if report.ok else f"{len(report.faults)} faults"
+            count = len(report.faults)
+            verdict = "All chains are whole" if report.ok else f"{count} fault{'s' if count > 1 else ''}"
             self.stdout.write(f"{verdict}: {report.rows} facts and playbooks, {report.links} links.")
         if not report.ok:
             sys.exit(1)
