@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,9 @@ from tests.stored import Lived, Stored
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
 SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}
-LONG = {"test_proof.py": 40.0, "test_runner.py": 30.0, "test_backup.py": 30.0, "test_faults.py": 20.0}
+LONG = {"test_backup.py": 30.0}
+# The first files need no server, for there is none yet: Elasticsearch starts meanwhile.
+FIRST = ("test_lifecycle_turns.py", "test_chains.py", "test_chain_columns.py", "test_faults.py")
 
 
 @pytest.fixture
@@ -187,15 +191,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         asked = set(getattr(item, "fixturenames", ()))
         weights[item.path] += max((SECONDS[part] for part in SECONDS.keys() & asked), default=0.0)
-    order = {path: (-weight - LONG.get(path.name, 0.0), place) for place, (path, weight) in enumerate(weights.items())}
+    order = {
+        path: (path.name not in FIRST, -weight - LONG.get(path.name, 0.0), place)
+        for place, (path, weight) in enumerate(weights.items())
+    }
     items.sort(key=lambda item: order[item.path])
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave what was imported and collected, which stays to the end, out of every later collection of garbage."""
+    asked = any("cluster" in getattr(item, "fixturenames", ()) for item in session.items)
+    if asked and clusters.given_address() is None and not session.config.option.collectonly:
+        threading.Thread(target=_start_node, name="elasticsearch-node", daemon=True).start()
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def _start_node() -> None:
+    """Start the node of this run while tests run that do not need it."""
+    with suppress(CannotBuild, DidNotStart):  # the first test that does need it says so
+        clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]), short_lived=True)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
