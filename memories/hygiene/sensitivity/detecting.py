@@ -119,8 +119,9 @@ def _high(text: str) -> tuple[Finding, ...]:
 
 
 def _low(text: str) -> tuple[Finding, ...]:
-    """What a tenant decides on; to the ends of words, so that masking it leaves no half of a word."""
-    return apart(_whole(text, each) for each in _read(text, _LOW))
+    """What a tenant decides on, wherever it stands again; to the ends of words, so that no half of one is left."""
+    found = apart(_whole(text, each) for each in _read(text, _LOW))
+    return apart((*found, *repeated(text, found))) if found else ()
 
 
 def _whole(text: str, finding: Finding) -> Finding:

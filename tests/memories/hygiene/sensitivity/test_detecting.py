@@ -64,6 +64,13 @@ def test_what_was_masked_is_gone_and_nothing_is_found_again(rows: list[Measured]
             assert not any(value in clean for value in row.labelled.values if len(value) > 5)
 
 
+def test_what_stands_again_beside_the_name_of_a_password_does_not_hide_it() -> None:
+    text = "0012 3456 7892 3password “Under the 3 bridges”, 0012 3456 7892 3"
+    masked = judged(text, scan(text), ALL_MASKED).text
+    assert "bridges" not in masked
+    assert scan(masked) == ()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(PIECES, max_size=8))
 def test_whatever_is_put_together_masks_once_and_for_all(pieces: list[str]) -> None:
