@@ -8,8 +8,8 @@ export OMP_NUM_THREADS ?= 2
 # Each worker of the tests and each command that they start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# As many workers as cores: each costs as much to start as a hundred tests. The order is that of tests/conftest.py.
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+# Half as many workers again as cores, for many tests wait for a server. The order is that of tests/conftest.py.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What is named is run whole; where nothing is named, what takes seconds for each test has its own target.
 QUICK := -m "not proof and not browser and not long"
