@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from elasticsearch import Elasticsearch, NotFoundError
+from elasticsearch import Elasticsearch
 
 from memories.models import MEMORY_MODELS, Fact, Playbook
 from memories.search.elasticsearch.documents import SETTINGS, mapping_of
@@ -66,10 +66,8 @@ def targets(client: Elasticsearch, shelves: Iterable[str]) -> Mapping[str, list[
     """The indices that changes of each shelf must reach; asked anew for each batch, for a rebuild adds one."""
     names = {writing_alias(shelf): shelf for shelf in shelves}
     found: dict[str, list[str]] = {shelf: [] for shelf in names.values()}
-    try:
-        described = client.indices.get_alias(name=writing_pattern())
-    except NotFoundError:  # an index that a rebuild dropped between finding its name and reading it
-        described = client.indices.get_alias(name=writing_pattern())
+    # Security resolves the pattern to the names of all indices first; one that a rebuild drops meanwhile is no error.
+    described = client.indices.get_alias(name=writing_pattern(), ignore_unavailable=True)
     for index in sorted(described):
         for alias in described[index]["aliases"]:
             if alias in names:
