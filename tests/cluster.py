@@ -42,6 +42,11 @@ def node_of_run() -> Node:
     return Node(folder / f"memoryhub-elasticsearch-{os.environ[RUN]}")
 
 
+def start_node_of_run() -> Address:
+    """Start it unless it runs; it ends with the run. Raises CannotBuild, DidNotStart."""
+    return node_of_run().start(live_as_long_as=int(os.environ[RUN]), short_lived=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Where a worker finds the cluster, and the names that are its own there."""

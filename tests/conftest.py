@@ -211,7 +211,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _start_node() -> None:
     """Start the node of this run while tests run that do not need it."""
     with suppress(CannotBuild, DidNotStart):  # the first test that does need it says so
-        clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]), short_lived=True)
+        clusters.start_node_of_run()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -226,7 +226,7 @@ def cluster_address() -> Address:
     if (given := clusters.given_address()) is not None:
         return given
     try:
-        return clusters.node_of_run().start(live_as_long_as=int(os.environ[clusters.RUN]), short_lived=True)
+        return clusters.start_node_of_run()
     except (CannotBuild, DidNotStart) as error:
         missing_part(str(error))
 

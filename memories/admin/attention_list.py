@@ -22,7 +22,7 @@ from memories.models import ErasureRequest
 from memories.selectors import attention
 from memories.services.staff_reading import READINGS
 from memoryhub.elasticsearch import in_use
-from tenants.admin.tenant_scope import PARAMETER, Scope, address_of
+from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, Scope, address_of
 from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -30,7 +30,6 @@ EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
 WEEK = timedelta(days=7)
 MOST_ALERTS = 5
 _NAMED = 3
-_PLATFORM = "The platform itself"
 # An index that is a moment behind is as it should be.
 _LATE = 60.0
 _LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
@@ -101,7 +100,7 @@ def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime)
         return Figure(title, total, listed(scope.chosen))
     known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
     found = [(known[each], count) for each, count in counts.items() if each in known]
-    parts = ((each.name if each else _PLATFORM, f"{count:,}", listed(each)) for each, count in found)
+    parts = ((each.name if each else PLATFORM_NAME, f"{count:,}", listed(each)) for each, count in found)
     return Figure(title, total, parts=tuple(sorted(parts)))
 
 

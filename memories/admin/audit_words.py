@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.models import Episode
-from memories.selectors.histories import HISTORY_MODELS
+from memories.models import CHAINED_MODELS, Episode
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
 from memories.services.importing.replay import REASON as IMPORTED
 from memories.types import Kind
@@ -23,7 +22,7 @@ _REASONS = (
     "concluded in chat", "denied in chat", "ended in chat", "asked for in chat", "never true", "not active",
     "the words of a request to erase", "a model found that both cannot hold", "with the catalog", "everything",
 )  # fmt: skip
-_CHAINED = frozenset(kind.value for kind in HISTORY_MODELS)
+_CHAINED = frozenset(kind.value for kind in CHAINED_MODELS)
 _RECORDED = _CHAINED | {Kind.EPISODIC.value}
 
 

@@ -18,12 +18,10 @@ from django.utils.http import urlencode
 from memories.admin.history_list import SHARED, chain_address
 from memories.selectors.broken_chains import BrokenChain, Named, broken_chains, named_by
 from tenants.admin.scoping import roles_held, signed_in
-from tenants.admin.tenant_scope import PARAMETER, address_of, scope_of
+from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, address_of, scope_of
 from tenants.admin.verification import Badge
 from tenants.models import AuditEvent, Checked, Membership, Tenant
 from tenants.principal import AUDITS
-
-_PLATFORM = "The platform itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def _line(
     if each.user_id:
         whose = people.get((each.tenant_id, each.user_id)) or f"Member {str(each.user_id)[:8]}"
     else:
-        whose = "What the tenant shares, and its own affairs" if each.tenant_id else _PLATFORM
+        whose = "What the tenant shares, and its own affairs" if each.tenant_id else PLATFORM_NAME
     badges = tuple(
         Badge(
             Checked(check.what),

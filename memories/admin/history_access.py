@@ -12,8 +12,8 @@ from uuid import UUID
 from django.http import Http404, HttpRequest
 
 from memories.admin.unread import owner_as_stored
-from memories.models import Fact, Playbook
-from memories.selectors.histories import HISTORY_MODELS, NOTHING, Without
+from memories.models import CHAINED_MODELS, Fact, Playbook
+from memories.selectors.histories import NOTHING, Without
 from memories.selectors.stories import Story, erased_state, find_state, story_of, story_of_erased
 from memories.services.staff_reading import note_reading, note_shared_reading
 from memories.types import Kind, Owner
@@ -37,7 +37,7 @@ class Looked:
 
 def kind_of(word: str) -> Kind:
     """A kind that has histories. Raises Http404."""
-    if word not in {kind.value for kind in HISTORY_MODELS}:
+    if word not in {kind.value for kind in CHAINED_MODELS}:
         raise Http404
     return Kind(word)
 

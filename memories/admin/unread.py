@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from memories.selectors.chain_rows import MODELS, OWNED, Unread, unread_rows
+from memories.models import CHAINED_MODELS
+from memories.selectors.chain_rows import OWNED, Unread, unread_rows
 from memories.selectors.histories import Without
 from memories.types import Kind, Owner
 from memoryhub.as_stored import UNREADABLE, rows_as_stored
@@ -28,7 +29,7 @@ class Damage:
     without: Without
 
 
-def damage_in(tenant_id: UUID | None, kinds: Iterable[Kind] = tuple(MODELS)) -> Damage | None:
+def damage_in(tenant_id: UUID | None, kinds: Iterable[Kind] = tuple(CHAINED_MODELS)) -> Damage | None:
     """What cannot be read of a tenant's memories (None: of what all tenants share); None if everything can."""
     found: list[tuple[Kind, Unread]] = []
     for kind in kinds:
@@ -48,7 +49,7 @@ def damage_in(tenant_id: UUID | None, kinds: Iterable[Kind] = tuple(MODELS)) -> 
 
 def owner_as_stored(kind: Kind, memory_id: UUID) -> Owner | None:
     """Whose a row is that may hold what cannot be read; None if it is not there, or nobody can tell."""
-    rows = rows_as_stored(MODELS[kind].objects.filter(pk=memory_id), OWNED, chunk_size=1)
+    rows = rows_as_stored(CHAINED_MODELS[kind].objects.filter(pk=memory_id), OWNED, chunk_size=1)
     for whose, _ in rows:
         return None if UNREADABLE in whose else Owner(*whose)
     return None

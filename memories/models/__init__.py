@@ -27,8 +27,11 @@ MEMORY_MODELS = {
     Kind.PROCEDURAL: Playbook,
     Kind.CATALOG: CatalogEntry,
 }
+# What is superseded rather than changed, and so has a chain of states.
+CHAINED_MODELS: dict[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 
 __all__ = [
+    "CHAINED_MODELS",
     "MEMORY_MODELS",
     "OPEN_ERASURES",
     "CatalogEntry",

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from memories.models import CHAINED_MODELS
 from memories.selectors.attention import MOST, Tenants, chains_of
-from memories.selectors.histories import HISTORY_MODELS
 from memories.types import Kind
 from tenants.models import ChainCheck, Checked
 from tenants.verifying import broken
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CHAIN = re.compile(rf"(?:owner:(?P<owner>{_ID}):(?P<user>{_ID})|tenant:(?P<tenant>{_ID})|platform)")
-_MEMORY = re.compile(rf"(?P<kind>{'|'.join(kind.value for kind in HISTORY_MODELS)}) (?P<id>{_ID}) ")
+_MEMORY = re.compile(rf"(?P<kind>{'|'.join(kind.value for kind in CHAINED_MODELS)}) (?P<id>{_ID}) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def named_by(checks: Iterable[ChainCheck]) -> dict[int, Named]:
         if match:
             named[check.pk] = Named(Kind(match["kind"]), UUID(match["id"]))
     there: set[tuple[Kind, UUID]] = set()
-    for kind, model in HISTORY_MODELS.items():
+    for kind, model in CHAINED_MODELS.items():
         ids = {each.id for each in named.values() if each.kind is kind}
         there |= {(kind, pk) for pk in model.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True) if ids}
     return {key: each for key, each in named.items() if (each.kind, each.id) in there}

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from memories.models import ErasureRequest
+from memories.models import CHAINED_MODELS, ErasureRequest
 from memories.models.erasure_request import OPEN_ERASURES
-from memories.selectors.chain_rows import MODELS, Whose
+from memories.selectors.chain_rows import Whose
 from memories.selectors.chain_trail import AT_ONCE, NOUN, ToldBy
 from memories.types import Kind
 from memoryhub.as_stored import UNREADABLE, rows_as_stored
@@ -69,7 +69,7 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, ToldBy]]:
     ).exclude(started_at=None)
     events = AuditEvent.objects.filter(
         ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
-        *(~Exists(model.objects.filter(pk=target)) for model in MODELS.values()),
+        *(~Exists(model.objects.filter(pk=target)) for model in CHAINED_MODELS.values()),
         ~Exists(begun),
         action__in=actions,
         payload__isnull=False,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from memories.models import Fact, Playbook
+from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.types import Kind
 from tenants.audit_digest import canonical_json
 
@@ -44,8 +44,7 @@ def record_of(row: Fact | Playbook) -> dict[str, Any]:
 
 def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
     """How rows stand in the database at this moment, by id."""
-    model = Fact if kind is Kind.SEMANTIC else Playbook
-    rows = model.objects.filter(pk__in=ids).values(*RECORDED[kind])
+    rows = CHAINED_MODELS[kind].objects.filter(pk__in=ids).values(*RECORDED[kind])
     return {row["id"]: record_from(row) for row in rows}
 
 

@@ -5,7 +5,7 @@ Invariant: words are hashed and let go; a row with a value that its column canno
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import BinaryField
 
 from memories.hygiene.text import content_hash
-from memories.models import Fact, Playbook
+from memories.models import CHAINED_MODELS
 from memories.selectors.chain_checks import State
 from memories.selectors.chain_record import RECORDED
 from memories.selectors.chain_trail import AT_ONCE, WORDS
@@ -23,7 +23,6 @@ from memoryhub.as_stored import UNREADABLE, rows_as_stored
 # Tenant and user; UNREADABLE where somebody made that of a row unreadable.
 Whose = tuple[Any, Any]
 
-MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 OWNED = ("tenant_id", "user_id")
 _COLUMNS = (
     "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
@@ -48,7 +47,7 @@ def states_of(kind: Kind, whose: Whose) -> Iterator[State | Unread]:
     yield from states(kind, tenant_id=tenant_id, user_id=user_id)
     if tenant_id is None and user_id is None:
         names = ("id", *OWNED)
-        for values, place in rows_as_stored(MODELS[kind].objects.order_by("pk"), names, chunk_size=AT_ONCE):
+        for values, place in rows_as_stored(CHAINED_MODELS[kind].objects.order_by("pk"), names, chunk_size=AT_ONCE):
             if UNREADABLE in values[1:]:
                 yield _unread(names, values, place)
 
@@ -57,7 +56,7 @@ def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -
     """The rows of a kind, one at a time."""
     columns = (*_COLUMNS, "key") if kind is Kind.SEMANTIC else _COLUMNS
     names = (*columns, *WORDS[kind])
-    rows = MODELS[kind].objects.filter(**only).order_by(*ordered_by)
+    rows = CHAINED_MODELS[kind].objects.filter(**only).order_by(*ordered_by)
     for values, place in rows_as_stored(rows, names, chunk_size=AT_ONCE):
         if UNREADABLE in values:
             yield _unread(names, values, place)
@@ -72,7 +71,7 @@ def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[tuple[UUID, dict[s
     """What a record is made of, by the id of a row, and what cannot be read of all its columns; one statement."""
     recorded = RECORDED[kind]
     names = (*recorded, *(name for name in _readable(kind) if name not in recorded))
-    rows = MODELS[kind].objects.filter(pk__in=ids)
+    rows = CHAINED_MODELS[kind].objects.filter(pk__in=ids)
     for values, place in rows_as_stored(rows, names, chunk_size=AT_ONCE):
         columns = dict(zip(recorded, values, strict=False))
         yield columns["id"], columns, _unread(names, values, place).problem if UNREADABLE in values else ""
@@ -81,14 +80,15 @@ def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[tuple[UUID, dict[s
 def unread_rows(kind: Kind, **only: object) -> Iterator[Unread]:
     """Those of all rows that have what cannot be read in any column: where a page failed, and for nothing else."""
     names = _readable(kind)
-    for values, place in rows_as_stored(MODELS[kind].objects.filter(**only).order_by(), names, chunk_size=AT_ONCE):
+    rows = CHAINED_MODELS[kind].objects.filter(**only).order_by()
+    for values, place in rows_as_stored(rows, names, chunk_size=AT_ONCE):
         if UNREADABLE in values:
             yield _unread(names, values, place)
 
 
 def _readable(kind: Kind) -> tuple[str, ...]:
     """Every column but those that hold bytes."""
-    fields = MODELS[kind]._meta.concrete_fields
+    fields = CHAINED_MODELS[kind]._meta.concrete_fields
     return tuple(field.attname for field in fields if not isinstance(field, BinaryField))
 
 

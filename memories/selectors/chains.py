@@ -14,10 +14,11 @@ from itertools import chain, groupby
 from math import inf
 from uuid import UUID
 
+from memories.models import CHAINED_MODELS
 from memories.selectors.chain_checks import Ending, Evidence, State, problems
 from memories.selectors.chain_events import Fault, telling_events, vanished
 from memories.selectors.chain_record import record_from
-from memories.selectors.chain_rows import MODELS, OWNED, Unread, Whose, columns_of, states, states_of
+from memories.selectors.chain_rows import OWNED, Unread, Whose, columns_of, states, states_of
 from memories.selectors.chain_trail import AT_ONCE, NOUN, ToldBy, deviations, id_in, told_of
 from memories.types import Kind, Owner
 from memoryhub.as_stored import UNREADABLE, rows_as_stored
@@ -67,7 +68,7 @@ def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
     reports = (
         _verified(kind, whose, rows)
-        for kind in MODELS
+        for kind in CHAINED_MODELS
         for whose, rows in groupby(states(kind, ordered_by=(*OWNED, "pk")), key=_whose)
     )
     return _joined(chain(reports, _vanished()))
@@ -79,14 +80,14 @@ def verify_owner(owner: Owner) -> ChainsReport:
     With the latter are the rows of which nobody can read any more whose they are.
     """
     whose = (owner.tenant_id, owner.user_id)
-    reports = (_verified(kind, whose, states_of(kind, whose)) for kind in MODELS)
+    reports = (_verified(kind, whose, states_of(kind, whose)) for kind in CHAINED_MODELS)
     return _joined(chain(reports, _vanished(chain_of_owner(owner))))
 
 
 def owners_of_memories() -> list[Owner]:
     """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
     pairs: set[Whose] = set()
-    for model in MODELS.values():
+    for model in CHAINED_MODELS.values():
         pairs |= {pair for pair, _ in rows_as_stored(model.objects.order_by().distinct(), OWNED, chunk_size=AT_ONCE)}
     if any(UNREADABLE in pair for pair in pairs):
         pairs = {pair for pair in pairs if UNREADABLE not in pair} | {(None, None)}

@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from memories.errors import InvalidInput
-from memories.models import Episode, Fact, Playbook
+from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
 from memories.selectors.as_of import forgotten_since, page_by_status
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
@@ -25,7 +25,6 @@ from tenants.principal import Principal, Right
 
 Statement = Fact | Playbook
 
-_MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 _NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 _ENDED = (Status.SUPERSEDED, Status.EVICTED)
 
@@ -86,7 +85,7 @@ def differences_between(principal: Principal, first: datetime, second: datetime)
     principal.require(Right.READ)
     _check(first, second)
     counts: dict[tuple[Change, Kind], int] = {}
-    for kind in _MODELS:
+    for kind in CHAINED_MODELS:
         for changes in ((Change.LEARNED, Change.RESTORED), (Change.REPLACED, Change.RETIRED), (Change.EVICTED,)):
             rows = _in(principal, kind, changes[0], first, second)
             found = rows.aggregate(**{change.value: Count("pk", filter=_condition(change, kind)) for change in changes})
@@ -101,7 +100,7 @@ def steps_between(
     """The changes of one sort and kind in the interval, the latest first. Raises InvalidInput."""
     principal.require(Right.READ)
     _check(first, second)
-    if kind not in _MODELS:
+    if kind not in CHAINED_MODELS:
         raise InvalidInput("kind", "only facts and how-tos change.")
     rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
     page = page_by_status([rows], (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
@@ -130,7 +129,7 @@ def _in(principal: Principal, kind: Kind, change: Change, first: datetime, secon
     """
     column = _MOMENT[change]
     statuses = {"learned_at": list(Status), "superseded_at": list(_ENDED), "evicted_at": [Status.EVICTED]}[column]
-    rows = _MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
+    rows = CHAINED_MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
     rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
     if change is Change.EVICTED:
         return rows
@@ -141,7 +140,7 @@ def _condition(change: Change, kind: Kind) -> Q:
     """Which of these rows show a change of this sort."""
     match change:
         case Change.LEARNED:
-            replaced = Exists(_MODELS[kind].objects.filter(superseded_by=OuterRef("pk")))
+            replaced = Exists(CHAINED_MODELS[kind].objects.filter(superseded_by=OuterRef("pk")))
             return Q(restores__isnull=True) & ~Q(replaced)
         case Change.RESTORED:
             return Q(restores__isnull=False)
@@ -179,7 +178,7 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[State
 
 def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> dict[UUID, Statement]:
     """By the id of a row, what it gave way to or what it brought back."""
-    model = _MODELS[kind]
+    model = CHAINED_MODELS[kind]
     if change is Change.RESTORED:
         olds = model.objects.of(principal).in_bulk([row.restores for row in rows if row.restores])
         return {row.pk: olds[row.restores] for row in rows if row.restores in olds}

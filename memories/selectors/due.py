@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
 from memories.hygiene.endings import Decision, Life, decide
-from memories.models import Fact, Playbook
+from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.types import CURRENT, Kind, Owner, Status
 from tenants.models import AuditEvent, Membership
 
@@ -68,8 +68,7 @@ def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
     """What is to become of these memories, as they are at this moment."""
     fields = (*_COMMON, *_OF_FACTS) if kind is Kind.SEMANTIC else _COMMON
-    model = Fact if kind is Kind.SEMANTIC else Playbook
-    rows: list[Ending] = list(model.objects.filter(pk__in=ids).only(*fields).order_by("pk"))
+    rows: list[Ending] = list(CHAINED_MODELS[kind].objects.filter(pk__in=ids).only(*fields).order_by("pk"))
     back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
     planned = []
     for row in rows:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from memories.models import Fact, Playbook
+from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.models.base import OwnedQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
@@ -25,7 +25,6 @@ from tenants.models import AuditEvent
 Row = Fact | Playbook
 
 PAGE = 50
-HISTORY_MODELS: Mapping[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 _WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.SEMANTIC: ("text",),
@@ -116,7 +115,7 @@ def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) ->
 
 def histories(sought: Sought) -> OwnedQuerySet[Any]:
     """The states asked for, in no order."""
-    model = HISTORY_MODELS[sought.kind]
+    model = CHAINED_MODELS[sought.kind]
     every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
     rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
     if sought.without is NOTHING:

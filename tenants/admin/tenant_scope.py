@@ -23,6 +23,7 @@ from tenants.selectors import memberships_of
 PARAMETER = "tenant"
 PLATFORM = "platform"
 SHARED_NAME = "Shared by all tenants"
+PLATFORM_NAME = "The platform itself"
 
 
 @dataclass(frozen=True, slots=True)

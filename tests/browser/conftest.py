@@ -15,8 +15,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from tenants.models import Membership
-from tests.factories import PASSWORD, make_membership, make_tenant
+from tenants.models import Membership, User
+from tenants.principal import Principal
+from tests.factories import PASSWORD, make_membership, make_tenant, own_principal
 from tests.parts import missing_part
 
 Browse = Callable[..., Page]
@@ -64,6 +65,14 @@ def chromium() -> Iterator[Browser]:
 def member(transactional_db: None) -> Membership:
     """Mara, a member."""
     return make_membership(make_tenant("Northwind Studio"), name="Mara Lindqvist")
+
+
+@pytest.fixture
+def owner(member: Membership) -> Principal:
+    """Another member of Mara's tenant, where Mara is an administrator."""
+    Membership.objects.filter(pk=member.pk).update(role="admin")
+    User.objects.filter(pk=member.user_id).update(is_staff=True)
+    return own_principal(make_membership(member.tenant, name="Joel Ekström"))
 
 
 @pytest.fixture

@@ -8,23 +8,14 @@ from playwright.sync_api import Page, expect
 from memories.models import ErasureRequest, LegalHold, ReviewDecision, ReviewItem
 from memories.services.holds import place_hold
 from tenants.actor import SYSTEM
-from tenants.models import Membership, User
+from tenants.models import User
 from tenants.principal import Principal
 from tests.browser.conftest import OpenPage
-from tests.factories import make_membership, own_principal
 from tests.memories.services.reviewing import proposed, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 REVIEWS = "/admin/memories/reviewitem/"
-
-
-@pytest.fixture
-def owner(member: Membership) -> Principal:
-    """Another member of Mara's tenant, where Mara is an administrator."""
-    Membership.objects.filter(pk=member.pk).update(role="admin")
-    User.objects.filter(pk=member.user_id).update(is_staff=True)
-    return own_principal(make_membership(member.tenant, name="Joel Ekström"))
 
 
 @pytest.fixture

@@ -7,23 +7,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from memories.models import ReviewItem
-from tenants.models import Membership, User
 from tenants.principal import Principal
 from tests.browser.conftest import OpenPage
-from tests.factories import make_membership, own_principal
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 LIST = "/admin/memories/reviewitem/"
-
-
-@pytest.fixture
-def owner(member: Membership) -> Principal:
-    """Another member of Mara's tenant, where Mara is an administrator."""
-    Membership.objects.filter(pk=member.pk).update(role="admin")
-    User.objects.filter(pk=member.user_id).update(is_staff=True)
-    return own_principal(make_membership(member.tenant, name="Joel Ekström"))
 
 
 @pytest.fixture

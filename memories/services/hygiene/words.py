@@ -20,7 +20,7 @@ from memories.hygiene import junk, sensitivity
 from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
-from memories.models import Fact, Playbook
+from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.services.screening import names_of
 from memories.types import Handling, Kind, SensitiveKind
 
@@ -39,11 +39,10 @@ def found_in(
 ) -> dict[UUID, Found]:
     """What is wrong with those of the memories that were written `since` then (None: ever)."""
     written = Q(updated_at__gte=since) if since else Q()
-    model = Fact if kind is Kind.SEMANTIC else Playbook
     columns = (
         ("key", "category", "text") if kind is Kind.SEMANTIC else ("title", "trigger", "text", "steps", "category")
     )
-    rows = model.objects.filter(written, pk__in=ids).only("id", *columns)
+    rows = CHAINED_MODELS[kind].objects.filter(written, pk__in=ids).only("id", *columns)
     wrong = {row.pk: _sensitive_in(row, handling) or _junk_in(row) for row in rows.iterator(chunk_size=len(ids) or 1)}
     return {pk: found for pk, found in wrong.items() if found is not None}
 

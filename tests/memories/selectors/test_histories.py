@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
+from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Fact
 from memories.selectors.histories import How, Sought, changes_of, histories, page_of_histories
@@ -20,20 +20,12 @@ from memories.services.undo import undo
 from memories.types import Kind, Scope
 from tenants.principal import ActorKind, Principal
 from tests.memories.five import Five, live_five
-from tests.stored import Lived, Stored, stored_life
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Five]] | None:
-    """Ada with her five, made once for each worker."""
-    return stored_life(live_five, django_db_blocker)
-
-
-@pytest.fixture
-def life(principal: Principal, lived: Stored[Lived[Five]] | None, relived: Lived[Five] | None) -> Five:
-    return relived.life if relived else live_five(principal)
+lived, life = lives(live_five)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
+from pytest_django import DjangoAssertNumQueries
 
 from memories.models import ConsolidationRun, Fact, Mention, Message, Relation, RunState
 from memories.selectors import stories
@@ -31,20 +31,12 @@ from tenants.models import AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.memories.five import SAID, Five, live_five
-from tests.stored import Lived, Stored, stored_life
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Five]] | None:
-    """Ada with her five, made once for each worker."""
-    return stored_life(live_five, django_db_blocker)
-
-
-@pytest.fixture
-def life(principal: Principal, lived: Stored[Lived[Five]] | None, relived: Lived[Five] | None) -> Five:
-    return relived.life if relived else live_five(principal)
+lived, life = lives(live_five)
 
 
 @pytest.fixture
