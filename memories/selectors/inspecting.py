@@ -70,24 +70,23 @@ class Narrowing:
     since: datetime | None = None
     until: datetime | None = None
 
-    def can_hold_for(self, kind: Kind) -> bool:
-        """Whether a memory of this kind can have what is asked for: only facts have a key, and so on."""
-        if self.key and kind is not Kind.SEMANTIC:
-            return False
-        if self.category and kind not in _LEARNED:
-            return False
-        if self.session_id and kind is Kind.CATALOG:
-            return False
-        if self.whose is Whose.TASK and kind is Kind.CATALOG:
-            return False
-        return kind is not Kind.EPISODIC or self.whose in (Whose.OWN, Whose.TASK)
+    def out_of_reach_of(self, kind: Kind) -> tuple[str, ...]:
+        """The fields in which this asks for what no memory of the kind can have: only facts have a key, and so on."""
+        shared = self.whose in (Whose.TENANT, Whose.GLOBAL)
+        beyond = {
+            "key": bool(self.key) and kind is not Kind.SEMANTIC,
+            "category": bool(self.category) and kind not in _LEARNED,
+            "session_id": self.session_id is not None and kind is Kind.CATALOG,
+            "whose": shared if kind is Kind.EPISODIC else self.whose is Whose.TASK and kind is Kind.CATALOG,
+        }
+        return tuple(name for name, is_beyond in beyond.items() if is_beyond)
 
 
 def inspected(principal: Principal, kind: Kind, by: Narrowing) -> QuerySet[Memory]:
     """The memories of a kind that meet `by`, the latest first; episodes with their `turn`."""
     principal.require(Right.READ)
     rows = _of(principal, kind, by.whose)
-    if not by.can_hold_for(kind):
+    if by.out_of_reach_of(kind):
         return rows.none()
     id_ = _as_id(by.query)
     rows = rows.filter(pk=id_) if id_ else matching(rows, kind, by.query)

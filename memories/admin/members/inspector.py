@@ -35,10 +35,14 @@ _WILL_APPEAR = {
 }
 _ERASED = "Nothing appears here any more: this member was erased."
 _CANNOT = {
-    Kind.EPISODIC: "Events have no key and no category, and are shared with nobody.",
-    Kind.SEMANTIC: "No fact can have what is asked for.",
-    Kind.PROCEDURAL: "How-tos have no key.",
-    Kind.CATALOG: "The catalog has no keys, categories or conversations.",
+    (Kind.EPISODIC, "key"): "Events have no key.",
+    (Kind.EPISODIC, "category"): "Events have no category.",
+    (Kind.EPISODIC, "whose"): "Events are shared with nobody.",
+    (Kind.PROCEDURAL, "key"): "How-tos have no key.",
+    (Kind.CATALOG, "key"): "The catalog has no keys.",
+    (Kind.CATALOG, "category"): "The catalog has no categories.",
+    (Kind.CATALOG, "session_id"): "Nothing in the catalog comes from a conversation.",
+    (Kind.CATALOG, "whose"): "The catalog belongs to no task.",
 }
 _STATES = {
     Show.EVERYTHING: "Everything",
@@ -161,8 +165,9 @@ def _found(shown: int, page: Page[Any], cursor: str, *, narrow: bool) -> str:
 
 
 def _empty(asked: Asked, kind: Kind, total: int) -> str:
-    if not asked.by.can_hold_for(kind):
-        return _CANNOT[kind]
+    beyond = asked.by.out_of_reach_of(kind)
+    if beyond:
+        return " ".join(_CANNOT[kind, name] for name in beyond)
     return "Nothing here fits the filters." if asked.narrow and total else _WILL_APPEAR[kind]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -11,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories.admin.members.inspector import PAGE_SIZE
+from memories.admin.members.inspector import _WILL_APPEAR, PAGE_SIZE
 from memories.models import Episode, Session
 from memories.search.outbox import drain
 from memories.services.facts import pin_fact, remember_fact
@@ -87,10 +88,38 @@ def test_a_search_goes_through_all_columns(support: Client, at: At, principal: P
     assert "1 of 2" in words(support.get(at("change"), {"q": "kiln"}))
 
 
-def test_a_filter_that_a_kind_cannot_have_says_so(support: Client, at: At, principal: Principal) -> None:
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        pytest.param(
+            {"key": "home_city"},
+            {"Events have no key.", "How-tos have no key.", "The catalog has no keys."},
+            id="a key",
+        ),
+        pytest.param(
+            {"category": "craft"}, {"Events have no category.", "The catalog has no categories."}, id="a category"
+        ),
+        pytest.param(
+            {"session": str(uuid4())}, {"Nothing in the catalog comes from a conversation."}, id="a conversation"
+        ),
+        pytest.param({"whose": "task"}, {"The catalog belongs to no task."}, id="a task"),
+        pytest.param({"whose": "tenant"}, {"Events are shared with nobody."}, id="the tenant"),
+        pytest.param({"whose": "global"}, {"Events are shared with nobody."}, id="all"),
+        pytest.param(
+            {"key": "home_city", "whose": "task"},
+            {"Events have no key.", "How-tos have no key.", "The catalog has no keys. The catalog belongs to no task."},
+            id="two at once",
+        ),
+    ],
+)
+def test_a_filter_that_a_kind_cannot_have_says_so(
+    support: Client, at: At, principal: Principal, query: dict[str, str], told: set[str]
+) -> None:
     say(principal, "The kiln cracked")
-    told = words(support.get(at("change"), {"key": "home_city"}))
-    assert "Events have no key" in told and "How-tos have no key" in told and "The kiln cracked" not in told
+    ordinary = {"Nothing here fits the filters.", *_WILL_APPEAR.values()}
+    columns = support.get(at("change"), query).context["columns"]
+    assert {column.empty for column in columns if not column.rows} - ordinary == told
+    assert all(not column.rows for column in columns)
 
 
 def test_every_filter_is_in_the_address_and_can_be_taken_off(support: Client, at: At, principal: Principal) -> None:
