@@ -6,7 +6,7 @@ memory. Those are on the event's own page, and that somebody read them there is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from tenants.actor_names import actor_names
-from tenants.models import AuditEvent, Membership, User
+from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
 
 # What is done, where the words of the action do not say it.
@@ -28,6 +28,8 @@ _DID: Mapping[str, str] = {
     "erasure.begun": "began",
     "erasure.done": "finished",
     "erasure.resumed": "went on with",
+    "expiry_rule.dropped": "dropped an expiry rule of",
+    "expiry_rule.set": "set an expiry rule of",
     "fact.confirmed": "confirmed",
     "fact.created": "wrote down",
     "fact.merged": "came again upon",
@@ -45,8 +47,16 @@ _DID: Mapping[str, str] = {
     "playbook.merged": "came again upon",
     "playbook.stale": "came to doubt",
     "playbook.succeeded": "noted a success of",
+    "policy.changed": "changed the memory policy of",
     "review.read": "looked at a review",
     "search.refused": "was refused a search in the memory",
+    "search_key.minted": "made the search key of",
+    "search_key.revoked": "revoked the search key of",
+    "search_key.rotated": "rotated the search key of",
+    "search_key.verified": "verified the search key of",
+    "threshold.applied": "applied a recall threshold for",
+    "threshold.dismissed": "dismissed a recall threshold for",
+    "threshold.proposed": "proposed a recall threshold for",
     "user.erased": "emptied the account of",
     "user.password_changed": "changed the password of",
 }
@@ -59,23 +69,33 @@ _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
     "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
-    "erasure": "an erasure", "hold": "a legal hold",
+    "erasure": "an erasure", "legal_hold": "a legal hold",
 }  # fmt: skip
 # What somebody did to themselves, which needs no name after it.
 _OF_ONESELF: Mapping[str, str] = {"user.password_changed": "changed their own password"}
+# What stands before whom a thing is of.
+_BEFORE_WHOM: Mapping[str, str] = {"legal_hold": "on"}
+# The user whom each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
+Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
 _reasons: set[str] = set()
+_concerned: dict[str, Concerned] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One event in words. `thing_name`: the key of a fact, or whom it is about; `of` is empty for one's own."""
+    """One event in words. `thing_name`: the key of a fact, or whom it is about; `of` is empty for one's own.
+
+    `of_id` is the user of that name, None if it is a tenant's.
+    """
 
     event: AuditEvent
     who: str
     did: str
     thing: str = ""
     thing_name: str = ""
+    before_whom: str = "of"
     of: str = ""
+    of_id: UUID | None = None
     detail: str = ""
     because: str = ""
     erased: bool = False
@@ -86,35 +106,58 @@ def own_reasons(reasons: Iterable[str]) -> None:
     _reasons.update(reasons)
 
 
+def tell_whom(target_kind: str, concerned: Concerned) -> None:
+    """Ask `concerned` whom the things of a kind are about that lie in the trail of a tenant; in one query."""
+    _concerned[target_kind] = concerned
+
+
 def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
-    """Each event in words, in their order; they are of one tenant, with their payloads. Three queries at most."""
+    """Each event in words, in their order; they are of one tenant, with their payloads.
+
+    Four queries at most, and one for each kind of thing that tells whom it is about.
+    """
     rows = list(events)
     tenant_id = rows[0].tenant_id if rows else None
-    actors, others = actor_names(tenant_id, rows), _names(tenant_id, rows)
-    return [_sentence(event, actors.who(event), others) for event in rows]
+    about = _about(tenant_id, rows)
+    actors, others = actor_names(tenant_id, rows), _names(tenant_id, rows, about)
+    return [_sentence(event, actors.who(event), others, about) for event in rows]
 
 
-def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str]) -> Sentence:
+def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> Sentence:
     payload = getattr(event, "payload", None)
     said: Mapping[str, Any] = payload.data if payload else {}
     noun, _, verb = event.action.partition(".")
     thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
     named = names.get(event.target_id, "") if event.target_id else ""
-    own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
     did = _DID.get(event.action) or verb.replace("_", " ")
     if event.actor_id == event.target_id and event.action in _OF_ONESELF:
         who, did, thing = named or who, _OF_ONESELF[event.action], ""
+    of, of_id = _of(event, names, about)
     return Sentence(
         event=event,
         who=who[:1].upper() + who[1:],
         did=did,
         thing=thing,
         thing_name=named or _key(said),
-        of=names.get(event.owner_id, "a member") if event.owner_id and not own else "",
+        before_whom=_BEFORE_WHOM.get(event.target_kind, "of"),
+        of=of,
+        of_id=of_id,
         detail=_detail(said),
         because=said["reason"] if said.get("reason") in _reasons else "",
         erased=payload is None,
     )
+
+
+def _of(event: AuditEvent, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> tuple[str, UUID | None]:
+    """Whose the thing is, in a name and the id of the user; a tenant has no such id, one's own neither."""
+    if event.target_id is not None and event.target_id in about:
+        whose = about[event.target_id]
+        if whose is None and event.tenant_id is not None:
+            return names.get(event.tenant_id, ""), None
+    else:
+        own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
+        whose = None if own else event.owner_id
+    return (names.get(whose, "a member"), whose) if whose else ("", None)
 
 
 def _key(said: Mapping[str, Any]) -> str:
@@ -133,20 +176,35 @@ def _detail(said: Mapping[str, Any]) -> str:
     return ""
 
 
-def _names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, str]:
-    """Names of the owners and of the members and users that events are about.
+def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, UUID | None]:
+    """Whom the things are about that events are about, where that is known: by the id of the thing."""
+    asked: dict[str, set[UUID]] = {}
+    for event in events:
+        if event.target_kind in _concerned and event.target_id is not None:
+            asked.setdefault(event.target_kind, set()).add(event.target_id)
+    about: dict[UUID, UUID | None] = {}
+    if tenant_id is not None:
+        for kind, ids in asked.items():
+            about |= _concerned[kind](tenant_id, ids)
+    return about
+
+
+def _names(tenant_id: UUID | None, events: Iterable[AuditEvent], about: Mapping[UUID, UUID | None]) -> dict[UUID, str]:
+    """Names of the owners, and of the members, users and tenants that events are about.
 
     The platform's own affairs, which its staff alone reads, name everybody; those of a tenant its own members.
     """
     rows = list(events)
-    about = {event.target_id for event in rows if event.target_kind in ("membership", "user") and event.target_id}
-    people = about | {event.owner_id for event in rows if event.owner_id}
-    if not people:
-        return {}
-    if tenant_id is None:
-        return {user.pk: user.speaker for user in User.objects.filter(pk__in=people)}
-    members = Membership.objects.filter(Q(user_id__in=people) | Q(pk__in=about), tenant_id=tenant_id)
-    names: dict[UUID, str] = {}
-    for member in members.select_related("user"):
-        names |= {member.pk: member.user.speaker, member.user_id: member.user.speaker}
+    targets = {event.target_id for event in rows if event.target_kind in ("membership", "user") and event.target_id}
+    people = targets | {event.owner_id for event in rows if event.owner_id} | {pk for pk in about.values() if pk}
+    tenants = {event.target_id for event in rows if event.target_kind == "tenant" and event.target_id}
+    if tenant_id is not None:
+        tenants = {tenant_id} if tenants or None in about.values() else set()
+    names = dict(Tenant.objects.filter(pk__in=tenants).values_list("pk", "name")) if tenants else {}
+    if people and tenant_id is None:
+        names |= {user.pk: user.speaker for user in User.objects.filter(pk__in=people)}
+    elif people and tenant_id is not None:
+        members = Membership.objects.filter(Q(user_id__in=people) | Q(pk__in=targets), tenant_id=tenant_id)
+        for member in members.select_related("user"):
+            names |= {member.pk: member.user.speaker, member.user_id: member.user.speaker}
     return names

@@ -1,18 +1,20 @@
-"""What memories adds to the pages of the audit trail: the program's own reasons, and where an event leads."""
+"""What memories adds to the pages of the audit trail: its own reasons, whom things are about, where an event leads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from uuid import UUID
 
 from django.urls import reverse
 
-from memories.models import CHAINED_MODELS, Episode
+from memories.models import CHAINED_MODELS, Episode, ErasureRequest, LegalHold
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
+from memories.services.erasure.requests import AUDIT_KIND as ERASURE
+from memories.services.holds import AUDIT_KIND as HOLD
 from memories.services.importing.replay import REASON as IMPORTED
 from memories.types import Kind
 from tenants.admin.audit_links import Link, May, offer_links, offer_member_links
-from tenants.audit_sentences import own_reasons
+from tenants.audit_sentences import own_reasons, tell_whom
 from tenants.models import AuditEvent, Membership
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 
@@ -60,6 +62,17 @@ def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[Link]:
         yield from _link("The conversation", "memories_membermemory_conversation", member.pk, target_id)
 
 
+def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
+    """Whose erasure each of these is."""
+    requests = ErasureRequest.objects.filter(pk__in=ids, tenant=tenant_id)
+    return dict(requests.order_by().values_list("pk", "membership__user"))
+
+
+def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
+    """Whom each of these holds keeps; None: the whole tenant."""
+    return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
+
+
 def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:
     yield Link(words, reverse(f"admin:{name}", args=arguments))
 
@@ -67,3 +80,5 @@ def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:
 own_reasons(_REASONS)
 offer_links(links)
 offer_member_links(member_links)
+tell_whom(ERASURE, _erased)
+tell_whom(HOLD, _held)

@@ -270,7 +270,7 @@ def _line(sentence: Sentence, told: Mapping[str, str]) -> dict[str, Any]:
     event = sentence.event
     narrowed = {
         "actor": str(event.actor_id) if event.actor_id else event.actor_kind,
-        "member": str(event.owner_id) if event.owner_id else "",
+        "member": str(whose) if (whose := sentence.of_id or event.owner_id) else "",
         "action": event.action,
         "request": event.request_id,
         "target": str(event.target_id) if event.target_id else "",
