@@ -205,10 +205,18 @@ def _whose(row: State | Unread) -> Whose:
 
 
 def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
-    """Those of `ids` that were erased, each with where links to it were led on to, if that was noted."""
+    """Those of `ids` that were erased, each with where links to it were led on to, if that was noted.
+
+    What they were led on to may be gone as well, so it is asked for in its turn.
+    """
     gone: dict[UUID, set[UUID | None]] = {}
-    for target, after in _said([f"{noun}.{verb}" for verb in _ERASING], ids):
-        gone[target] = {id_in(after, "bridged_to")} if "bridged_to" in after else set()
+    edge = set(ids)
+    while edge:
+        bridges = set[UUID]()
+        for target, after in _said([f"{noun}.{verb}" for verb in _ERASING], edge):
+            gone[target] = {id_in(after, "bridged_to")} if "bridged_to" in after else set()
+            bridges |= {bridge for bridge in gone[target] if bridge}
+        edge = bridges - gone.keys()
     return gone
 
 

@@ -6,9 +6,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from random import Random
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,6 +18,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from memories.errors import Conflict
 from memories.hygiene.text import content_hash
 from memories.models import Fact, Playbook
 from memories.selectors import chain_checks
@@ -27,7 +29,7 @@ from memories.services.playbooks import remember_playbook
 from memories.services.promote import promote
 from memories.services.supersede import correct, retire, supersede
 from memories.services.undo import undo
-from memories.types import Contradiction, Kind, Scope, Status
+from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -274,6 +276,41 @@ def test_what_was_forgotten_leaves_chains_that_verify(lives: Lives, principal: P
         forget(principal, kind=Kind.SEMANTIC, memory_id=memory_id)
         assert verify_chains().faults == ()
     assert Fact.objects.get(pk=lives.a).superseded_by_id == lives.c
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1), (1, 2, 3), (3, 2, 1), (1, 3, 2), (2, 1, 3), (2, 3), (3, 1)])
+def test_states_beside_each_other_may_be_forgotten_in_any_order(principal: Principal, order: tuple[int, ...]) -> None:
+    for number in range(4):
+        remember_fact(principal, text=f"Weighs {number} stone", key="weight")
+    ids = list(Fact.objects.of(principal).order_by("learned_at").values_list("pk", flat=True))
+    for place in order:
+        forget(principal, kind=Kind.SEMANTIC, memory_id=ids[place])
+        assert verify_chains().faults == ()
+    left = [pk for place, pk in enumerate(ids) if place not in order]
+    links = Fact.objects.of(principal).order_by("learned_at").values_list("superseded_by", flat=True)
+    assert list(links) == [*left[1:], None]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_life_that_is_lived_by_the_rules_has_a_fault(principal: Principal, seed: int) -> None:
+    chance = Random(seed)
+    for number in range(60):
+        facts = list(Fact.objects.of(principal).order_by("pk"))
+        current = [each for each in facts if each.status in CURRENT]
+        ended = [each for each in facts if each.status not in CURRENT]
+        match chance.choice(("say", "say", "say again", "end", "undo", "forget")):
+            case "say":
+                remember_fact(principal, text=f"Weighs {number} stone", key=chance.choice(("weight", "", "load")))
+            case "say again" if ended:
+                remember_fact(principal, text=chance.choice(ended).text, key=chance.choice(("weight", "")))
+            case "end" if current:
+                retire(principal, kind=Kind.SEMANTIC, memory_id=chance.choice(current).pk)
+            case "undo" if ended:
+                with suppress(Conflict):  # there is nothing to undo
+                    undo(principal, kind=Kind.SEMANTIC, memory_id=chance.choice(ended).pk)
+            case "forget" if facts:
+                forget(principal, kind=Kind.SEMANTIC, memory_id=chance.choice(facts).pk)
+        assert verify_chains().faults == ()
 
 
 def test_playbooks_and_shared_facts_are_checked_too(admin_principal: Principal) -> None:
