@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.db import transaction
 from django.db.models import QuerySet
@@ -85,13 +86,14 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
             services.add_user(obj, actor=acting(request))
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
-        """The stock page, with its audit event."""
+        """The stock page, with its audit event; an id that is none is an unknown one."""
         with transaction.atomic():
-            before = User.objects.filter(id=id).values_list("password", flat=True).first()
+            before = self.get_object(request, unquote(id))
             response = super().user_change_password(request, id, form_url)
-            user = User.objects.filter(id=id).exclude(password=before or "").first()
-            if user is not None:
-                services.record_password_change(user, actor=acting(request))
+            if before is not None:
+                changed = User.objects.filter(pk=before.pk).exclude(password=before.password).first()
+                if changed is not None:
+                    services.record_password_change(changed, actor=acting(request))
         return response
 
     @admin.action(description="Deactivate: sign out everywhere", permissions=["change"])

@@ -272,6 +272,18 @@ def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Clien
     assert AuditEvent.objects.get().action == "user.password_changed"
 
 
+@pytest.mark.parametrize("which", ["x", "None", "0", "\0", "é", "_", str(uuid.UUID(int=7))])
+@pytest.mark.parametrize(("who", "status"), [("browser", 403), ("platform_browser", 404)])
+def test_the_password_of_nobody_is_that_of_an_unknown_user(
+    request: pytest.FixtureRequest, who: str, status: int, which: str
+) -> None:
+    staff: Client = request.getfixturevalue(who)
+    for ask in (staff.get, staff.post):
+        answer = ask(reverse("admin:auth_user_password_change", args=[which]))
+        assert answer.status_code == status
+        assert ("nav-sidebar" in answer.content.decode()) is (status == 404)  # what one may not has no frame anywhere
+
+
 def test_a_superuser_makes_and_changes_users(platform_browser: Client) -> None:
     new = {"username": "new", "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
     platform_browser.post(page("user", "add"), new)
