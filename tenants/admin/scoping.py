@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
 from django.db.models import Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
@@ -85,6 +86,12 @@ class TenantScopedAdmin(ModelAdmin[Row]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
         return self.in_scope(request, super().get_queryset(request))
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
+        """As Django finds it, which lets an empty `_to_field` past its check. Raises DisallowedModelAdminToField."""
+        if from_field == "":
+            raise DisallowedModelAdminToField("A field without a name cannot be referenced.")
+        return super().get_object(request, object_id, from_field)
 
     def may_enter(self, request: HttpRequest) -> bool:
         """Whether any row could be in scope."""
