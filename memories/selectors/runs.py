@@ -36,6 +36,12 @@ def get_run(principal: Principal, run_id: UUID) -> ConsolidationRun:
     return run
 
 
+def read_by(principal: Principal, episode: Episode) -> ConsolidationRun | None:
+    """The latest run of the principal's that is done and read this episode, without what went in and came out."""
+    runs = list_runs(principal).filter(state=RunState.DONE, first_ordinal__lte=episode.ordinal)
+    return runs.filter(last_ordinal__gte=episode.ordinal).defer("input", "output").first()
+
+
 def unsettled_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
     """Failed runs that were given up and that no later run of the same episodes made good."""
     runs = list_runs(principal).filter(given_up=True)

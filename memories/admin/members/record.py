@@ -26,6 +26,7 @@ from memories.selectors.index_state import IndexState, Standing, index_state_of
 from memories.selectors.memories import ChainLink, Memory, chain_of, find_memory, is_shared
 from memories.selectors.originals import has_original
 from memories.selectors.reviews import review_about
+from memories.selectors.runs import read_by
 from memories.selectors.uses import learned_from, uses_of, words_behind
 from memories.services.staff_reading import note_refresh
 from memories.types import CURRENT, Contradiction, Kind
@@ -58,6 +59,14 @@ class State:
     since: datetime
     until: datetime | None
     ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The consolidation that read an event, and whether it learned anything from it."""
+
+    url: str
+    learned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,7 @@ def _part(memory_id: UUID) -> Any:
             "source_url": memory.source_url if isinstance(memory, CatalogEntry) else "",
             "quotes": rows_of(looking, behind),
             "learned": rows_of(looking, learned),
+            "reading": _reading(looking, memory) if isinstance(memory, Episode) and not learned else None,
             "uses": uses,
             "more_uses": more,
             "details": details_of(memory),
@@ -137,6 +147,15 @@ def _states(looking: Looking, memory: Memory) -> list[State]:
         )
         for link in reversed(chain_of(looking.principal, memory.kind, memory.pk))
     ]
+
+
+def _reading(looking: Looking, episode: Episode) -> Reading | None:
+    """None while none is done that read it."""
+    run = read_by(looking.principal, episode)
+    if run is None:
+        return None
+    learned = any(line["memory_id"] and str(episode.pk) in line["episode_ids"] for line in run.decisions)
+    return Reading(looking.url("run", run.pk), learned)
 
 
 def _ending(link: ChainLink) -> str:

@@ -15,6 +15,7 @@ from memories.models import Episode, Fact
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
+from memories.services.consolidation import consolidate
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.playbooks import remember_playbook
@@ -25,6 +26,7 @@ from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.memories.admin.members.conftest import At
 from tests.memories.admin.members.looking import INLINE, inside, words
+from tests.memories.services.consolidation.conftest import ScriptedExtractor, literally, nothing, tell
 from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
 from tests.stored import lives
 
@@ -96,6 +98,24 @@ def test_an_event_says_what_was_learned_from_it(support: Client, at: At, princip
     said = Episode.objects.of(principal).get()
     told = words(support.get(at("record", said.pk)))
     assert "My new kiln is electric" in told and "What was learned from it Owns an electric kiln" in told
+
+
+def test_an_event_that_gave_nothing_says_whether_it_was_read(support: Client, at: At, principal: Principal) -> None:
+    (said,) = tell(principal, "Good morning")
+    assert "Nothing so far. A consolidation reads what was said" in words(support.get(at("record", said)))
+    (run,) = consolidate(principal, extractor=ScriptedExtractor([nothing])).runs
+    page = support.get(at("record", said))
+    assert "Nothing: the consolidation that read it found nothing that lasts." in words(page)
+    assert "Nothing so far" not in words(page) and at("run", run) in inside(page)
+    (later,) = tell(principal, "Good evening")
+    assert "Nothing so far" in words(support.get(at("record", later)))
+
+
+def test_an_event_whose_facts_were_forgotten_says_so(support: Client, at: At, principal: Principal) -> None:
+    (said,) = tell(principal, "I keep three goats")
+    consolidate(principal, extractor=ScriptedExtractor([literally]))
+    forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get().pk)
+    assert "the consolidation that read it learned was forgotten since" in words(support.get(at("record", said)))
 
 
 def test_how_tos_and_shared_entries_have_a_page(
