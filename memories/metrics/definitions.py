@@ -125,7 +125,7 @@ SCORED_FACTS = Metric(
 STALENESS_P50 = Metric(
     "staleness_p50",
     "Staleness, median",
-    "Half of the current facts are no staler than this: 0 fresh, 1 stale.",
+    "Half of the current facts are no staler than this: 0 % is fresh, 100 % is stale.",
     Unit.SHARE,
     idle=None,
 )
