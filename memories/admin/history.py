@@ -34,7 +34,7 @@ from memories.types import Kind, Owner
 from memoryhub.as_stored import READING_FAILS
 from tenants.actor_names import actor_names
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.admin.verification import Badge
+from tenants.admin.verification import Badge, why_broken
 from tenants.models import ChainCheck, Checked, User
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 from tenants.verifying import latest, latest_of, prove
@@ -167,7 +167,7 @@ def _result(check: ChainCheck) -> str:
     if check.ok:
         return f"{what} was verified: {check.count} good, in {check.took_ms:.0f} ms."
     at = f" at event {check.first_bad} (id {check.event_id})" if check.event_id else ""
-    return f"{what} is broken{at}: {check.reason}."
+    return f"{what} is broken{at}: {why_broken(check)}."
 
 
 def _in_reach(story: Story, staff: User) -> Story:

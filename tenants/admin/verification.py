@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tenants.models import ChainCheck, Checked
+
+# A stored reason names a memory by its kind and id; people call the kinds so.
+_CALLED = {"semantic": "fact", "procedural": "how-to"}
+_NAMED = re.compile(rf"(?P<kind>{'|'.join(_CALLED)})(?= (?:[0-9a-f]{{8}}-|without an id))")
+
+
+def why_broken(check: ChainCheck) -> str:
+    """What is wrong with a chain, as people read it."""
+    return _NAMED.sub(lambda match: _CALLED[match["kind"]], check.reason, count=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,11 @@ class Badge:
     def title(self) -> str:
         """What is verified."""
         return "Audit trail" if self.what is Checked.AUDIT else "Supersession"
+
+    @property
+    def why(self) -> str:
+        """What is wrong, if anything is."""
+        return why_broken(self.check) if self.check else ""
 
     @property
     def state(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from memories.presenting.sections import SECTIONS
 from memories.selectors.chain_trail import ToldBy
 from memories.selectors.chains import ChainFault, ChainsReport, verify_chains
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         else:
             for fault in report.faults:
                 told = f" (event {fault.event.sequence}, id {fault.event.id})" if fault.event else ""
-                self.stdout.write(self.style.ERROR(f"{fault.kind.value} {_row(fault)} {fault.problem}{told}."))
+                self.stdout.write(self.style.ERROR(f"{SECTIONS[fault.kind].noun} {_row(fault)} {fault.problem}{told}."))
             for event in report.first_bad:
                 self.stdout.write(f"{event.chain}: first bad event {event.sequence} (id {event.id}).")
             count = len(report.faults)

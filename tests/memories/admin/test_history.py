@@ -218,7 +218,7 @@ def test_the_page_names_the_first_bad_event_of_a_changed_payload(five: Five, cli
     event = AuditEvent.objects.get(target_id=five.flat, action="fact.superseded")
     with audit_unguarded():
         AuditPayload.objects.filter(event=event).update(document='{"after":null,"before":null,"reason":"forged"}')
-    told = f"Semantic {five.flat} has another successor than the audit tells of."
+    told = f"Fact {five.flat} has another successor than the audit tells of."
     assert _bad(client, five) == {
         f"{event.sequence}</a> <code>{event.pk}</code>. The payload was changed.",
         f"{event.sequence}</a> <code>{event.pk}</code>. {told}",
@@ -229,7 +229,7 @@ def test_the_page_names_the_first_bad_event_of_a_changed_payload(five: Five, cli
 def test_the_page_names_the_first_bad_event_of_a_changed_link(five: Five, client: Client) -> None:
     event = AuditEvent.objects.get(target_id=five.flat, action="fact.superseded")
     Fact.objects.filter(pk=five.flat).update(superseded_by=None)
-    told = f"Semantic {five.flat} has another successor than the audit tells of."
+    told = f"Fact {five.flat} has another successor than the audit tells of."
     assert _bad(client, five) == {f"{event.sequence}</a> <code>{event.pk}</code>. {told}"}
     assert "verification fails here" in shown(client, chain(five.flat))
 

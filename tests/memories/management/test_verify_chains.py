@@ -44,6 +44,7 @@ def test_a_broken_chain_ends_with_code_1_and_names_the_row_but_no_text(
         told = {"chain": event.chain, "sequence": event.sequence, "id": str(event.pk)}
         assert (json.loads(said)["faults"][0]["event"], json.loads(said)["first_bad"]) == (told, [told])
     else:
+        assert f"fact {old} " in said and "semantic" not in said
         assert f"{event.chain}: first bad event {event.sequence} (id {event.pk})." in said
     assert "Bristol" not in said
 
