@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memories.admin.story_wording import state_word
 from memories.hygiene.differences import Piece, differences
 from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
 from memories.models import Episode, Fact, Playbook, ReviewItem
@@ -54,6 +55,11 @@ class Side:
     episodes: Sequence[Episode]
     chain: Sequence[ChainLink]
     events: Sequence[Happening]
+
+    @property
+    def state(self) -> str:
+        """Its state in a word or two."""
+        return state_word(self.row)
 
 
 def sides_of(principal: Principal | None, item: ReviewItem) -> list[Side]:

@@ -112,6 +112,7 @@ def test_a_page_shows_both_with_their_words_and_the_trail_tells_who_looked(
     item = asked(principal, say(principal, THREE, supporting_episode_ids=[said]), say(principal, FOUR))
     shown = browser.get(page(item)).content.decode()
     assert "I measured it twice" in shown and "<mark>four</mark>" in shown and "fact created by member" in shown
+    assert shown.count("<dt>State</dt><dd>believed</dd>") == 2
     event = AuditEvent.objects.get(action="review.read")
     assert (event.owner_id, event.actor_kind, event.actor_id) == (principal.user_id, "staff", alice.user_id)
 
