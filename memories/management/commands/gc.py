@@ -40,9 +40,9 @@ class Command(BaseCommand):
             raise CommandError(f"{len(report.failed)} owners could not be collected; the log says why. Run it again.")
 
     def _tell(self, report: CollectionReport) -> None:
-        for each in report.decisions:
-            self.stdout.write(f"{each.kind} {each.memory_id} of {_whose(each)}: {each.ending}, {each.cause}.")
         will = "" if report.applied else "would be "
+        for each in report.decisions:
+            self.stdout.write(f"{each.kind} {each.memory_id} of {_whose(each)}: {will}{each.ending}, {each.cause}.")
         for (ending, cause), count in sorted(report.counts.items()):
             self.stdout.write(f"{count:,} {will}{ending}: {cause}.")
         if not report.decisions:

@@ -52,11 +52,17 @@ def test_a_dry_run_names_what_the_real_one_does(over: Fact, capsys: pytest.Captu
 def test_people_read_ids_and_reasons_and_no_words(over: Fact, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("gc", "--dry-run")
     said = capsys.readouterr().out
-    assert f"semantic {over.pk} of tenant {over.tenant_id} user {over.user_id}: evicted, its time is over." in said
+    assert (
+        f"semantic {over.pk} of tenant {over.tenant_id} user {over.user_id}: would be evicted, its time is over."
+        in said
+    )
     assert said.endswith("2 would be evicted: its time is over.\n")
     assert "level" not in said
     call_command("gc", "--apply")
-    assert capsys.readouterr().out.endswith("2 evicted: its time is over.\n")
+    done = capsys.readouterr().out
+    assert f"user {over.user_id}: evicted, its time is over." in done and done.endswith(
+        "2 evicted: its time is over.\n"
+    )
     call_command("gc", "--apply")
     assert capsys.readouterr().out == "Nothing is due.\n"
 
