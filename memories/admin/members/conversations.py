@@ -5,6 +5,7 @@ Invariant: what was said is read through the member's own sessions; a session of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ from tenants.storing import is_storable
 ROWS = 50
 # Of a long message a list shows its beginning.
 SHOWN = 300
+_WHOLE_WORDS = re.compile(r".*\S(?=\s)", re.DOTALL)
 _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
     None: ("no answer", "warning"),
     MessageState.FAILED: ("failed", "danger"),
@@ -128,14 +130,22 @@ def uses(looking: Looking, *, memory_id: UUID) -> HttpResponse:
 def _line(view: TurnView) -> TurnLine:
     return TurnLine(
         turn=view.turn,
-        question=view.text[:SHOWN],
-        answer=view.answer[:SHOWN],
+        question=_beginning(view.text),
+        answer=_beginning(view.answer),
         said_at=view.said_at,
         usage=usage_of(view, recalled="recalled"),
         ending=ending_of(view),
         degraded=view.degraded,
         took_ms=view.took_ms,
     )
+
+
+def _beginning(text: str) -> str:
+    """A text of at most SHOWN characters: of a longer one whole words, and an ellipsis."""
+    if len(text) <= SHOWN:
+        return text
+    whole = _WHOLE_WORDS.match(text[:SHOWN])
+    return f"{whole[0] if whole else text[: SHOWN - 1].rstrip()}…"
 
 
 def ending_of(view: TurnView) -> tuple[str, str] | None:
@@ -158,8 +168,8 @@ def _answered(looking: Looking, mentions: Iterable[Mention]) -> list[Answered]:
             at=group[0].message.created_at,
             did=tuple(words for relation, words in _DID.items() if any(each.relation == relation for each in group)),
             used=_used(group),
-            question=exchanges[turn][0][:SHOWN],
-            answer=exchanges[turn][1][:SHOWN],
+            question=_beginning(exchanges[turn][0]),
+            answer=_beginning(exchanges[turn][1]),
         )
         for turn, group in turns.items()
     ]

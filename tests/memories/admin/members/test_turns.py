@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories.admin.members import conversations
+from memories.admin.members.conversations import SHOWN, _beginning
 from memories.agent.prompt import BESIDE, call_id, made_for_the_model
 from memories.models import Episode, Fact, Mention, Message, MessageState, RecallTrace, Session
 from memories.services.facts import remember_fact
@@ -110,6 +111,20 @@ def test_a_memory_leads_to_every_answer_that_it_came_up_in(
     assert turns[1].question == "Where do I live?" and turns[1].did == ("recalled",)
     assert "replaced or ended" in turns[2].did
     assert page_of("turn", membership, talked.pk, 1) in inside(answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("word " * (SHOWN // 5), "word " * (SHOWN // 5), id="all of it"),
+        pytest.param("word " * SHOWN, ("word " * (SHOWN // 5)).rstrip() + "…", id="at a word"),
+        pytest.param("a " + "b" * SHOWN, "a…", id="not within one"),
+        pytest.param("b" * (SHOWN + 1), "b" * (SHOWN - 1) + "…", id="one that is too long"),
+        pytest.param(" " * SHOWN + "b", "…", id="spaces"),
+    ],
+)
+def test_of_a_long_message_a_list_shows_whole_words(text: str, shown: str) -> None:
+    assert _beginning(text) == shown and len(shown) <= SHOWN
 
 
 def test_what_was_forgotten_is_a_line_without_words(
