@@ -53,6 +53,7 @@ SENTENCES = {
 }
 HELD = "Is approved, and begins when the legal hold is released."
 NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when that is released."
+HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
 ADDRESS = "admin:memories_erasurerequest_"
 
 
@@ -97,7 +98,9 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     def page(self, request: HttpRequest, erasure_id: UUID) -> HttpResponse:
         """How a request stands, who decides, and the receipt."""
         erasure = self._row(request, erasure_id)
-        return self._render(request, erasure)
+        title = {"title": "Erasure", **self.admin_site.each_context(request), "is_fullwidth": "1"}
+        context = {**title, **self._context(request, erasure)}
+        return TemplateResponse(request, "admin/memories/erasurerequest/page.html", context)
 
     def state(self, request: HttpRequest, erasure_id: UUID) -> HttpResponse:
         """The part that changes while it is carried out."""
@@ -125,10 +128,14 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
         return HttpResponseRedirect(reverse(f"{ADDRESS}change", args=[erasure.pk]))
 
     def verify(self, request: HttpRequest, erasure_id: UUID) -> HttpResponse:
-        """Check signature and digest, and ask every question of the receipt again, now."""
+        """Check signature and digest, and ask every question of the receipt again, now; its page says the result."""
         erasure = self._done(request, erasure_id)
         verdict = verify_receipt(json.loads(json.dumps(download(erasure))))
-        return self._render(request, erasure, verdict=verdict)
+        if verdict.ok:
+            self.message_user(request, HOLDS, messages.SUCCESS)
+        else:
+            self.message_user(request, f"The receipt does not hold. {' '.join(verdict.troubles)}", messages.ERROR)
+        return HttpResponseRedirect(reverse(f"{ADDRESS}change", args=[erasure.pk]))
 
     def receipt(self, request: HttpRequest, erasure_id: UUID) -> HttpResponse:
         """The receipt as a file, with digest and signature."""
@@ -168,11 +175,6 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     def erased(self, erasure: ErasureRequest) -> str:
         """Altogether, so far."""
         return f"{sum(erasure.progress.values()):,}"
-
-    def _render(self, request: HttpRequest, erasure: ErasureRequest, **context: Any) -> HttpResponse:
-        title = {"title": "Erasure", **self.admin_site.each_context(request), "is_fullwidth": "1"}
-        context = {**title, **self._context(request, erasure), **context}
-        return TemplateResponse(request, "admin/memories/erasurerequest/page.html", context)
 
     def _context(self, request: HttpRequest, erasure: ErasureRequest) -> dict[str, Any]:
         state = ErasureState(erasure.state)

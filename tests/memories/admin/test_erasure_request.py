@@ -115,9 +115,12 @@ def test_the_receipt_is_shown_handed_out_and_verified(
     body = json.dumps(handed_out["receipt"], sort_keys=True, separators=(",", ":")).encode()
     assert signing.verify(body, handed_out["signature"])
     verify = at("erasurerequest_verify", request.pk)
-    assert "The receipt holds" in admin.post(verify).content.decode()
+    answer = admin.post(verify)
+    assert (answer.status_code, answer["Location"]) == (302, at("erasurerequest_change", request.pk))
+    assert "The receipt holds" in admin.get(answer["Location"]).content.decode()
+    assert "The receipt holds" not in admin.get(answer["Location"]).content.decode()
     Fact.objects.create(tenant=membership.tenant, user=membership.user, text="back", content_hash="x")
-    assert "1 left in facts" in admin.post(verify).content.decode()
+    assert "1 left in facts" in admin.post(verify, follow=True).content.decode()
 
 
 def test_progress_is_shown_while_it_runs(admin: Client, membership: Membership) -> None:
@@ -146,9 +149,14 @@ def test_an_auditor_reads_and_decides_nothing(membership: Membership, make_membe
 def test_a_receipt_is_for_staff_of_its_tenant_alone(membership: Membership, make_member: MakeMember) -> None:
     request = done(membership, make_member)
     auditor, stranger = (signed_in(make_member(each, "auditor")) for each in (membership.tenant, None))
-    for name, send in (("change", "get"), ("state", "get"), ("receipt", "get"), ("verify", "post")):
+    for name, send, opens in (
+        ("change", "get", 200),
+        ("state", "get", 200),
+        ("receipt", "get", 200),
+        ("verify", "post", 302),
+    ):
         address = at(f"erasurerequest_{name}", request.pk)
-        assert getattr(auditor, send)(address).status_code == 200
+        assert getattr(auditor, send)(address).status_code == opens
         assert getattr(stranger, send)(address).status_code == 404
     assert str(request.pk) not in stranger.get(at("erasurerequest_changelist")).content.decode()
 
