@@ -15,6 +15,9 @@ from memoryhub.elasticsearch import Identity, in_use
 from tenants.search_keys.identities import ClusterUnreachable, describe
 from tenants.search_keys.roles import SERVICES
 
+# A start waits no longer for a cluster that does not answer; `manage.py elasticsearch check` does.
+SECONDS = 2.0
+
 
 @register(Tags.security)
 def identities_are_limited(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
@@ -37,7 +40,7 @@ def identities_are_limited(app_configs: Any, **kwargs: Any) -> list[CheckMessage
 
 
 def _said_of(identity: Identity) -> list[CheckMessage]:
-    report = describe(identity)
+    report = describe(identity, seconds=SECONDS)
     variable = f"ELASTICSEARCH_{identity.name}"
     if report.is_superuser:
         hint = "Let `manage.py elasticsearch setup` make a user for it."

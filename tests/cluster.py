@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from django.test import override_settings
 from elasticsearch import Elasticsearch
 
@@ -26,6 +27,14 @@ PAGE = 5_000
 RUN = "MEMORYHUB_TEST_RUN"  # the process of the run, which its workers inherit
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of the run's own in it
 MEMORY_BYTES = 2 * 2**30
+# What gives up after two seconds where people wait; beside a run of tests a node that is well may take longer.
+_SHORT = (
+    "memories.search.elasticsearch.plane.HEALTH_SECONDS",
+    "memoryhub.elasticsearch.SEARCH_SECONDS",
+    "tenants.checks.SECONDS",
+    "tenants.search_keys.cluster.MINT_SECONDS",
+)
+_PATIENCE_SECONDS = 20.0
 GIVEN = ("ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP")
 
 
@@ -45,6 +54,12 @@ def node_of_run() -> Node:
 def start_node_of_run() -> Address:
     """Start it unless it runs; it ends with the run. Raises CannotBuild, DidNotStart."""
     return node_of_run().start(live_as_long_as=int(os.environ[RUN]), short_lived=True)
+
+
+def be_patient(patch: pytest.MonkeyPatch) -> None:
+    """Give the cluster more time than people have; a test of one that hangs says for how long."""
+    for name in _SHORT:
+        patch.setattr(name, _PATIENCE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

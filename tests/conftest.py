@@ -248,6 +248,7 @@ def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.Monk
         setattr(settings, name, value)
     for name, value in cluster.environ.items():
         monkeypatch.setenv(name, value)
+    clusters.be_patient(monkeypatch)
     before = clusters.written()
     monkeypatch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
     yield cluster
@@ -259,7 +260,8 @@ def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.Monk
 def _search_plane_of_the_run(request: pytest.FixtureRequest) -> Iterator[None]:
     """What is made for many tests is made on the search plane that they are on."""
     if ON_ELASTICSEARCH:
-        with override_settings(**request.getfixturevalue("cluster").settings):
+        with override_settings(**request.getfixturevalue("cluster").settings), pytest.MonkeyPatch.context() as patch:
+            clusters.be_patient(patch)
             yield
     else:
         yield

@@ -18,14 +18,13 @@ from django.conf import settings
 from elastic_transport import ConnectionTimeout, TlsError, TransportError
 from elasticsearch import ApiError, BadRequestError, Elasticsearch
 
-from memoryhub.elasticsearch import Identity, NoCredential, service_client
+from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, service_client
 from tenants.errors import SearchKeysUnavailable, TenantsError
 from tenants.search_keys import cluster
 from tenants.search_keys.minting import temporary_key
 from tenants.search_keys.naming import installation
 from tenants.search_keys.roles import SERVICES, Rights, rights_of, role_name
 
-CHECK_SECONDS = 2.0
 START_SECONDS = 30.0
 SHORTEST_PASSWORD = 8
 PROOF_LIFETIME = timedelta(minutes=1)
@@ -91,7 +90,7 @@ def check() -> list[IdentityReport]:
     return [describe(identity) for identity in SERVICES]
 
 
-def describe(identity: Identity, *, seconds: float = CHECK_SECONDS) -> IdentityReport:
+def describe(identity: Identity, *, seconds: float = SERVICE_SECONDS) -> IdentityReport:
     """One identity, as the cluster knows it. Raises ClusterUnreachable."""
     try:
         client = service_client(identity).options(request_timeout=seconds)
