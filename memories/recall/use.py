@@ -13,7 +13,8 @@ from memories.consolidation.grammar.words import content_words, stem
 
 # A name or a number is taken up by itself; of ordinary words a part has to be there, for some are in every answer.
 _SHARE = 0.25
-_VALUE = re.compile(r"(?<=[^.!?:\s])\s+([^\W\d_][^\W_]+)|([^\W_]*\d[^\W_]*)")
+# Each half begins at the beginning of a run and never gives back: a long memory is read once.
+_VALUE = re.compile(r"(?<=[^.!?:\s])\s+([^\W\d_][^\W_]+)|(?<![^\W_])([^\W\d_]*+\d[^\W_]*)")
 
 
 def takes_up(answer: str, question: str, memory: str) -> bool | None:
