@@ -11,7 +11,8 @@ from memories.consolidation.grammar.text import capitalised, sentences
 from memories.consolidation.grammar.words import content_words
 
 _ASKS = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has)\b"
-_AND = re.compile(rf"(?:,|;)?\s+(?:and|or)(?:\s+also)?\s+(?={_ASKS})|;\s+(?={_ASKS})", re.IGNORECASE)
+# Begins where a run of spaces does and never gives one back: a long run is read once.
+_AND = re.compile(rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS})|;\s++(?={_ASKS})", re.IGNORECASE)
 # "Where do I live and work?" asks twice with one beginning.
 _TWICE = re.compile(
     r"(?P<asks>(?:where|when|how|what|who|which \w+) (?:do|did|have) (?:i|we)) (?P<one>\w+) and (?P<other>\w+)\s*\?*$",
