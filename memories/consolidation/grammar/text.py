@@ -18,7 +18,8 @@ _TIME_FIRST = (
     r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
 )
 _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
-_CLAUSE = lazy_regex(rf"(?:,|;)?\s+(?:and|but)\s+(?={_TIME_FIRST}{_SELF})|;\s+", re.IGNORECASE)
+# Begins where a run of spaces does and never gives one back: a long run is read once.
+_CLAUSE = lazy_regex(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++", re.IGNORECASE)
 _COMMA = lazy_regex(
     rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
 )
