@@ -80,10 +80,14 @@ USUAL_SPAN = SPANS["24h"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: its name, what it is drawn by, and its latest value in words. `place` (from 1) is its look."""
+    """One line: its name, what it is drawn by, and its latest value in words. `place` (from 1) is its look.
+
+    `dots` draws the values that stand alone, which are too short for a line.
+    """
 
     name: str
     path: str
+    dots: str
     last: str
     place: int
 
@@ -113,7 +117,7 @@ class Chart:
     @property
     def empty(self) -> bool:
         """Whether there is no line to see."""
-        return not any(line.path for line in self.lines)
+        return not any(line.path or line.dots for line in self.lines)
 
     @property
     def brief(self) -> bool:
@@ -171,7 +175,7 @@ def chart(
         help=_explained(metric),
         description=_described(metric, alert, latest),
         lines=tuple(
-            Line(name, _path(values, top), _cell(latest[name], metric.unit), place)
+            Line(name, *_paths(values, top), _cell(latest[name], metric.unit), place)
             for place, (name, values) in enumerate(lines.items(), start=1)
         ),
         across=tuple(_marks(span, until)),
@@ -234,10 +238,11 @@ def _y(value: float, top: float) -> float:
     return round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def _path(values: Sequence[Value], top: float) -> str:
-    """Moves and lines; a step alone becomes a dot, for the line's ends are round."""
+def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:
+    """Moves and lines, and the steps that stand alone: each no way at all, a dot where the ends of a line are round."""
     width = (WIDTH - LEFT - RIGHT) / len(values)
     parts: list[str] = []
+    dots: list[str] = []
     missing = 2
     for place, value in enumerate(values):
         if value is None:
@@ -245,9 +250,12 @@ def _path(values: Sequence[Value], top: float) -> str:
             continue
         point = f"{round(LEFT + (place + 0.5) * width, 1)} {_y(value, top)}"
         alone = missing > 1 and all(each is None for each in values[place + 1 : place + 3])
-        parts.append(f"M{point}" + ("h.01" if alone else "") if missing > 1 else f"L{point}")
+        if alone:
+            dots.append(f"M{point}h.01")
+        else:
+            parts.append(f"M{point}" if missing > 1 else f"L{point}")
         missing = 0
-    return "".join(parts)
+    return "".join(parts), "".join(dots)
 
 
 def _marks(span: Span, until: datetime) -> list[Tick]:

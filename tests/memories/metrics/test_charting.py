@@ -46,14 +46,15 @@ def test_what_was_looked_at_and_idle_is_drawn_and_what_was_not_is_a_gap() -> Non
         pytest.param([1.0, 2.0, 3.0, 4.0], 1, 0, id="whole"),
         pytest.param([1.0, None, 3.0, 4.0], 1, 0, id="one step missed by a hair"),
         pytest.param([1.0, 2.0, None, None, 3.0, 4.0], 2, 0, id="a gap"),
-        pytest.param([None, None, 1.0, None, None], 1, 1, id="a value alone"),
+        pytest.param([None, None, 1.0, None, None], 0, 1, id="a value alone"),
+        pytest.param([1.0, None, None, 3.0, 4.0, None, None, 6.0], 1, 2, id="values alone beside a line"),
         pytest.param([None, None, None], 0, 0, id="nothing"),
     ],
 )
 def test_a_line_breaks_where_nothing_was_sampled(line: list[Value], moves: int, dots: int) -> None:
     found = drawn("recalls_per_hour", line)
-    assert (found.lines[0].path.count("M"), found.lines[0].path.count("h")) == (moves, dots)
-    assert found.empty is (moves == 0)
+    assert (found.lines[0].path.count("M"), found.lines[0].dots.count("M")) == (moves, dots)
+    assert found.empty is (moves + dots == 0)
 
 
 def test_a_threshold_is_drawn_to_scale_or_named_above() -> None:
