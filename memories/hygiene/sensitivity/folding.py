@@ -21,6 +21,9 @@ BLANK = "\ufffc"
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Drawn as nothing although Unicode calls them letters or marks: Hangul fillers, the joiner, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\uffa0\ufe00-\ufe0f]")
+# Plain characters that one may stand for: "(20)" has four. The nineteen with more are Arabic phrases and units written
+# in one sign ("rad/s"): none says a number or a letter of a secret, and the longest would make a text 18 times as long.
+_LONGEST = 4
 _QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 
 
@@ -83,4 +86,5 @@ def _plain(character: str) -> str:
         return " "
     if category == "Pd" or character == "−":
         return "-"
-    return unicodedata.normalize("NFKC", character).replace(BLANK, " ")
+    plain = unicodedata.normalize("NFKC", character)
+    return plain.replace(BLANK, " ") if len(plain) <= _LONGEST else character

@@ -23,6 +23,11 @@ def test_digits_dashes_and_spaces_become_plain_and_what_has_no_width_goes() -> N
     assert fold("4\ufe0f\u20e32\ufe0f\u20e3").text == "42", "digits on keys"
 
 
+def test_what_stands_for_a_few_plain_characters_becomes_them_and_a_whole_phrase_stays_one() -> None:
+    assert fold("⒇ ⅷ ﷺ!").text == "(20) viii ﷺ!"
+    assert all(len(fold(chr(code)).text) <= 4 for code in range(0x80, 0x30000))
+
+
 def test_a_label_is_one_blank_and_a_range_maps_back_over_it() -> None:
     folded = fold("é [payment card removed] ok")
     assert folded.text == f"é {BLANK} ok"
