@@ -14,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import DateTimeField, Expression, Model, QuerySet
 from django.db.models.expressions import Col
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError
 
 Row = TypeVar("Row", bound=Model)
 
@@ -44,6 +46,9 @@ _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 _FIRST_NUMBER = 31_011
 # What databases take for a number; no column holds it, so a larger one compares with all as it does.
 _LARGEST = 2**63 - 1
+_IDS_ALONE = {UUID}
+# What a text holds, whatever its class makes of it: a member of an enumeration calls itself by its name.
+_plain = str.__str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +66,37 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces."""
+    """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces.
+
+    It is empty for a query that can find nothing. `locks`: it locks its rows, which takes a transaction.
+    """
 
     model: type[Model]
     sql: str
     places: tuple[tuple[int | None, Any], ...]
     columns: tuple[Column, ...]
+    locks: bool = False
 
     @classmethod
     def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> Statement:
         """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
         compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
-        sql, params = compiler.as_sql()
-        return cls(query.model, sql, _places(params, stand_ins), tuple(_columns(compiler)))
+        try:
+            sql, params = compiler.as_sql()
+        except EmptyResultSet:
+            return cls(query.model, "", (), ())
+        locks = query.query.select_for_update and compiler.connection.features.has_select_for_update
+        return cls(query.model, sql, _places(params, stand_ins), tuple(_columns(compiler)), locks)
 
     def raw(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins."""
+        """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins.
+
+        Raises TransactionManagementError for a lock outside of a transaction, as the ORM does where it builds a query.
+        """
+        if not self.sql:
+            return []
+        if self.locks and connections[DEFAULT_DB_ALIAS].get_autocommit():
+            raise TransactionManagementError("A query that locks its rows needs a transaction.")
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(self.sql, self._params(values))
             rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -84,6 +104,8 @@ class Statement:
 
     def changed(self, values: Sequence[Any]) -> int:
         """How many rows it changed."""
+        if not self.sql:
+            return 0
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(self.sql, self._params(values))
             return int(cursor.rowcount)
@@ -177,7 +199,7 @@ def taken(values: Iterable[Single]) -> list[Any]:
         elif isinstance(value, int):
             found.append(max(-_LARGEST, min(value, _LARGEST)))
         else:
-            found.append(str(value) if isinstance(value, str) else value)
+            found.append(_plain(value) if isinstance(value, str) else value)
     return found
 
 
@@ -190,8 +212,11 @@ def length(ids: Collection[UUID]) -> int:
 
 
 def filled(ids: Collection[UUID]) -> list[UUID]:
-    """The ids, the last repeated up to that length."""
+    """The ids, the last repeated up to that length. Raises TypeError for what is none, such as the text of one."""
     listed = list(ids)
+    kinds = set(map(type, listed))
+    if not kinds <= _IDS_ALONE and not all(issubclass(kind, UUID) for kind in kinds):
+        raise TypeError("A list of a prepared query holds ids alone, as UUID.")
     return [*listed, *listed[-1:] * (length(listed) - len(listed))]
 
 
@@ -220,7 +245,10 @@ def _prepared_update(
     rows, changes = build(*_bare(stand_ins))
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(dict(changes))
-    sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    try:
+        sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    except EmptyResultSet:
+        return Statement(rows.model, "", (), ())
     return _whole(Statement(rows.model, sql, _places(params, named), ()), named)
 
 
@@ -236,7 +264,9 @@ def _bare(values: Sequence[Value]) -> list[Any]:
 
 
 def _whole(statement: Statement, named: Sequence[Any]) -> Statement:
-    """The statement. Raises ValueError if it leaves out a value."""
+    """The statement. Raises ValueError if it leaves out a value; one that can find nothing has use for none."""
+    if not statement.sql:
+        return statement
     replaced = {place for place, _ in statement.places}
     if left := [place for place, value in enumerate(named) if type(value) is not object and place not in replaced]:
         raise ValueError(f"The query leaves out its values {left}.")
@@ -269,7 +299,8 @@ def _stand_in(shape: type | int, number: int) -> Value:
     if shape is UUID:
         return ids
     if shape in (str, Part):
-        return f"\x01{number}" if shape is str else Part(f"\x01{number}")
+        # A lookup that escapes what it is given, as LIKE's do, does not hold this text: it is left out, and refused.
+        return f"\x01%_\\{number}" if shape is str else Part(f"\x01{number}")
     if shape is datetime:
         return _FIRST_MOMENT + timedelta(days=number)
     return _FIRST_NUMBER + number if shape is int else None

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db.models import F, QuerySet
+from django.db import connection, transaction
+from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
+from django.db.transaction import TransactionManagementError
 
 from memoryhub.statements import MOST_IDS, Part, Prepared, PreparedUpdate, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
 pytestmark = pytest.mark.django_db
+
+
+class Place(str, Enum):  # noqa: UP042 - a StrEnum calls itself by its text
+    """Calls itself Place.HARBOUR."""
+
+    HARBOUR = "Harbour"
+
+
+class Berth(TextChoices):
+    """Calls itself Harbour."""
+
+    HARBOUR = "Harbour"
+
 
 LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)
 
@@ -45,6 +61,18 @@ def of_owner(owner_id: UUID | None) -> QuerySet[AuditEvent, Any]:
 
 def holding(part: str) -> QuerySet[Tenant]:
     return Tenant.objects.filter(name__icontains=part).order_by("name")
+
+
+def others(ids: list[UUID]) -> QuerySet[Membership]:
+    return Membership.objects.exclude(pk__in=ids).order_by("pk")
+
+
+def locked(tenant_id: UUID) -> QuerySet[Tenant]:
+    return Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id)
+
+
+def like(name: str) -> QuerySet[Tenant]:
+    return Tenant.objects.filter(name__iexact=name).order_by("name")
 
 
 def renamed(membership_id: UUID, before: str, after: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
@@ -148,3 +176,55 @@ def test_a_query_that_leaves_a_value_out_is_refused() -> None:
 def test_other_sorts_of_values_are_refused(value: Value) -> None:
     with pytest.raises(TypeError):
         Prepared(named).all(value)
+
+
+@pytest.mark.parametrize("name", [Place.HARBOUR, Berth.HARBOUR])
+def test_a_text_is_what_it_holds_whatever_its_class_calls_it(name: str) -> None:
+    made = make_tenant("Harbour")
+    assert Prepared(named).all(name) == list(named(name)) == [made]
+
+
+def test_what_is_no_id_is_refused_in_a_list() -> None:
+    member = make_membership()
+    for wrong in (str(member.pk), member.pk.hex, None, 1, [member.pk]):
+        for ids in ([wrong], [member.pk, wrong], [wrong, member.pk]):
+            with pytest.raises(TypeError, match="ids alone"):
+                Prepared(others).all(ids)  # type: ignore[arg-type]  # as told
+
+
+def test_among_no_ids_there_is_nothing_and_all_others_are() -> None:
+    member = make_membership()
+    nothing: list[Value] = [[], (), set(), frozenset()]
+    for none in nothing:
+        assert Prepared(among).all(member.tenant_id, none) == []
+        assert not Prepared(among).any(member.tenant_id, none)
+        assert Prepared(others).all(none) == list(others([])) == [member]
+
+    def emptied(ids: list[UUID], name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
+        return Membership.objects.filter(pk__in=ids), {"external_id": name}
+
+    assert (PreparedUpdate(emptied).run([], "us"), PreparedUpdate(emptied).run([member.pk], "us")) == (0, 1)
+
+
+def test_a_text_that_the_database_would_read_as_a_pattern_is_refused() -> None:
+    """SQLite looks for `iexact` by LIKE; PostgreSQL compares, so that nothing is to be escaped there."""
+    make_tenant("Harbour")
+    if connection.vendor == "sqlite":
+        with pytest.raises(ValueError, match="leaves out"):
+            Prepared(like).all("%")
+    else:
+        assert [Prepared(like).all(name) for name in ("%", "HARBOUR")] == [[], list(like("Harbour"))]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_outside_of_a_transaction_is_refused_however_often_it_was_asked() -> None:
+    tenant, query = make_tenant(), Prepared(locked)
+    for _ in range(2):
+        if connection.features.has_select_for_update:
+            for rows in (locked(tenant.pk), None):
+                with pytest.raises(TransactionManagementError):
+                    query.all(tenant.pk) if rows is None else list(rows)
+        else:
+            assert query.all(tenant.pk) == list(locked(tenant.pk))
+        with transaction.atomic():
+            assert query.all(tenant.pk) == [tenant]
