@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memories.hygiene.sensitivity.context import LETTERS, near
+from memories.hygiene.sensitivity.context import LETTERS, alone, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 from memoryhub.regexes import lazy_regex
@@ -42,7 +42,7 @@ def bank_accounts(text: str) -> Iterator[Finding]:
         if end:
             yield Finding(SensitiveKind.BANK_ACCOUNT, found.start(), end, "IBAN")
     for module, form, words in _NATIONAL:
-        for found in _form(form).finditer(text):
+        for found in alone(form, text):
             if near(text, *found.span(), words) and _module(module).is_valid(found.group()):
                 yield Finding(SensitiveKind.BANK_ACCOUNT, *found.span(), module)
     yield from _american(text)
@@ -99,11 +99,6 @@ def _british(text: str) -> Iterator[Finding]:
             if account.end() <= code.start() or account.start() >= code.end():
                 yield Finding(SensitiveKind.BANK_ACCOUNT, *code.span(), "gb.sort_code")
                 yield Finding(SensitiveKind.BANK_ACCOUNT, *account.span(), "gb.account")
-
-
-@cache
-def _form(form: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![{LETTERS}_.,/-])(?:{form})(?![{LETTERS}_/-]|[.,]\d)")
 
 
 @cache

@@ -15,8 +15,11 @@ from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
 USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
     kind: Handling.BLOCK if kind in HIGH_SEVERITY else Handling.ALLOW for kind in SensitiveKind
 }
-# A shorter value may well be a word of the sentence.
+# A shorter value may well be a word of the sentence, or a part of one.
 LEAST_REPEATED = 6
+# Unless it has a digit or a sign: then it is none, and counts where it stands alone.
+LEAST_ALONE = 4
+_JOINS = frozenset(".,:/-")
 # The kinds that a tenant's policy decides on.
 DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
 
@@ -66,18 +69,63 @@ def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def repeated(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Other places of the found values: the words that gave one away stand beside it once, perhaps.
 
-    Each value is looked for once, however often it was found: a pasted log may hold one a thousand times.
+    Also where an end of line stands inside a value, or for its space. Each value is looked for once, however often it
+    was found: a pasted log may hold one a thousand times.
     """
     first: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
-        if finding.end - finding.start >= LEAST_REPEATED:
+        if finding.end - finding.start >= LEAST_ALONE:
             first.setdefault(text[finding.start : finding.end], finding)
     for value, finding in first.items():
-        at = text.find(value)
-        while at >= 0:
-            if at != finding.start:
-                yield replace(finding, start=at, end=at + len(value))
-            at = text.find(value, at + len(value))
+        for start, end in _places(text, value):
+            if start != finding.start:
+                yield replace(finding, start=start, end=end)
+    if first and "\n" in text:
+        yield from _wrapped(text, first)
+
+
+def _wrapped(text: str, values: Mapping[str, Finding]) -> Iterator[Finding]:
+    """The places of the values that an end of line runs through."""
+    kept = [place for place, character in enumerate(text) if character != "\n"]
+    joined, spaced = text.replace("\n", ""), text.replace("\n", " ")
+    for value, finding in values.items():
+        if len(value) < LEAST_REPEATED:
+            continue
+        found = [(kept[start], kept[end - 1] + 1) for start, end in _places(joined, value.replace("\n", ""))]
+        if " " in value or "\n" in value:
+            found += _places(spaced, value.replace("\n", " "))
+        for start, end in found:
+            if start != finding.start and "\n" in text[start:end]:
+                yield replace(finding, start=start, end=end)
+
+
+def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
+    """Where `value` stands: a short one only by itself, and if it is no word."""
+    if len(value) < LEAST_REPEATED and (len(value) < LEAST_ALONE or value.isalpha()):
+        return
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if len(value) >= LEAST_REPEATED or _stands_alone(text, at, end):
+            yield at, end
+        at = text.find(value, end)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether this is no part of a longer word or number, such as 4821.50; the same one beside it is none."""
+    value = text[start:end]
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if _is_word(before[-1:]) or _is_word(after[:1]):
+        return False
+    longer_before = len(before) == 2 and before[0].isdigit() and before[1] in _JOINS
+    longer_after = len(after) == 2 and after[0] in _JOINS and after[1].isdigit()
+    return (not longer_before or text.endswith(value, 0, start - 1)) and (
+        not longer_after or text.startswith(value, end + 1)
+    )
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:

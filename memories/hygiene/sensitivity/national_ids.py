@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memories.hygiene.sensitivity.context import LETTERS, near
+from memories.hygiene.sensitivity.context import alone, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -133,8 +133,8 @@ def national_ids(text: str) -> Iterator[Finding]:
     """The identity numbers of persons in a folded text."""
     for start, end in _regions(text):
         for number in _NUMBERS:
-            for pattern, needs_words in _patterns(number):
-                for found in pattern.finditer(text, start, end):
+            for form, needs_words in ((number.form, False), (number.bare, True)):
+                for found in alone(form, text, start, end, flags=re.IGNORECASE) if form else ():
                     words = f"{number.words}|{_ANY}" if needs_words else ""
                     if _said(text, found, words) and _valid(number.module, found.group()):
                         yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), number.module)
@@ -173,15 +173,6 @@ def load() -> None:
     """Import the number modules now."""
     for number in _NUMBERS:
         _module(number.module)
-
-
-@cache
-def _patterns(number: _Number) -> tuple[tuple[re.Pattern[str], bool], ...]:
-    return tuple(
-        (re.compile(rf"(?<![{LETTERS}_.,/-])(?:{pattern})(?![{LETTERS}_/-]|[.,]\d)", re.IGNORECASE), needs_words)
-        for pattern, needs_words in ((number.form, False), (number.bare, True))
-        if pattern
-    )
 
 
 def _valid(module: str, value: str) -> bool:

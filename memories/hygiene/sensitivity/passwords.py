@@ -82,6 +82,10 @@ _SAID_LATER = lazy_regex(_APART, re.IGNORECASE)
 _QUOTED = lazy_regex(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
 _BARE = lazy_regex(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
 _FOUR_WORDS = lazy_regex(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
+# The same words once more, three words on at most: "..., again: ...". Then they need no end of a clause.
+_SAID_TWICE = lazy_regex(
+    r"(?P<words>(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12})(?=\W{1,6}(?:\w{1,12}\W{1,6}){0,3}(?P=words)(?!\w))"
+)
 _BACKWARDS = lazy_regex(
     r"(?<!\S)[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?,?\s(?:(?:is|was|ist|es|é|est)|as|for)\s"
     r"(?:my|the|our|a|his|her|their|mein|das|mi|la|a minha)?\s?(?:[\w-]{1,16}\s){0,2}"
@@ -101,7 +105,10 @@ _CODE_OF_LIST = lazy_regex(
     r"(?:,|;| and| und| y| e| et| or)?\s{0,3}(?P<value>[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,10})(?![\w-])"
 )
 _ADDRESS = lazy_regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_LOCK_CODE = lazy_regex(r"[#*]?\d{1,8}(?:[- ]\d{1,4}){0,4}[#*]?")
+_NUMBER = lazy_regex(r"\d+")
+# Also the same one again: "4821/4821".
+_PIN_VALUE = lazy_regex(r"(?P<pin>\d{3,8})(?:[^\w\s](?P=pin))*")
+_LOCK_CODE = lazy_regex(r"[#*]?\d{1,8}(?:[- #*]\d{1,4}){0,4}[#*]?")
 # Numbers, or letters with them.
 _ANY_CODE = lazy_regex(rf"{_LOCK_CODE.pattern}|(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[\w#*!.-]{{6,64}}")
 _CLAUSE_END = lazy_regex(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
@@ -155,7 +162,7 @@ def _after_login(text: str) -> Iterator[Finding]:
 def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Finding]:
     """The value after a name, if it is one."""
     place = said.end()
-    if name["phrase"] and said.lastgroup != "gap" and (words := _FOUR_WORDS.match(text, place)):
+    if name["phrase"] and said.lastgroup != "gap" and (words := _words(text, place)):
         if not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
             yield Finding(SensitiveKind.SECRET, *words.span(), "phrase of words")
         return
@@ -167,7 +174,16 @@ def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Find
         return
     value = _read(text, place)
     if value and (rule := _rule(text, name, said, value)):
+        if name["pin"]:  # each by itself, so that it is found wherever else it stands
+            for number in _NUMBER.finditer(text, value.start, value.end):
+                yield Finding(SensitiveKind.SECRET, *number.span(), rule)
+            return
         yield Finding(SensitiveKind.SECRET, value.start, value.end, rule)
+
+
+def _words(text: str, place: int) -> re.Match[str] | None:
+    """The words of a phrase at a place: what is said twice, or up to the end of a clause."""
+    return _SAID_TWICE.match(text, place) or _FOUR_WORDS.match(text, place)
 
 
 def _read(text: str, place: int) -> _Value | None:
@@ -190,7 +206,7 @@ def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) ->
     if name["pin"]:
         if said.lastgroup == "gap" and len(value.text) > 4:
             return ""
-        alone = re.fullmatch(r"\d{3,8}", value.text) and not re.match(r"[-/.:]\d", text[value.end : value.end + 2])
+        alone = _PIN_VALUE.fullmatch(value.text) and not re.match(r"[-/.:]\d", text[value.end : value.end + 2])
         return "PIN" if alone else ""
     if name[0].lower() in _LOGINS and _ADDRESS.fullmatch(value.text):
         return ""

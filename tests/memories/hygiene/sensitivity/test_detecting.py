@@ -101,7 +101,47 @@ def test_a_value_is_taken_out_where_it_stands_again_inside_a_longer_run() -> Non
     assert scan(judged(text, scan(text), ALL_MASKED).text) == ()
 
 
-@pytest.mark.parametrize("code", ["TulipHarbour-7781", "blue-kettle-9", "4711#", "32-14-07"])
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("my PIN is 4821, 4821 or ４８２１", "my PIN is X, X or X"),
+        ("I noted 4821\nmy PIN is 4821", "I noted X\nmy PIN is X"),
+        ("my PIN is 4821/4821", "my PIN is X/X"),
+        ("my PIN is 4821, not 4821.50, 14821, 12:4821 or x4821", "my PIN is X, not 4821.50, 14821, 12:4821 or x4821"),
+        ("password: aB3$x, aB3$x, aB3$xy", "password: X, X, aB3$xy"),
+        ("password: hunter2!X, hunt\ner2!X", "password: X, X"),
+        ("I noted hunt\ner2!X, password: hunter2!X", "I noted X, password: X"),
+    ],
+    ids=["a number", "before its name", "a slash", "in a number", "short, with signs", "wrapped", "wrapped first"],
+)
+def test_a_value_is_taken_out_where_it_stands_again(text: str, masked: str) -> None:
+    assert judged(text, scan(text), ALL_MASKED).text.replace("[secret removed]", "X") == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("my ssn is 536-90-4399/536-90-4399", "my ssn is X/X"),
+        ("ssns: 536-90-4399/219-09-9998/536-90-4398", "ssns: X/X/X"),
+        ("my ssn is 536-90-4399/536-9\n0-4399", "my ssn is X/X"),
+        ("see /a/536-90-4399/b and 12/536-90-4399", "see /a/536-90-4399/b and 12/536-90-4399"),
+    ],
+    ids=["the same", "others", "wrapped", "a path"],
+)
+def test_a_slash_hides_no_number_beside_another(text: str, masked: str) -> None:
+    assert judged(text, scan(text), ALL_MASKED).text.replace("[national id removed]", "X") == masked
+
+
+@pytest.mark.parametrize("between", [" ", ", ", " and again ", "\t", " -- "])
+def test_a_phrase_that_is_said_twice_is_taken_out_twice(between: str) -> None:
+    phrase = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+    text = f"seed phrase: {phrase}{between}{phrase} is what I have"
+    assert judged(text, scan(text), ALL_MASKED).text == (
+        f"seed phrase: [secret removed]{between}[secret removed] is what I have"
+    )
+
+
+@pytest.mark.parametrize("code", ["TulipHarbour-7781", "blue-kettle-9", "4711#", "4821#9", "32-14-07"])
 def test_what_opens_a_door_may_have_letters(code: str) -> None:
     text = f"The gate code is {code}, ring first."
     assert [text[each.start : each.end] for each in scan(text)] == [code]
@@ -177,6 +217,12 @@ def test_threads_find_the_same() -> None:
         pytest.param("(212) 555-0123" * 2_200, id="phones that end each other"),
         pytest.param("4111 1111 1111 1111 " * 1_600, id="a card again and again"),
         pytest.param("529.982.247-25 " * 2_100, id="an id again and again"),
+        pytest.param("536-90-4399/" * 2_700, id="ids with slashes"),
+        pytest.param("seed phrase: " + "able about " * 2_900, id="words of a phrase"),
+        pytest.param("seed phrase: able about above absent " * 900, id="names of phrases"),
+        pytest.param("pin 4821\n" * 3_600, id="a number again and again"),
+        pytest.param("\n".join(f"pin {number}" for number in range(1000, 4500)), id="many numbers"),
+        pytest.param("\ufdfa" * 32_000, id="phrases in one sign"),
     ],
 )
 @pytest.mark.timeout(60)
