@@ -79,7 +79,6 @@ class ConsolidationRunAdmin(TenantScopedAdmin[ConsolidationRun]):
     ]
     list_filter_submit = True
     list_select_related = ["tenant", "user"]
-    list_per_page = 50
     show_full_result_count = False
     search_fields = ["user__username", "user__display_name", "=id"]
     search_help_text = "By member, or by the id of a run."

@@ -67,7 +67,6 @@ class ErasureRequestAdmin(TenantScopedAdmin[ErasureRequest]):
     list_display_links = None
     list_filter = ["state", ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "membership__user", "asked_by", "decided_by"]
-    list_per_page = 50
     show_full_result_count = False
     search_fields = ["membership__user__username", "=id", "=membership__id"]
     search_help_text = "By member, or by the id of an erasure."

@@ -58,7 +58,6 @@ class LegalHoldAdmin(TenantScopedAdmin[LegalHold]):
     list_display_links = None
     list_filter = [InForceFilter, ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "user", "placed_by", "released_by"]
-    list_per_page = 50
     show_full_result_count = False
     search_fields = ["user__username", "reason", "=id"]
     search_help_text = "By member, by the words of the reason, or by the id of a hold."

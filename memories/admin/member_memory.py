@@ -72,7 +72,6 @@ class MemberMemoryAdmin(TenantScopedAdmin[MemberMemory]):
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=external_id"]
     ordering = ["user__username", "id"]
-    list_per_page = 50
     show_full_result_count = False
     actions = None
 

@@ -53,7 +53,6 @@ class OutboxEntryAdmin(TenantScopedAdmin[OutboxEntry]):
     list_display = ["waits_since", "member", "tenant", "kind", "operation", "version", "attempts", "last_error"]
     list_display_links = None
     list_filter = [TriedFilter, "kind", "operation"]
-    list_per_page = 50
     list_before_template = "admin/memories/outboxentry/lag.html"
     show_full_result_count = False
     search_fields = ["=memory_id"]

@@ -63,7 +63,6 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
         AgeFilter,
     ]
     list_select_related = ["tenant", "user"]
-    list_per_page = 50
     show_facets = admin.ShowFacets.ALWAYS
     search_fields = ["user__username", "user__display_name", "=id"]
     search_help_text = "By member, or by the id of a review. The words of memories are not searched."

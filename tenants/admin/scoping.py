@@ -74,6 +74,7 @@ def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
 class TenantScopedAdmin(ModelAdmin[Row]):
     """Rows reached by `tenant_lookup`, in the tenants where the user has one of `roles`. No deletion."""
 
+    list_per_page = 50  # of Unfold's rows a hundred take a third of a second
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
 
