@@ -25,6 +25,19 @@ class CommandLine(ManagementUtility):
         return super().fetch_command(subcommand)
 
 
+def _is_unreachable(error: OperationalError) -> bool:
+    """Whether there is no connection, not something that the database refused or lacks, such as a table.
+
+    By the driver's error: SQLite's says that the file cannot be opened; PostgreSQL's has no SQLSTATE if no server
+    spoke, else one of 08 (connections), 28 (who one is), 3D (no such database), 53300 (too many), 57P (it shuts down).
+    """
+    cause = error.__cause__
+    if connection.vendor == "sqlite":
+        return getattr(cause, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN")
+    state = getattr(cause, "sqlstate", None)
+    return state is None or state.startswith(("08", "28", "3D", "53300", "57P"))
+
+
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
@@ -34,7 +47,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except OperationalError as error:
-        if connection.connection is not None or "--traceback" in sys.argv:
+        if not _is_unreachable(error) or "--traceback" in sys.argv:
             raise
         sys.exit(f"DATABASE_URL: there is no connection to the database. {error}")
     except BrokenPipeError:

@@ -60,6 +60,22 @@ def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.long
+def test_a_database_file_that_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
+    environ = {"DATABASE_URL": f"sqlite:///{tmp_path}/none/db.sqlite3", "MEMORYHUB_DATA_DIR": str(tmp_path)}
+    done = run("manage.py", "migrate", environ=environ)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert done.stderr.startswith("DATABASE_URL: there is no connection")
+
+
+@pytest.mark.long
+def test_what_a_database_lacks_is_not_called_a_missing_connection(tmp_path: Path) -> None:
+    asked = "from tenants.models import Tenant; Tenant.objects.exists()"
+    done = run("manage.py", "shell", "-v", "0", "-c", asked, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert done.returncode == 1 and "no such table: tenants_tenant" in done.stderr
+    assert "connection to the database" not in done.stderr
+
+
+@pytest.mark.long
 def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:
     done = run(
         *("manage.py", "check", "--deploy", "--fail-level", "WARNING"),
