@@ -87,7 +87,10 @@ def figures_of(scope: Scope, now: datetime) -> list[Figure]:
 
 
 def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime) -> Figure:
-    """Events of the trail, which is read one tenant at a time: a link to that, or to that of each that has some."""
+    """Events of the trail, which is read one tenant at a time: a link to that, or to that of each that has some.
+
+    The trail of a tenant that is no longer there is listed nowhere, so nothing of it is counted.
+    """
     counts = attention.events_by_tenant(scope.within(AUDITS), actions, since)
     asked = {"action": ",".join(actions), "since": timezone.localtime(since).isoformat(timespec="minutes")}
     trail = reverse("admin:tenants_auditevent_changelist")
@@ -95,13 +98,12 @@ def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime)
     def listed(tenant: Tenant | None) -> str:
         return f"{trail}?{urlencode({PARAMETER: address_of(tenant)} | asked)}"
 
-    total = f"{sum(counts.values()):,}"
     if scope.chosen is not None:
-        return Figure(title, total, listed(scope.chosen))
+        return Figure(title, f"{sum(counts.values()):,}", listed(scope.chosen))
     known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
     found = [(known[each], count) for each, count in counts.items() if each in known]
     parts = ((each.name if each else PLATFORM_NAME, f"{count:,}", listed(each)) for each, count in found)
-    return Figure(title, total, parts=tuple(sorted(parts)))
+    return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
 
 
 def _reviews(scope: Scope, now: datetime) -> Iterator[Need]:
