@@ -46,8 +46,9 @@ from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
 from memoryhub import tracing
 from tenants.audit import record_event
-from tenants.errors import TenantsError
+from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
+from tenants.selectors import active_memberships
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +194,9 @@ class _Consolidation:
         except Busy:
             self._failed(run, ExtractionFault("Another consolidation took over.", FaultKind.PASSING))
             raise
-        except Exception as error:  # noqa: BLE001 - the run is on record whatever is wrong here, and its episodes wait
+        except Exception as error:  # the run is on record whatever is wrong here, and its episodes wait
+            if isinstance(error, Forbidden) and self._has_ended():
+                raise  # as when an erasure begins, which is no error; of this run nothing can be put on record either
             # Where it came from, not its message: that of a database may quote the row.
             frames = "".join(format_tb(error.__traceback__))
             log.error("consolidation %s: %s\n%s", run.pk, type(error).__name__, frames)  # noqa: TRY400 - see above
@@ -204,6 +207,10 @@ class _Consolidation:
         self.report.episodes += len(episodes)
         self._judge_new(run)
         return None
+
+    def _has_ended(self) -> bool:
+        """Whether nobody acts for this membership any more."""
+        return not active_memberships().filter(pk=self.principal.membership_id).exists()
 
     def _judge_new(self, run: ConsolidationRun) -> None:
         """Ask the model, where there is one, what the new facts contradict that rules could not tell.
