@@ -35,7 +35,7 @@ FLAGS = [
 ]
 AT_HOME = re.compile(r"^https?://[^/]+/$")
 # Generous: the machine may be busy, and a passing test waits no longer than it has to.
-PATIENCE = 20_000
+PATIENCE = 60_000
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1440, "height": 900}
 
