@@ -20,14 +20,13 @@ from memories.selectors.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
 from memories.services.consolidation import Busy, consolidate, rerun, running
 from memories.services.consolidation.leasing import take
-from memories.services.consolidation.sweeping import Due, consolidate_owner
 from memories.services.consolidation.watermark import ANSWERING
 from memories.services.facts import remember_fact
 from memories.services.forget import forget
 from memories.services.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
 from tenants.errors import Forbidden
-from tenants.models import AuditEvent, Membership
+from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 from tests.memories.services.consolidation.conftest import (
     SAID_AT,
@@ -358,33 +357,6 @@ def test_a_run_that_waits_anyway_is_not_run_again(principal: Principal) -> None:
 def test_who_may_only_read_consolidates_nothing(principal: Principal) -> None:
     with pytest.raises(Forbidden):
         consolidate(replace(principal, rights=frozenset({Right.READ})))
-
-
-@pytest.mark.parametrize("ends", [True, False])
-def test_a_membership_that_ends_meanwhile_is_no_error(
-    principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ends: bool
-) -> None:
-    tell(principal, "Plays the cello")
-
-    def read(material: Material) -> list[Proposal]:
-        Membership.objects.filter(pk=principal.membership_id).update(is_active=not ends)
-        return literally(material)
-
-    extractor = ScriptedExtractor([read])
-    monkeypatch.setattr(running, "consolidation_extractor", lambda: extractor)
-    monkeypatch.setattr(running, "apply", refused)  # as by something unexpected, where the membership did not end
-    caplog.set_level("INFO", logger="memories.services.consolidation")
-    consolidate_owner(Due(principal.tenant_id, principal.user_id, Trigger.AGE))
-    told = [(each.levelname, each.message) for each in caplog.records if each.name.startswith("memories.services.")]
-    if ends:
-        assert told == [("INFO", "A consolidation was put off: This membership is not active.")]
-    else:
-        assert [level for level, _ in told] == ["ERROR"] and "Forbidden" in told[0][1]
-    assert Fact.objects.of(principal).count() == 0
-
-
-def refused(*_: object, **__: object) -> None:
-    raise Forbidden("This is somebody else's.")
 
 
 def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(

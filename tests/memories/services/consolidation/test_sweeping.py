@@ -9,12 +9,14 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.consolidation.proposals import FaultKind
+from memories.consolidation.material import Material
+from memories.consolidation.proposals import FaultKind, Proposal
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
 from memories.services import ledger
-from memories.services.consolidation import Busy, consolidate, sweeping
-from memories.services.consolidation.sweeping import due, sweep
+from memories.services.consolidation import Busy, consolidate, running, sweeping
+from memories.services.consolidation.sweeping import Due, consolidate_owner, due, sweep
 from memories.services.turns import begin_turn, finish_turn
+from tenants.errors import Forbidden
 from tenants.models import Membership
 from tenants.principal import Principal
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, fault, literally, tell
@@ -140,3 +142,30 @@ def test_a_lease_from_a_clock_that_was_put_back_is_free(principal: Principal) ->
     EpisodeLedger.objects.update(leased_until=timezone.now() + timedelta(hours=1))
     assert triggers() == [Trigger.COUNT]
     assert consolidate(principal).episodes == 20
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_membership_that_ends_meanwhile_is_no_error(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ends: bool
+) -> None:
+    tell(principal, "Plays the cello")
+
+    def read(material: Material) -> list[Proposal]:
+        Membership.objects.filter(pk=principal.membership_id).update(is_active=not ends)
+        return literally(material)
+
+    extractor = ScriptedExtractor([read])
+    monkeypatch.setattr(running, "consolidation_extractor", lambda: extractor)
+    monkeypatch.setattr(running, "apply", refused)  # as by something unexpected, where the membership did not end
+    caplog.set_level("INFO", logger="memories.services.consolidation")
+    consolidate_owner(Due(principal.tenant_id, principal.user_id, Trigger.AGE))
+    told = [(each.levelname, each.message) for each in caplog.records if each.name.startswith("memories.services.")]
+    if ends:
+        assert told == [("INFO", "A consolidation was put off: This membership is not active.")]
+    else:
+        assert [level for level, _ in told] == ["ERROR"] and "Forbidden" in told[0][1]
+    assert Fact.objects.of(principal).count() == 0
+
+
+def refused(*_: object, **__: object) -> None:
+    raise Forbidden("This is somebody else's.")
