@@ -25,6 +25,7 @@ from memories.services.sessions import start_session
 from tenants.principal import Principal
 from tests.openai_server import (
     KEY,
+    PATIENCE_SECONDS,
     Call,
     Cut,
     Decline,
@@ -82,14 +83,16 @@ READS_WELL = Made(faithful_reply)
 
 
 @contextmanager
-def extractor_at(server: OpenAIServer, *, stall_seconds: float = 5.0, retries: int = 0) -> Iterator[ModelExtractor]:
+def extractor_at(
+    server: OpenAIServer, *, stall_seconds: float = PATIENCE_SECONDS, retries: int = 0
+) -> Iterator[ModelExtractor]:
     """The real client on the real extractor, in a hurry."""
     model = JsonAnswers(
         name="m",
         base_url=server.base_url,
         api_key=KEY,
         stall_seconds=stall_seconds,
-        answer_seconds=10,
+        answer_seconds=PATIENCE_SECONDS,
         retry_seconds=0,
         retries=retries,
     )

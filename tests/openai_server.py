@@ -143,6 +143,15 @@ class Made:
 
 Reply = Stream | Raw | Refuse | Cut | Stall | HangUp | Made
 
+# How long a client waits for a word that comes, perhaps late on a busy machine, and for one that never does.
+PATIENCE_SECONDS = 30.0
+IN_VAIN_SECONDS = 2.0
+
+
+def patience(*script: Reply) -> float:
+    """How long a client of this script waits for the next word."""
+    return IN_VAIN_SECONDS if any(isinstance(reply, Stall) for reply in script) else PATIENCE_SECONDS
+
 
 class OpenAIServer:
     """`base_url` is where it listens; `requests` are the bodies, `keys` the bearer tokens that came."""

@@ -32,6 +32,7 @@ from tests.openai_server import (
     Stall,
     Whole,
     openai_server,
+    patience,
     until,
 )
 
@@ -45,8 +46,7 @@ WRITE = Call([("write_memory", '{"text": "Likes tea"}')])
 
 @contextmanager
 def model_at(*script: Reply, stall_seconds: float = 0.0) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
-    """A model that is patient with a busy machine, but not where the script has it wait in vain."""
-    stall_seconds = stall_seconds or (0.2 if any(isinstance(reply, Stall) for reply in script) else 5.0)
+    stall_seconds = stall_seconds or patience(*script)
     with openai_server(*script) as server:
         model = OpenAIChat(
             name="m",

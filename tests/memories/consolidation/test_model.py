@@ -15,6 +15,7 @@ from memories.consolidation.proposals import ExtractionFault, FaultKind, Propose
 from memories.llm.json_answers import JsonAnswers
 from tests.openai_server import (
     KEY,
+    PATIENCE_SECONDS,
     Call,
     Cut,
     Decline,
@@ -26,6 +27,7 @@ from tests.openai_server import (
     Say,
     Stall,
     openai_server,
+    patience,
     said_as_json,
     until,
 )
@@ -53,7 +55,12 @@ GOOD = said_as_json(ANSWER)
 def extractor_at(*script: Reply) -> Iterator[tuple[ModelExtractor, OpenAIServer]]:
     with openai_server(*script) as server:
         model = JsonAnswers(
-            name="m", base_url=server.base_url, api_key=KEY, stall_seconds=0.3, answer_seconds=2, retry_seconds=0.01
+            name="m",
+            base_url=server.base_url,
+            api_key=KEY,
+            stall_seconds=patience(*script),
+            answer_seconds=PATIENCE_SECONDS,
+            retry_seconds=0.01,
         )
         try:
             yield ModelExtractor(model), server

@@ -16,7 +16,9 @@ from memories.llm.base import Cause, Usage
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
+    IN_VAIN_SECONDS,
     KEY,
+    PATIENCE_SECONDS,
     Call,
     Cut,
     Decline,
@@ -29,6 +31,7 @@ from tests.openai_server import (
     Stall,
     Whole,
     openai_server,
+    patience,
     said_as_json,
     until,
 )
@@ -54,7 +57,7 @@ def asked(server: OpenAIServer, **options: Any) -> JsonAnswer[Tea]:
 
 
 def answer(base_url: str, times: int = 1, **options: Any) -> JsonAnswer[Tea]:
-    quick = {"stall_seconds": 0.3, "answer_seconds": 2.0, "retry_seconds": 0.01} | options
+    quick = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01} | options
     model = JsonAnswers(name="m", base_url=base_url, api_key=KEY, **quick)
     try:
         return [model.ask(MESSAGES, Tea, name="pot") for _ in range(times)][-1]
@@ -64,7 +67,7 @@ def answer(base_url: str, times: int = 1, **options: Any) -> JsonAnswer[Tea]:
 
 def fault(*script: Reply, **options: Any) -> tuple[NoAnswer, OpenAIServer]:
     with openai_server(*script) as server, pytest.raises(NoAnswer) as caught:
-        asked(server, **options)
+        asked(server, **{"stall_seconds": patience(*script)} | options)
     for seen in (str(caught.value), repr(caught.value), caught.value.message):
         assert KEY not in seen
         assert SECRET not in seen
@@ -203,7 +206,7 @@ def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None
 
 
 def test_an_answer_that_drips_ends_in_time() -> None:
-    error, _ = fault(Stall(GOOD, 2, alive=True), answer_seconds=0.4)
+    error, _ = fault(Stall(GOOD, 2, alive=True), answer_seconds=IN_VAIN_SECONDS)
     assert error.cause is Cause.ENDPOINT
 
 
@@ -283,7 +286,9 @@ def test_an_answer_cut_at_any_byte_is_whole_or_none(politely: bool, step: int) -
     stream = Say([json.dumps(POT)])
     whole_from = until(stream, b'"stop"')
     with openai_server(stream) as server:
-        model = JsonAnswers(name="m", base_url=server.base_url, api_key=KEY, stall_seconds=1, retry_seconds=0)
+        model = JsonAnswers(
+            name="m", base_url=server.base_url, api_key=KEY, stall_seconds=PATIENCE_SECONDS, retry_seconds=0
+        )
         for size in range(int(politely), until(stream, b"[DONE]"), step):
             server.script[:] = [Cut(stream, size, politely)]
             if size > whole_from + len(b'"stop"}], "usage": null}\n\n'):

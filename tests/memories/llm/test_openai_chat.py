@@ -13,7 +13,9 @@ from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason,
 from memories.llm.openai_chat import OpenAIChat
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
+    IN_VAIN_SECONDS,
     KEY,
+    PATIENCE_SECONDS,
     Call,
     Cut,
     HangUp,
@@ -25,6 +27,7 @@ from tests.openai_server import (
     Stall,
     Whole,
     openai_server,
+    patience,
     until,
 )
 
@@ -39,7 +42,7 @@ def ask(server: OpenAIServer, **options: Any) -> list[Output]:
 
 
 def answer(base_url: str, *, tools: bool = False, **options: Any) -> Generator[Output]:
-    quick = {"stall_seconds": 0.3, "answer_seconds": 2.0, "retry_seconds": 0.01} | options
+    quick = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01} | options
     model = OpenAIChat(name="m", base_url=base_url, api_key=KEY, **quick)
     try:
         yield from model.stream(MESSAGES, TOOLS if tools else [], may_call_tools=tools)
@@ -50,6 +53,7 @@ def answer(base_url: str, *, tools: bool = False, **options: Any) -> Generator[O
 def fault(*script: Reply, **options: Any) -> tuple[ModelFault, str, OpenAIServer]:
     """The fault of an answer, with the text that came before it."""
     texts: list[str] = []
+    options = {"stall_seconds": patience(*script)} | options
     with openai_server(*script) as server, pytest.raises(ModelFault) as caught:
         texts.extend(output.text for output in answer(server.base_url, **options) if isinstance(output, Text))
     assert KEY not in repr(caught.value)
@@ -174,7 +178,7 @@ def test_a_server_that_asks_for_minutes_is_not_waited_for() -> None:
 
 
 def test_a_stream_that_only_says_it_is_alive_ends_in_time() -> None:
-    error, text, _ = fault(Stall(HELLO, 2, alive=True), answer_seconds=0.4)
+    error, text, _ = fault(Stall(HELLO, 2, alive=True), answer_seconds=IN_VAIN_SECONDS)
     assert (error.message[:27], text) == ("The model stopped answering", "Hel")
 
 

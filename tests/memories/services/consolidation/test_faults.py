@@ -42,6 +42,7 @@ from tests.openai_server import (
     Stall,
     Whole,
     openai_server,
+    patience,
     said_as_json,
 )
 
@@ -51,10 +52,10 @@ SAID = PLANTED[:3]
 SEQUENCES = 8
 
 
-def run_on(principal: Principal, *script: Reply, stall_seconds: float = 5.0) -> RunReport:
+def run_on(principal: Principal, *script: Reply) -> RunReport:
     """Consolidate what was SAID at an endpoint with this script."""
     tell(principal, *SAID)
-    with openai_server(*script) as server, extractor_at(server, stall_seconds=stall_seconds) as extractor:
+    with openai_server(*script) as server, extractor_at(server, stall_seconds=patience(*script)) as extractor:
         return consolidate(principal, extractor=extractor)
 
 
@@ -125,7 +126,7 @@ def test_what_may_pass_stores_nothing_shows_nothing_and_waits(
     principal: Principal, reply: Reply, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("DEBUG", logger="memories"):
-        report = run_on(principal, reply, stall_seconds=0.2)
+        report = run_on(principal, reply)
     shows_nothing(report, caplog)
     assert texts(principal) == []
     assert (report.waiting, report.given_up) == (3, 0)
