@@ -15,6 +15,7 @@ Item = TypeVar("Item")
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
+_SMALL_HOURS = 6 * _HOUR  # what is nearer than this is told in hours past midnight, too: "yesterday" would sound far
 _DAYS_IN_WORDS = 7
 
 
@@ -30,10 +31,12 @@ def ago(moment: datetime, now: datetime) -> str:
     """How long ago, as a person says it; a date beyond a week. Both times in the reader's zone."""
     seconds = (now - moment).total_seconds()
     days = (now.date() - moment.date()).days
-    if days == 0 and -_MINUTE < seconds < _HOUR:
+    if -_MINUTE < seconds < _HOUR:
         return "just now" if seconds < _MINUTE else f"{int(seconds // _MINUTE)} min ago"
+    if seconds > 0 and (days == 0 or seconds < _SMALL_HOURS):
+        return f"{int(seconds // _HOUR)} h ago"
     if days == 0:
-        return f"{int(seconds // _HOUR)} h ago" if seconds > 0 else f"at {moment:%H:%M}"
+        return f"at {moment:%H:%M}"
     if days == 1:
         return "yesterday"
     if 1 < days < _DAYS_IN_WORDS:

@@ -29,6 +29,21 @@ def test_how_long_ago_is_said_as_a_person_would(before: timedelta, words: str) -
     assert ago(NOW - before, NOW) == words
 
 
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        pytest.param(timedelta(seconds=30), "just now", id="seconds"),
+        pytest.param(timedelta(minutes=5), "5 min ago", id="minutes"),
+        pytest.param(timedelta(hours=2), "2 h ago", id="an evening"),
+        pytest.param(timedelta(hours=7), "yesterday", id="half a day"),
+        pytest.param(timedelta(hours=-24), "11 Mar", id="tomorrow"),
+    ],
+)
+def test_midnight_makes_nothing_that_is_near_sound_far(before: timedelta, words: str) -> None:
+    past_midnight = datetime(2026, 3, 10, 0, 0, 10, tzinfo=UTC)
+    assert ago(past_midnight - before, past_midnight) == words
+
+
 def test_the_exact_time_names_its_zone() -> None:
     assert in_full(NOW) == "Tuesday 10 March 2026, 14:30 UTC"
 
