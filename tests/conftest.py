@@ -40,6 +40,9 @@ from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.stored import Lived, Stored
 
+# A contract that fails says what it compared, as a test does.
+pytest.register_assert_rewrite("tests.memories", "tests.proofs")
+
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
 SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}

@@ -23,6 +23,7 @@ def root(membership: Membership, client: Client) -> Client:
     return client
 
 
+@pytest.mark.long
 def test_no_page_of_staff_holds_anything_inline(root: Client, membership: Membership) -> None:
     found = []
     for address in staff_pages(everything(membership)):

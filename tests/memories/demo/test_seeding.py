@@ -30,6 +30,8 @@ from tests.cluster import renew_indices
 from tests.factories import mint_at_once
 from tests.parts import ON_ELASTICSEARCH
 
+pytestmark = pytest.mark.long
+
 MEMBERS = [person for person in PEOPLE if person.story]
 
 
