@@ -117,7 +117,6 @@ def test_there_are_chains_merges_corrections_and_outcomes(seeded: list[int]) -> 
     assert Fact.objects.of(ada).get(text="Has a daughter named June").last_verified_at
 
 
-@pytest.mark.long
 def test_an_imported_life_goes_on_in_conversations(seeded: list[int]) -> None:
     imani = of("imani")
     reserve = list_memories(imani, Kind.SEMANTIC, key="backup_reserve").get()
