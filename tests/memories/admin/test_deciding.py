@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_admin_lists_isolate_other_tenants(browser: Client, foreign: dict[str, A
     answer = browser.get(page(model))
     assert answer.status_code == 200
     assert list(answer.context["cl"].queryset) == []
-    assert "4321" not in answer.content.decode() and "zeppelins" not in answer.content.decode()
+    assert not re.search(r"\b(4321|zeppelins)\b", answer.content.decode())  # the digits alone may be in a random token
 
 
 @pytest.mark.parametrize("model", MODELS)
