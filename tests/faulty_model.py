@@ -38,6 +38,7 @@ from tests.openai_server import (
     Say,
     Stall,
     Whole,
+    client_at,
     openai_server,
     said_as_json,
 )
@@ -87,19 +88,9 @@ def extractor_at(
     server: OpenAIServer, *, stall_seconds: float = PATIENCE_SECONDS, retries: int = 0
 ) -> Iterator[ModelExtractor]:
     """The real client on the real extractor, in a hurry."""
-    model = JsonAnswers(
-        name="m",
-        base_url=server.base_url,
-        api_key=KEY,
-        stall_seconds=stall_seconds,
-        answer_seconds=PATIENCE_SECONDS,
-        retry_seconds=0,
-        retries=retries,
-    )
-    try:
+    options = {"stall_seconds": stall_seconds, "retry_seconds": 0, "retries": retries}
+    with client_at(server.base_url, JsonAnswers, **options) as model:
         yield ModelExtractor(model)
-    finally:
-        model.close()
 
 
 def tell(principal: Principal, *texts: str, since: datetime = SAID_AT) -> None:

@@ -14,7 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from memories.llm.completions import Completions
+
+Client = TypeVar("Client", bound="Completions")
 
 _USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
 KEY = "sk-test-0123456789-never-to-be-seen"
@@ -151,6 +156,17 @@ IN_VAIN_SECONDS = 2.0
 def patience(*script: Reply) -> float:
     """How long a client of this script waits for the next word."""
     return IN_VAIN_SECONDS if any(isinstance(reply, Stall) for reply in script) else PATIENCE_SECONDS
+
+
+@contextmanager
+def client_at(base_url: str, kind: type[Client], **options: Any) -> Iterator[Client]:
+    """The real client of a server here: patient, unless the options say otherwise, and closed in the end."""
+    patient = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01}
+    client = kind(name="m", base_url=base_url, api_key=KEY, **patient | options)
+    try:
+        yield client
+    finally:
+        client.close()
 
 
 class OpenAIServer:

@@ -32,6 +32,7 @@ from tests.openai_server import (
     Say,
     Stall,
     Whole,
+    client_at,
     openai_server,
     patience,
     until,
@@ -48,19 +49,9 @@ WRITE = Call([("write_memory", '{"text": "Likes tea"}')])
 @contextmanager
 def model_at(*script: Reply, stall_seconds: float = 0.0) -> Iterator[tuple[OpenAIChat, OpenAIServer]]:
     stall_seconds = stall_seconds or patience(*script)
-    with openai_server(*script) as server:
-        model = OpenAIChat(
-            name="m",
-            base_url=server.base_url,
-            api_key=KEY,
-            stall_seconds=stall_seconds,
-            answer_seconds=10 * stall_seconds,
-            retry_seconds=0.01,
-        )
-        try:
-            yield model, server
-        finally:
-            model.close()
+    options = {"stall_seconds": stall_seconds, "answer_seconds": 10 * stall_seconds}
+    with openai_server(*script) as server, client_at(server.base_url, OpenAIChat, **options) as model:
+        yield model, server
 
 
 def say(principal: Principal, *script: Reply) -> list[Event]:

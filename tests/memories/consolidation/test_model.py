@@ -15,7 +15,6 @@ from memories.consolidation.proposals import ExtractionFault, FaultKind, Propose
 from memories.llm.json_answers import JsonAnswers
 from tests.openai_server import (
     KEY,
-    PATIENCE_SECONDS,
     Call,
     Cut,
     Decline,
@@ -26,6 +25,7 @@ from tests.openai_server import (
     Reply,
     Say,
     Stall,
+    client_at,
     openai_server,
     patience,
     said_as_json,
@@ -53,19 +53,11 @@ GOOD = said_as_json(ANSWER)
 
 @contextmanager
 def extractor_at(*script: Reply) -> Iterator[tuple[ModelExtractor, OpenAIServer]]:
-    with openai_server(*script) as server:
-        model = JsonAnswers(
-            name="m",
-            base_url=server.base_url,
-            api_key=KEY,
-            stall_seconds=patience(*script),
-            answer_seconds=PATIENCE_SECONDS,
-            retry_seconds=0.01,
-        )
-        try:
-            yield ModelExtractor(model), server
-        finally:
-            model.close()
+    with (
+        openai_server(*script) as server,
+        client_at(server.base_url, JsonAnswers, stall_seconds=patience(*script)) as model,
+    ):
+        yield ModelExtractor(model), server
 
 
 def fault(*script: Reply, material: Material | None = None) -> tuple[ExtractionFault, OpenAIServer]:

@@ -30,6 +30,7 @@ from tests.openai_server import (
     Say,
     Stall,
     Whole,
+    client_at,
     openai_server,
     patience,
     said_as_json,
@@ -57,12 +58,8 @@ def asked(server: OpenAIServer, **options: Any) -> JsonAnswer[Tea]:
 
 
 def answer(base_url: str, times: int = 1, **options: Any) -> JsonAnswer[Tea]:
-    quick = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01} | options
-    model = JsonAnswers(name="m", base_url=base_url, api_key=KEY, **quick)
-    try:
+    with client_at(base_url, JsonAnswers, **options) as model:
         return [model.ask(MESSAGES, Tea, name="pot") for _ in range(times)][-1]
-    finally:
-        model.close()
 
 
 def fault(*script: Reply, **options: Any) -> tuple[NoAnswer, OpenAIServer]:

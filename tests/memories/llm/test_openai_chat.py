@@ -15,7 +15,6 @@ from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
     IN_VAIN_SECONDS,
     KEY,
-    PATIENCE_SECONDS,
     Call,
     Cut,
     HangUp,
@@ -26,6 +25,7 @@ from tests.openai_server import (
     Say,
     Stall,
     Whole,
+    client_at,
     openai_server,
     patience,
     until,
@@ -42,12 +42,8 @@ def ask(server: OpenAIServer, **options: Any) -> list[Output]:
 
 
 def answer(base_url: str, *, tools: bool = False, **options: Any) -> Generator[Output]:
-    quick = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01} | options
-    model = OpenAIChat(name="m", base_url=base_url, api_key=KEY, **quick)
-    try:
+    with client_at(base_url, OpenAIChat, **options) as model:
         yield from model.stream(MESSAGES, TOOLS if tools else [], may_call_tools=tools)
-    finally:
-        model.close()
 
 
 def fault(*script: Reply, **options: Any) -> tuple[ModelFault, str, OpenAIServer]:
