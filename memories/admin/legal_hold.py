@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memories.errors import MemoriesError, NotFound
 from memories.models import LegalHold
-from memories.services.holds import place_hold, release_hold
+from memories.services.erasure.holds import place_hold, release_hold
 from tenants.admin.moments import stamp
 from tenants.admin.people import named
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in

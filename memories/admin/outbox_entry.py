@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from memories.admin.links import named_link
 from memories.models import OutboxEntry
 from memories.search import search_plane
-from memories.selectors.lag import lag_by_tenant, lag_of
+from memories.selectors.staff.index_state import lag_by_tenant, lag_of
 from tenants.admin.moments import stamp
 from tenants.admin.scoping import TenantScopedAdmin
 from tenants.models import Membership, Tenant, User

@@ -3,7 +3,7 @@
 Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
 state how it ended. The exceptions: what must not be stored is masked in it (such a value came from the model, nothing
 that it is given holds one); a turn that erased something: its words are erased too, see `_close`; and one that was
-erased meanwhile: it is stored without words, see `services/turns.py`.
+erased meanwhile: it is stored without words, see `services/sessions/turns.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from memories.selectors.policies import policy_of
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
 from memories.services.screening import Screen, masked_kinds
-from memories.services.turns import Turn
+from memories.services.sessions.turns import Turn
 from memories.types import WriteResult
 from tenants.errors import TenantsError
 from tenants.principal import Principal

@@ -14,8 +14,8 @@ from typing import Any
 from memories.agent.tools import Answer
 from memories.errors import NotFound
 from memories.models import Message, MessageState
-from memories.services.forget import forget
-from memories.services.turns import Turn, add_tool_result, add_tool_step, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, finish_turn
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -23,8 +23,8 @@ from memories.agent.working_memory import plan_members
 from memories.llm.quoting import quoted
 from memories.models import EntryKind
 from memories.selectors.session_memory import Found, search_session
-from memories.services.session_memory import end_session
-from memories.services.working_memory import advance_plan, note, observe, set_plan, set_task
+from memories.services.sessions.entries import end_session
+from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Slots
 from memories.types import Importance, WriteOutcome
 from tenants.principal import Principal

@@ -31,12 +31,12 @@ from memories.hygiene.sensitivity.telling import refusal
 from memories.llm.quoting import quoted
 from memories.recall.pipeline import recall
 from memories.selectors.memories import find_memory, memories_by_id, pinned_facts
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
+from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
-from memories.services.retraction import retract
 from memories.services.screening import Screen
-from memories.services.supersede import retire
 from memories.types import (
     ALL_KINDS,
     Contradiction,

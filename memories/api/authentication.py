@@ -14,7 +14,7 @@ from rest_framework.authentication import SessionAuthentication as StockSessionA
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from memoryhub import at_work
+from memoryhub.observability import context as log_context
 from tenants.errors import NoMembership
 from tenants.middleware import TenantRequest, request_id_of
 from tenants.models import User
@@ -33,7 +33,7 @@ class TokenAuthentication(BaseAuthentication):
         principal = authenticate_token(token.strip(), request_id=request_id_of(request._request))
         if principal is None:
             raise AuthenticationFailed("This token is not valid: unknown, expired or revoked.")
-        at_work.note(tenant_id=principal.tenant_id, membership_id=principal.membership_id)
+        log_context.bind(tenant_id=principal.tenant_id, membership_id=principal.membership_id)
         return AnonymousUser(), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, OutcomeSerializer
+from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
-from memories.selectors.sources import supporting_episodes
 from memories.services.ownership import shared_scopes
 from memories.types import Kind, WriteOutcome
 from tenants.errors import Forbidden

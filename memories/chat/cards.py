@@ -15,8 +15,8 @@ from django.urls import reverse
 from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.presenting.lines import headline
+from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, is_shared, memories_by_id
-from memories.selectors.sources import supporting_episodes
 from memories.types import CURRENT, Handling, Kind, SensitiveKind, Status
 from tenants.principal import Principal
 

@@ -25,7 +25,8 @@ from memories.recall.weights import RECIPE
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.search.outbox import drain
-from memories.services.importing import import_memories, import_sessions
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal

@@ -31,7 +31,7 @@ from memories.llm.assembly import Assembly
 from memories.llm.base import Finished, StopReason, Text, ToolCall
 from memories.llm.dialect import Dialect
 from memories.llm.whole_answer import chunks_of
-from memoryhub import tracing
+from memoryhub.observability import tracing
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from memories.search import search_plane
 from memories.search.base import readable_by
 from memories.search.outbox import pending, request_rebuild
 from memories.types import CandidateRequest, Candidates, Kind, Owner
-from memoryhub import tracing
+from memoryhub.observability import tracing
 from tenants.principal import Principal
 
 # Without the plane: words of the question that are looked for, longest first.

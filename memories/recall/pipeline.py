@@ -35,7 +35,7 @@ from memories.recall.selection import Selection, choose
 from memories.recall.tail import encoded_tail
 from memories.recall.trace import Stages
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
-from memoryhub import tracing
+from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)

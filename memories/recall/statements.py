@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories.recall.request import Request
-from memoryhub.statements import Statement, filled, length, taken
+from memoryhub.db.compiled_query import Statement, filled, length, taken
 from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)

@@ -20,21 +20,19 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryhub.tables import TableFormat
-from tenants import verifying
-from tenants.actor_names import names_of_members
+from memoryhub.signing.tabular import TableFormat
 from tenants.admin.audit_links import Link, links_of, links_of_member
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.admin.tenant_scope import PARAMETER, Scope, address_of, one_of
 from tenants.admin.verification import Badge
-from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit_differences import differences
-from tenants.audit_digest import DIGESTED_COLUMNS, event_digest, payload_digest
-from tenants.audit_export import export_audit, file_name
-from tenants.audit_filters import AuditFilter, read_filter
-from tenants.audit_listing import page_of_events
-from tenants.audit_reading import note_event_read
-from tenants.audit_sentences import Sentence, sentences
+from tenants.audit import recorded_checks
+from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit.differences import differences
+from tenants.audit.digest import DIGESTED_COLUMNS, event_digest, payload_digest
+from tenants.audit.export import export_audit, file_name
+from tenants.audit.filters import AuditFilter, read_filter
+from tenants.audit.listing import note_event_read, page_of_events
+from tenants.audit.sentences import Sentence, names_of_members, sentences
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
@@ -163,7 +161,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             wanted = read_filter(_tenant_id(scope), {"member": request.GET.get("member", "")})
         except InvalidValue as error:
             raise Http404 from error
-        verifying.prove(_chain(wanted), signed_in(request))
+        recorded_checks.prove(_chain(wanted), signed_in(request))
         back = request.POST.get("back", "")
         if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
             back = _address({PARAMETER: scope.address})
@@ -196,7 +194,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
-        check = verifying.latest(chain, Checked.AUDIT)
+        check = recorded_checks.latest(chain, Checked.AUDIT)
         told = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
         bad = check.event_id if check else None
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
@@ -214,7 +212,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
-        broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
+        broken = recorded_checks.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
         found = [check.chain.removeprefix(prefix) for check in broken]
         names = names_of_members(wanted.tenant, found) if found else {}
         return [(names[member], _address({PARAMETER: whose, "member": member})) for member in found]

@@ -19,13 +19,12 @@ from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.dateparse import parse_datetime
 
-from tenants.actor import Actor
 from tenants.errors import TenantsError
 from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Tenant, User
-from tenants.principal import ActorKind, Role
+from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import tenant_ids_of
-from tenants.storing import is_storable
+from tenants.validation import is_storable
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin  # the theme's has no types

@@ -22,11 +22,10 @@ from memories.recall.boundary import Cut
 from memories.recall.explaining import Explanation, explain
 from memories.recall.screening import screened
 from memories.selectors.policies import policy_of
-from memories.services.staff_reading import note_question
+from memories.services.admin_requests import note_question
 from memories.types import Kind
 from tenants.errors import Forbidden
-from tenants.principals import reading_principal
-from tenants.standing import still
+from tenants.principals import reading_principal, still
 
 TEMPLATE = "admin/memories/member/ask.html"
 # Rows of a table; whoever asks for more items sees them all.

@@ -17,7 +17,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact
 from memories.presenting.sections import SECTIONS, Section
-from memories.selectors.differences_between import (
+from memories.selectors.history.changes import (
     Change,
     Differences,
     Statement,

@@ -24,10 +24,10 @@ from memories.api.serializers.memories import (
 from memories.api.views.base import ApiView
 from memories.errors import Conflict
 from memories.selectors.memories import get_memory
-from memories.services.facts import pin_fact
-from memories.services.promote import promote
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.types import Kind, WriteResult
 
 

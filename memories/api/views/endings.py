@@ -16,9 +16,9 @@ from memories.api.serializers.memories import ANY_MEMORY
 from memories.api.views.base import ApiView
 from memories.errors import Conflict
 from memories.selectors.memories import get_memory
-from memories.selectors.review import facts_to_review
-from memories.services.expiry import confirm_fact
-from memories.services.restore import restore
+from memories.selectors.reviews import facts_to_review
+from memories.services.retention.dates import confirm_fact
+from memories.services.retention.restore import restore
 from memories.types import Kind
 
 

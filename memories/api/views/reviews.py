@@ -17,7 +17,7 @@ from memories.api.views.base import ApiView
 from memories.models import ReviewItem
 from memories.selectors.paging import page_of
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from tenants.principal import Principal
 
 

@@ -23,8 +23,8 @@ from memories.api.serializers.session_memory import (
 )
 from memories.api.views.base import ApiView
 from memories.selectors.session_memory import search_session, working_memory
-from memories.services.session_memory import end_session
-from memories.services.working_memory import set_slots
+from memories.services.sessions.entries import end_session
+from memories.services.sessions.working_memory import set_slots
 
 
 class WorkingMemoryView(ApiView):

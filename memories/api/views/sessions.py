@@ -23,8 +23,8 @@ from memories.api.serializers.sessions import (
 from memories.api.views.base import ApiView
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import get_session, list_sessions, transcript
-from memories.services.forget import forget_session
-from memories.services.sessions import rename_session, start_session
+from memories.services.erasure.forget import forget_session
+from memories.services.sessions.sessions import rename_session, start_session
 
 
 class SessionsView(ApiView):

@@ -17,9 +17,9 @@ from memories.errors import Conflict, InvalidInput
 from memories.models import Session
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import get_session, list_sessions
-from memories.services.forget import forget_session
-from memories.services.session_memory import end_session
-from memories.services.sessions import rename_session
+from memories.services.erasure.forget import forget_session
+from memories.services.sessions.entries import end_session
+from memories.services.sessions.sessions import rename_session
 from memories.types import Kind, WriteResult
 from tenants.principal import Principal
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from memories.chat.pages import member_page
 from memories.importing.records import record_line
-from memories.services.exporting import export_memories
+from memories.services.portability.memories_export import export_memories
 from tenants.principal import Principal
 
 

@@ -16,8 +16,8 @@ from memories.chat.wording import counted
 from memories.errors import Conflict
 from memories.presenting.sections import SECTIONS
 from memories.selectors.memories import get_memory, is_shared
-from memories.services.forget import forget as forget_memory
-from memories.services.forget import preview_forget
+from memories.services.erasure.forget import forget as forget_memory
+from memories.services.erasure.forget import preview_forget
 from memories.types import ForgetOutcome, Kind
 from tenants.errors import Forbidden
 from tenants.principal import Principal

@@ -22,15 +22,14 @@ from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook
 from memories.presenting.sections import SECTIONS
-from memories.selectors.memories import get_memory, messages_using
-from memories.selectors.originals import has_original
+from memories.selectors.history.stories import questions_of, supported_facts
+from memories.selectors.memories import get_memory, has_original, messages_using
 from memories.selectors.reviews import review_about
-from memories.selectors.sources import questions_of, supported_facts
-from memories.services.facts import pin_fact
+from memories.services.facts.remember import pin_fact
+from memories.services.facts.supersede import correct as correct_memory
+from memories.services.facts.supersede import retire as retire_memory
+from memories.services.facts.undo import undo as undo_ending
 from memories.services.screening import Screen
-from memories.services.supersede import correct as correct_memory
-from memories.services.supersede import retire as retire_memory
-from memories.services.undo import undo as undo_ending
 from memories.types import Kind, WriteOutcome
 from tenants.principal import Principal
 

@@ -18,8 +18,8 @@ from memories.chat.pages import member_page
 from memories.chat.tabs import tabs_of
 from memories.presenting.moments import Group, day_title, grouped
 from memories.presenting.sections import SECTIONS
+from memories.selectors.history.stories import facts_by_category
 from memories.selectors.memories import Memory, list_memories
-from memories.selectors.sources import facts_by_category
 from memories.types import Kind, Status
 from tenants.principal import Principal
 

@@ -19,7 +19,7 @@ from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from memories.services.screening import Screen
 from tenants.principal import Principal
 

@@ -26,13 +26,12 @@ from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
 from memories.models import Episode, Fact, Message, MessageState, RecallTrace, Relation
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget, forget_session
-from memories.services.sessions import start_session
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
-
-from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
 
 pytestmark = pytest.mark.django_db
 

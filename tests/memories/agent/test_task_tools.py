@@ -17,15 +17,14 @@ from memories.agent.tools import Answer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
 from tenants.principal import Principal
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, say, text_of
 from tests.memories.services.test_forget import CANARY, database_text
-
-from .conftest import FakeRecall, ScriptedModel, call, say, text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from memories.search.embedded import plane
 from memories.types import Kind, Owner
 from tenants.principal import Principal
 from tenants.search_keys import cluster
-from tenants.search_keys.descriptor import SEARCH_ACTIONS
+from tenants.search_keys.policy import SEARCH_ACTIONS
 
 Break = Callable[[], None]
 

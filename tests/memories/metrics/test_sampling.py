@@ -17,8 +17,7 @@ from memories.models import ConsolidationRun, MetricSample, RunState
 from memoryhub.celery import SCHEDULE
 from tenants.models import Membership
 from tests.factories import make_membership
-
-from . import situations as made
+from tests.memories.metrics import situations as made
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ import pytest
 from memories.recall import candidates, statements
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Recall
 from tenants.principal import Principal
 

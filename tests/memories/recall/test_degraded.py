@@ -12,7 +12,7 @@ from memories.recall import candidates
 from memories.recall.pipeline import recall
 from memories.search.embedded.paths import path_of
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, Say, texts

@@ -14,7 +14,7 @@ from memories.models import Fact
 from memories.recall.request import Request
 from memories.recall.statements import fetch, instances
 from memories.recall.visibility import visible_rows
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import ALL_KINDS, Kind, Scope
 from tenants.principal import Principal
 

@@ -17,13 +17,13 @@ from memories.search.base import Tombstone
 from memories.search.elasticsearch import layout, writing
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key
-from tenants.search_keys.descriptor import member_descriptors
+from tenants.search_keys.policy import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
 from tests.memories.search.test_elasticsearch_plane import Keys, SettlingPlane

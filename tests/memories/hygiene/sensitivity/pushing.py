@@ -26,7 +26,8 @@ from memories.models import Fact, Playbook, Session
 from memories.recall.recording import flush
 from memories.search.outbox import drain
 from memories.services.consolidation import consolidate
-from memories.services.importing import import_memories, import_sessions
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
 from tests.factories import make_membership
 from tests.memories.api.caller import Caller, caller_of
