@@ -119,7 +119,7 @@ MIDDLEWARE = [
     "tenants.middleware.TenantMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "memories.chat.time_zone.TimeZoneMiddleware",
+    "memories.chat.presenting.TimeZoneMiddleware",
     "memoryhub.middleware.responses.WrongMethodMiddleware",
 ]
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
-from memories.metrics.history import Look
+from memories.metrics.sampling import Look
 from memories.models import ErasureRequest
 from memories.selectors.staff import attention
 from memories.services.admin_requests import READINGS

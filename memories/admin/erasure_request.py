@@ -26,9 +26,7 @@ from memories.selectors.erasure import on_hold, owner_of
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, refuse_erasure
 from memories.services.erasure.stages import STAGES
-from tenants.admin.moments import stamp
-from tenants.admin.people import named
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, acting, named, signed_in, stamp
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import has_role

@@ -31,8 +31,8 @@ from memories.selectors.history.stories import Elsewhere, Story, StoryWords, wor
 from memories.services.chain_proofs import prove_supersession
 from memories.types import Kind, Owner
 from memoryhub.db.raw_rows import READING_FAILS
+from tenants.admin.audit_event import Badge, why_broken
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.admin.verification import Badge, why_broken
 from tenants.audit.recorded_checks import latest, latest_of, prove
 from tenants.audit.sentences import actor_names
 from tenants.models import ChainCheck, Checked, User

@@ -17,8 +17,7 @@ from memories.admin.links import named_link
 from memories.models import OutboxEntry
 from memories.search import search_plane
 from memories.selectors.staff.index_state import lag_by_tenant, lag_of
-from tenants.admin.moments import stamp
-from tenants.admin.scoping import TenantScopedAdmin
+from tenants.admin.scoping import TenantScopedAdmin, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import READS_MEMORY
 

@@ -19,7 +19,7 @@ from memories.demo.story import StorySession, read_story
 from memories.demo.telling import tell
 from memories.errors import Conflict
 from memories.importing import parse_memories
-from memories.importing.reading import read_lines
+from memories.importing.conversations import read_lines
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry

@@ -10,7 +10,7 @@ from django.db import connection
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from tenants.admin.verification import Badge
+from tenants.admin.audit_event import Badge
 from tenants.audit.chain import owner_chain
 from tenants.audit.recorded_checks import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
 from tenants.models import AuditEvent, ChainCheck, Checked

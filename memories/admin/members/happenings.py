@@ -11,7 +11,7 @@ from datetime import datetime
 from uuid import UUID
 
 from memories.admin.members.page import Looking
-from memories.presenting.deeds import DID
+from memories.presenting.lines import DID
 from memories.selectors.memories import history_of
 from memories.services.admin_requests import READINGS
 from tenants.audit.sentences import actor_names

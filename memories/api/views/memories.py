@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.permissions import READ, READ_WRITE
-from memories.api.rendering import own_memory, rendered, rendered_all, written
+from memories.api.authentication import READ, READ_WRITE
+from memories.api.http import own_memory, rendered, rendered_all, written
 from memories.api.schema import problems
 from memories.api.serializers.common import Forgotten, forgotten
 from memories.api.serializers.memories import (

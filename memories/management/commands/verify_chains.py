@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memories.presenting.sections import SECTIONS
+from memories.presenting.lines import SECTIONS
 from memories.selectors.history.chain_events import ToldBy
 from memories.selectors.history.chains import ChainFault, ChainsReport, verify_chains
 

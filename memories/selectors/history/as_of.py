@@ -1,6 +1,6 @@
 """The memory as it was believed at a time, and how much of it changed on which day.
 
-Invariant: what recall tells of that time is in it, by the same conditions (`recall/visibility.py`). Beyond them it has
+Invariant: what recall tells of that time is in it, by the same conditions (`recall/loading.py`). Beyond them it has
 what has been evicted or has expired since, which recall tells nobody of any more and staff is to understand. What was
 forgotten since is gone: it is counted, and shown to nobody.
 """
@@ -22,7 +22,7 @@ from django.utils import timezone
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
 from memories.models.base import OwnedQuerySet
 from memories.models.supersedable import Supersedable
-from memories.recall.visibility import held_at
+from memories.recall.loading import held_at
 from memories.search.base import readable_by
 from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.paging import Page, page_of

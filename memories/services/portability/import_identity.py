@@ -15,7 +15,7 @@ from uuid import UUID
 
 from memories.hygiene.dedup import likeness
 from memories.hygiene.text import content_hash
-from memories.importing.belief import Belief
+from memories.importing.records import Belief
 from memories.models import Fact
 from memories.types import Kind
 from tenants.models import AuditEvent

@@ -16,9 +16,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.errors import InvalidInput
-from memories.importing.belief import in_order_of_belief
-from memories.importing.conversation import ConversationSession, ConversationTurn
-from memories.importing.records import MemoryRecord, named
+from memories.importing.conversations import ConversationSession, ConversationTurn
+from memories.importing.records import MemoryRecord, in_order_of_belief, named
 from memories.models import MEMORY_MODELS, CatalogEntry
 from memories.services.ownership import owner_lock
 from memories.services.portability.import_identity import in_statements, owner_id, shared_id

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.errors import Blocked
-from memories.hygiene.sensitivity.masks import could_have_been
+from memories.hygiene.sensitivity.findings import could_have_been
 from memories.hygiene.text import normalised
 from memories.importing.records import MemoryRecord
 from memories.models.base import MemoryRow

@@ -22,8 +22,7 @@ from django.utils import timezone
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
-from memories.importing.belief import Belief
-from memories.importing.records import MemoryRecord
+from memories.importing.records import Belief, MemoryRecord
 from memories.models import Episode, Fact
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry

@@ -17,7 +17,7 @@ from django.utils import timezone
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
-from memories.importing.conversation import ConversationSession, ConversationTurn
+from memories.importing.conversations import ConversationSession, ConversationTurn
 from memories.models import Episode, Message, MessageRole, Session
 from memories.search.outbox import enqueue_many
 from memories.services.originals import keep_originals

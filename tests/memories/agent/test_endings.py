@@ -15,7 +15,7 @@ import pytest
 from django.core.serializers import serialize
 from django.db import connection
 
-from memories.agent import answering, record, tools
+from memories.agent import answering, tools
 from memories.agent.events import (
     Event,
     TextDelta,
@@ -105,10 +105,10 @@ class Killed(BaseException):
     [
         (answering, "transcript"),
         (tools, "recall"),
-        (record, "add_tool_step"),
-        (record, "add_tool_result"),
+        (answering, "add_tool_step"),
+        (answering, "add_tool_result"),
         (tools, "remember_fact"),
-        (record, "finish_turn"),
+        (answering, "finish_turn"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

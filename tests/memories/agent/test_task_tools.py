@@ -11,8 +11,7 @@ import pytest
 from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
-from memories.agent.task_schemas import TaskArguments
-from memories.agent.tool_schemas import BadArguments, checked, tool_schemas
+from memories.agent.tool_schemas import BadArguments, TaskArguments, checked, tool_schemas
 from memories.agent.tools import Answer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory

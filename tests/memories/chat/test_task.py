@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.chat.stream import Reader, page_frame
-from memories.chat.task import shown_task
+from memories.chat.frame import Reader, page_frame
+from memories.chat.presenting import shown_task
 from memories.models import EntryKind, Fact
 from memories.services.sessions.turns import begin_turn
 from memories.services.sessions.working_memory import note, observe, set_plan, set_task

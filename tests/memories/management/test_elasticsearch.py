@@ -138,7 +138,7 @@ def test_setup_before_the_tables_are_made_says_so(
     db: None, empty_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CatalogEntry._meta, "db_table", "not_made_yet")
-    monkeypatch.setattr("memories.search.elasticsearch.layout.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
+    monkeypatch.setattr("memories.search.elasticsearch.indices.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
     with pytest.raises(CommandError, match=r"manage\.py migrate"), transaction.atomic():
         ran("setup")
 

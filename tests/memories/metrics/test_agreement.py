@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memories.management.commands.alert_rules import FILE
-from memories.metrics.alerting import Holding, Reading, Standing, standings
+from memories.metrics.alerts import Holding, Reading, Standing, standings
 from memories.metrics.definitions import ALERTS, Alert, Comparison
 from memories.metrics.exposition import render
 from memories.metrics.measuring import Measured, measure

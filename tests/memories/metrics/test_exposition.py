@@ -6,7 +6,7 @@ import subprocess
 import uuid
 from datetime import UTC, datetime
 
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.definitions import METRICS, STAGES
 from memories.metrics.exposition import SHARED, render
 from memories.metrics.measuring import Measured

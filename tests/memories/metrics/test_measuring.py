@@ -9,9 +9,9 @@ import pytest
 
 from memories.errors import Blocked
 from memories.metrics import activity
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.measuring import measure
-from memories.metrics.ranks import HALF, MOST, percentile
+from memories.metrics.states import HALF, MOST, percentile
 from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry

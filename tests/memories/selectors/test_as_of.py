@@ -10,8 +10,8 @@ from pytest_django import DjangoDbBlocker
 
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
+from memories.recall.loading import visible_rows
 from memories.recall.request import Request
-from memories.recall.visibility import visible_rows
 from memories.selectors.history.as_of import (
     Filters,
     Since,

@@ -10,7 +10,7 @@ import pytest
 
 from memories.hygiene.sensitivity.findings import label
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.importing.records import MemoryRecord
 from memories.models import CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal, Session
 from memories.selectors.history.chains import verify_chains

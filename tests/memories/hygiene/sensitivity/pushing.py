@@ -21,7 +21,7 @@ from pytest_django import Settings
 from memories.consolidation.material import Material
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.models import Fact, Playbook, Session
 from memories.recall.recording import flush
 from memories.search.outbox import drain

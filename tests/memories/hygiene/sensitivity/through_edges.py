@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.models import Episode, Message
 from memories.services.portability.import_records import import_memories
 from memories.services.portability.sessions_import import import_sessions

@@ -16,8 +16,8 @@ from elasticsearch import Elasticsearch
 
 from memories.models import MEMORY_MODELS, Fact, Playbook
 from memories.search.elasticsearch.documents import SETTINGS, mapping_of
-from memories.search.elasticsearch.policy import LIFECYCLE, lifecycle_settings
-from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.transport import LIFECYCLE, lifecycle_settings
 from memoryhub.elasticsearch import reading_alias, writing_alias, writing_pattern
 
 TEMPLATE_PRIORITY = 500

@@ -1,4 +1,6 @@
-"""Reading files and values defensively: every refusal names the place and says what is wrong, in one sentence.
+"""A conversation as the import knows it, whatever form it came in.
+
+Reading files and values defensively: every refusal names the place and says what is wrong, in one sentence.
 
 Times: ISO 8601 with an offset, or seconds since 1970. A time without an offset is taken as UTC.
 """
@@ -7,12 +9,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
 from memories.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTurn:
+    """One thing that was said.
+
+    `key` names it within its session and stays the same when the source is exported again; `place` says where in the
+    source it stands, for error messages. `remembered` turns become episodes, the others go to the transcript alone.
+    `speaker` is empty for the owner (and for the assistant, which `from_assistant` marks).
+    """
+
+    key: str
+    place: str
+    text: str
+    happened_at: datetime
+    speaker: str = ""
+    context: str = ""
+    from_assistant: bool = False
+    remembered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSession:
+    """Turns that belong together, in their order. An empty `title` is made from the first words, a long one cut."""
+
+    key: str
+    turns: tuple[ConversationTurn, ...]
+    title: str = ""
+
 
 # A line holds one message or one memory, of a few pages at most; escaped as JSON that stays below a megabyte.
 MAX_LINE_BYTES = 1_000_000
