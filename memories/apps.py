@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 from memoryhub import background, health
 
@@ -22,6 +23,8 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the threads, the probe of the search plane, and what the id of a request must not hold."""
+        from memories.models.guard import register_function
+
         background.register("outbox", start_drainer)
         background.register("encoders", load_encoders)
         background.register("search warming", warm_searches)
@@ -34,6 +37,7 @@ class MemoriesConfig(AppConfig):
         background.register("recall tuning", start_recall_tuning)
         background.register("metric sampling", start_metric_sampling)
         background.register("erasure", start_eraser)
+        connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
         health.register_probe("search", search_answers)
         health.register_gate(searches_are_warm)
         _guard_request_ids()

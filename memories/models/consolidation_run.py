@@ -11,7 +11,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import choices
+from memories.models.guard import OwnedQuerySet
 
 
 class RunState(StrEnum):

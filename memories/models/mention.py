@@ -7,7 +7,8 @@ from enum import StrEnum
 from django.conf import settings
 from django.db import models
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import choices
+from memories.models.guard import OwnedQuerySet
 from memories.models.session import Message
 from memories.types import Kind
 

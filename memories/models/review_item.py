@@ -11,8 +11,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import choices
 from memories.models.fact import Fact
+from memories.models.guard import OwnedQuerySet
 from memories.models.playbook import Playbook
 
 

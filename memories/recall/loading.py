@@ -30,7 +30,7 @@ from django.db.models import Case, CharField, F, Q, QuerySet, UUIDField, When
 from django.db.models.functions import Cast
 
 from memories.models import MEMORY_MODELS
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pool import Row, Turn, hex_of, moment_of
 from memories.recall.request import Request
@@ -103,7 +103,7 @@ def _shape(request: Request) -> Request:
     )
 
 
-def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQuerySet[Any]:
+def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """The rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
     if kind is Kind.SEMANTIC:
@@ -177,7 +177,7 @@ def known_speakers(principal: Principal) -> list[str]:
 def _near(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
     """The episodes around each hit, in its session; what only stands around a candidate comes with its words alone."""
     hit = F("of_hit")
-    near: OwnedQuerySet[Any] = (
+    near: MemoryQuerySet[Any] = (
         visible_rows(principal, Kind.EPISODIC, request)
         .annotate(hit=F("session__episodes__pk"), of_hit=F("session__episodes__sequence"))
         .filter(hit__in=ids, sequence__gte=hit + _FIRST_OFFSET, sequence__lte=hit + _LAST_OFFSET)
@@ -206,7 +206,7 @@ def _catalog(principal: Principal, request: Request, ids: list[UUID]) -> QuerySe
     return _alone(principal, request, ids, Kind.CATALOG).values_list("token_ids", *_COMMON)
 
 
-def _alone(principal: Principal, request: Request, ids: list[UUID], kind: Kind) -> OwnedQuerySet[Any]:
+def _alone(principal: Principal, request: Request, ids: list[UUID], kind: Kind) -> MemoryQuerySet[Any]:
     return visible_rows(principal, kind, request).filter(pk__in=ids).order_by()
 
 

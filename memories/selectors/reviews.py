@@ -19,7 +19,7 @@ from django.utils import timezone
 from memories.errors import NotFound
 from memories.hygiene.expiry import About, wants_review
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.selectors.policies import expiry_rules_of
 from memories.types import CURRENT
 from tenants.models import AuditEvent

@@ -20,7 +20,7 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.models.supersedable import Supersedable
 from memories.recall.loading import held_at
 from memories.search.base import readable_by
@@ -122,7 +122,7 @@ def page_by_status(
     return page_of(whole.order_by(*order), limit=limit, cursor=cursor)
 
 
-def believed_at(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> OwnedQuerySet[Any]:
+def believed_at(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> MemoryQuerySet[Any]:
     """Those of `rows` that held at `at` and had neither expired nor been evicted by then."""
     rows = rows.filter(held_at(kind, at))
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
@@ -194,7 +194,7 @@ def _moments(principal: Principal) -> list[tuple[QuerySet[Any], str]]:
     return moments
 
 
-def _count_believed(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> int:
+def _count_believed(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> int:
     """By status, so that the bulk, what is believed still, is counted in an index."""
     current = rows.filter(status__in=CURRENT, learned_at__lte=at).count()
     if kind is Kind.SEMANTIC:
@@ -204,12 +204,12 @@ def _count_believed(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> int:
     return current + ended.count()
 
 
-def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> list[OwnedQuerySet[Any]]:
+def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> list[MemoryQuerySet[Any]]:
     """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
     every = readable_by(principal)
     # What was said is shared with nobody; the catalog is always shared.
     owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
-    parts: list[OwnedQuerySet[Any]] = []
+    parts: list[MemoryQuerySet[Any]] = []
     for owner in owners:
         rows = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
         rows = matching(believed_at(rows, kind, at), kind, filters.query)

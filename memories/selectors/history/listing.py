@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q
 
 from memories.models import CHAINED_MODELS, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
 from memoryhub.db.raw_rows import without_places
@@ -41,7 +41,7 @@ class Without:
     ids: frozenset[UUID] = frozenset()
     places: frozenset[int] = frozenset()
 
-    def leave_out(self, rows: OwnedQuerySet[Any]) -> OwnedQuerySet[Any]:
+    def leave_out(self, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
         """`rows` without these."""
         if not self.ids and not self.places:
             return rows
@@ -113,10 +113,10 @@ def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) ->
     return page_of(rows.order_by(*order), limit=limit, cursor=cursor)
 
 
-def histories(sought: Sought) -> OwnedQuerySet[Any]:
+def histories(sought: Sought) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
     model = CHAINED_MODELS[sought.kind]
-    every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
+    every: MemoryQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
     rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
     if sought.without is NOTHING:
         rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)
@@ -173,7 +173,7 @@ def _last_events(rows: Iterable[Row]) -> dict[UUID, AuditEvent]:
     return found
 
 
-def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
+def _says(kind: Kind, word: str, every: MemoryQuerySet[Any]) -> Q:
     """In the words of the state; what never ended is found through the state whose place it took."""
     condition = Q()
     for column in _WORDS[kind]:
@@ -182,7 +182,7 @@ def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
     return condition | Q(superseded_by__in=standing.values("pk"))
 
 
-def _in_time(rows: OwnedQuerySet[Any], sought: Sought) -> OwnedQuerySet[Any]:
+def _in_time(rows: MemoryQuerySet[Any], sought: Sought) -> MemoryQuerySet[Any]:
     column = "learned_at" if sought.by_learning else "superseded_at"
     if sought.since:
         rows = rows.filter(**{f"{column}__gte": sought.since})
@@ -203,7 +203,7 @@ def _ended_by(sought: Sought) -> Q:
     return Q(pk__in=told.order_by().values("target_id"))
 
 
-def _became(how: How, rows: OwnedQuerySet[Any]) -> Q:
+def _became(how: How, rows: MemoryQuerySet[Any]) -> Q:
     """`rows` are all of the tenant."""
     match how:
         case How.NATURAL:

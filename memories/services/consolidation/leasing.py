@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError
 from memories.models import ConsolidationRun, EpisodeLedger, RunState
-from memories.services.ownership import owner_lock
 from memories.services.sessions.episodes import ledger_of
+from memories.services.write import write
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 
@@ -51,7 +51,7 @@ class Lease:
 
     def extend(self) -> EpisodeLedger:
         """Hold it for another while; return the ledger. Raises Busy if it was lost."""
-        with owner_lock(self.principal):
+        with write(self.principal):
             ledger = self.held()
             ledger.leased_until = timezone.now() + LEASE
             ledger.save(update_fields=["leased_until"])
@@ -87,7 +87,7 @@ class Lease:
 
     def release(self) -> None:
         """Let the next one begin."""
-        with owner_lock(self.principal):
+        with write(self.principal):
             ledger = ledger_of(self.principal)
             if ledger.lease == self.token:
                 ledger.lease = ledger.leased_until = None
@@ -101,7 +101,7 @@ def longest(now: datetime) -> datetime:
 
 def take(principal: Principal) -> Lease:
     """Take the lease of the owner, and end what a dead process left running. Raises Busy, Forbidden."""
-    with owner_lock(principal):
+    with write(principal):
         now = timezone.now()
         ledger = ledger_of(principal)
         if ledger.leased_until is not None and now < ledger.leased_until <= longest(now):

@@ -21,9 +21,9 @@ from django.utils import timezone
 from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import on_hold, owner_of
 from memories.services.erasure.requests import AUDIT_KIND
+from memories.services.write import write
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.erasure import may_act, stop_member
-from tenants.locks import wait_for_owner
 from tenants.models import Membership
 from tenants.principal import SYSTEM, Principal
 from tenants.principals import keeping_principal
@@ -65,8 +65,7 @@ class Work:
     def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
         """Do one batch in one transaction, and count what it did. Raises LeaseLost, Held."""
         with self._renewing:
-            with transaction.atomic():
-                wait_for_owner(self.principal)
+            with write(self.principal, also_inactive=True):
                 until = self._renew(stage)
                 held = on_hold(owner_of(self.membership))
                 done = stop(self.request_id) if held else self._batch(work)

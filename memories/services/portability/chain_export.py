@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.services.portability.member_export import FACT_COLUMNS, PLAYBOOK_COLUMNS
 from memories.types import Kind
 from memoryhub.signing.archive import ArchiveFile, stream_archive
@@ -106,8 +106,8 @@ def _chain(start: Row) -> dict[UUID, Row]:
     return rows
 
 
-def _siblings(start: Row) -> OwnedQuerySet[Any]:
-    rows: OwnedQuerySet[Any] = MEMORY_MODELS[start.kind].objects.filter(**_owner(start))
+def _siblings(start: Row) -> MemoryQuerySet[Any]:
+    rows: MemoryQuerySet[Any] = MEMORY_MODELS[start.kind].objects.filter(**_owner(start))
     return rows.defer("embedding", "token_ids")
 
 

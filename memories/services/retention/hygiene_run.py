@@ -24,8 +24,8 @@ from django.utils import timezone
 
 from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbook
 from memories.selectors.policies import Policy, policy_of
-from memories.services.keeping import keeping
 from memories.services.retention.hygiene_scan import Place, Task, rules, scan_owner
+from memories.services.write import housekeeping
 from memories.types import CURRENT, Kind, Owner, Scope
 from memoryhub import background
 from memoryhub.background import Repeated
@@ -148,7 +148,7 @@ class _Scan:
         if self.run is not None and (counts["facts"] or counts["playbooks"]):
             self._keep_place(self.run, way, reached)
         elif self.run is not None:
-            with keeping(way.owner):  # whoever erases them holds the same lock
+            with housekeeping(way.owner):  # whoever erases them holds the same lock
                 if _is_there(way.owner):
                     self._keep_place(self.run, way, reached)
         self.advance(counts["facts"] + counts["playbooks"])

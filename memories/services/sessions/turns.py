@@ -23,13 +23,12 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
 from memories.selectors.erasure import require_no_hold
-from memories.selectors.policies import policy_of
-from memories.services.ownership import owner_lock
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.entries import renew
 from memories.services.sessions.episodes import create_episode, turn_ended
 from memories.services.sessions.recorded_use import note_use
 from memories.services.sessions.sessions import create_session, locked_session, title_from
+from memories.services.write import Write, write
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared, PreparedUpdate
 from tenants.principal import Principal, Right
@@ -70,7 +69,7 @@ def begin_turn(
     message_id = _message_id(principal, turn_id)
     said = Screen(principal).said(text)
     text = said.text
-    with owner_lock(principal):
+    with write(principal) as w:
         mine = Message.objects.of(principal).select_related("episode")
         stored = mine.filter(pk=message_id).first() if turn_id else None
         if stored is not None:
@@ -79,11 +78,11 @@ def begin_turn(
             return _turn(stored, created=False)
         if session_id:
             session = locked_session(principal, session_id)
-            renew(principal, session, at=at or timezone.now())
+            renew(w, session, at=at or timezone.now())
         else:
-            session = create_session(principal, title=title_from(text), created_at=at)
+            session = create_session(w, title=title_from(text), created_at=at)
         message = _append(
-            principal,
+            w,
             session,
             turn=_next_turn(session),
             message_id=message_id,
@@ -93,7 +92,7 @@ def begin_turn(
             text=text,
             sensitivity=dict(said.marks),
         )
-        episode = create_episode(principal, session, said=said, message=message)
+        episode = create_episode(w, session, said=said, message=message)
         message.episode = episode
         return _turn(message, created=True)
 
@@ -112,9 +111,9 @@ def add_tool_step(
     screen = Screen(principal)
     said = screen.said(text)
     calls = [dict(call) | {"arguments": screen.arguments(call.get("arguments", {}))} for call in tool_calls]
-    with owner_lock(principal):
+    with write(principal) as w:
         return _append(
-            principal,
+            w,
             locked_session(principal, session_id),
             turn=turn,
             after=after,
@@ -141,9 +140,9 @@ def add_tool_result(
 ) -> Message:
     """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
     said = Screen(principal).said(text)
-    with owner_lock(principal):
+    with write(principal) as w:
         message = _append(
-            principal,
+            w,
             locked_session(principal, session_id),
             turn=turn,
             after=after,
@@ -181,10 +180,10 @@ def finish_turn(
     is stored even if they were erased meanwhile.
     """
     said = Screen(principal).said(text)
-    with owner_lock(principal):
+    with write(principal) as w:
         turn_ended()
         answer = _append(
-            principal,
+            w,
             locked_session(principal, session_id),
             turn=turn,
             wordless=wordless,
@@ -207,7 +206,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
 
     Raises NotFound, or Conflict if the turn has a complete answer or was erased, or a legal hold keeps what was said.
     """
-    with owner_lock(principal):
+    with write(principal):
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
         question = messages.filter(step=0).select_related("episode").first()
         if question is None:
@@ -238,11 +237,15 @@ def _next_turn(session: Session) -> int:
 
 
 def _last_turn(session_id: UUID) -> QuerySet[Message, Any]:
-    return Message.objects.filter(session_id=session_id).order_by("-turn").values_list("turn")[:1]
+    return Message.objects.in_place({"session_id": session_id}).order_by("-turn").values_list("turn")[:1]
 
 
 def _of_turn(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    return Message.objects.filter(session_id=session_id, turn=turn).order_by("-step").values_list("pk", "step", "state")
+    return (
+        Message.objects.in_place({"session_id": session_id, "turn": turn})
+        .order_by("-step")
+        .values_list("pk", "step", "state")
+    )
 
 
 _LAST_TURN = Prepared(_last_turn)
@@ -250,7 +253,7 @@ _OF_TURN = Prepared(_of_turn)
 
 
 def _append(
-    principal: Principal,
+    w: Write,
     session: Session,
     *,
     turn: int,
@@ -273,8 +276,8 @@ def _append(
     message = Message(
         pk=message_id or uuid.uuid4(),
         session=session,
-        tenant_id=principal.tenant_id,
-        user_id=principal.user_id,
+        tenant_id=w.owner.tenant_id,
+        user_id=w.owner.user_id,
         turn=turn,
         step=stored[0][1] + 1 if stored else 0,
         created_at=now,
@@ -282,7 +285,7 @@ def _append(
     )
     message.save(force_insert=True)
     session.last_turn_at = now
-    session.expires_at = now + policy_of(principal.tenant_id).session_lifetime
+    session.expires_at = now + w.policy.session_lifetime
     _MOVED.run(session.pk, session.last_turn_at, session.expires_at, session.expired_at, session.ended_at)
     return message
 
@@ -291,7 +294,7 @@ def _moved(
     session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
 ) -> tuple[QuerySet[Session], Mapping[str, Any]]:
     columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.filter(pk=session_id), columns
+    return Session.objects.in_place({"pk": session_id}), columns
 
 
 _MOVED = PreparedUpdate(_moved)
@@ -300,7 +303,7 @@ _MOVED = PreparedUpdate(_moved)
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a message as an erasure would have left them."""
     if recall_id := columns.get("recall_id"):
-        RecallTrace.objects.filter(pk=recall_id).update(query="")
+        RecallTrace.objects.in_place({"pk": recall_id}).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
     return {**columns, "text": "", "tool_calls": calls, "state": MessageState.REDACTED}
 
