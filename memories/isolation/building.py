@@ -266,10 +266,14 @@ def snapshot_of(world: World) -> dict[UUID, tuple[object, ...]]:
         names = ["tenant_id", "user_id", "scope", "task", "text", "status", "version"]
         names += ["pinned"] if kind is Kind.SEMANTIC else []
         names += ["superseded_by_id"] if kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else []
-        rows = model.objects.filter(pk__in=planted).values_list("pk", *names)
+        rows = model.objects.unscoped("isolation proof").filter(pk__in=planted).values_list("pk", *names)
         stored |= {row[0]: tuple(row[1:]) for row in rows}
     asked = [pk for each in world.residents if each.number in still for pk in each.reviews]
-    reviews = ReviewItem.objects.filter(pk__in=asked).values_list("pk", "decision", "first_id", "second_id")
+    reviews = (
+        ReviewItem.objects.unscoped("isolation proof")
+        .filter(pk__in=asked)
+        .values_list("pk", "decision", "first_id", "second_id")
+    )
     return stored | {row[0]: tuple(row[1:]) for row in reviews}
 
 

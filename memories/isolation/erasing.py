@@ -77,7 +77,7 @@ def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> N
             gone[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
         waiting.delete()
         for kind, model in MEMORY_MODELS.items():
-            rows = model.objects.filter(tenant__in=tenants)
+            rows = model.objects.unscoped("isolation proof").filter(tenant__in=tenants)
             for id_, version, tenant_id, user_id in rows.values_list("pk", "version", "tenant_id", "user_id"):
                 gone[Owner(tenant_id, user_id)].append(Tombstone(kind, id_, version + 1))
             rows.delete()
@@ -95,7 +95,7 @@ def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> N
 def _erase_rows(memberships: list[Membership], tenants: list[Tenant], users: list[User]) -> None:
     targets = [*(tenant.pk for tenant in tenants), *(user.pk for user in users)]
     with transaction.atomic():
-        BrowserSession.objects.filter(session_key__startswith=COOKIE_PREFIX).delete()
+        BrowserSession.objects.unscoped("isolation proof").filter(session_key__startswith=COOKIE_PREFIX).delete()
         AuditPayload.objects.filter(event__tenant_id__in=[tenant.pk for tenant in tenants]).delete()
         AuditPayload.objects.filter(event__chain=PLATFORM_CHAIN, event__target_id__in=targets).delete()
         ApiToken.objects.filter(membership__in=memberships).delete()

@@ -167,12 +167,12 @@ def _was_redacted(entry: Record) -> bool:
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session, Any]:
-    rows = Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id)
+    rows = Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id)
     return rows.order_by().values_list("pk")[:1]
 
 
 def _last_said(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Message, Any]:
-    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, step=0)
+    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, step=0)
     return rows.order_by("-turn").values_list("state")[:1]
 
 

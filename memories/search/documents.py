@@ -28,7 +28,7 @@ BATCH = 128
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
     """The rows of a kind that still exist, whoever owns them: for carrying rows to the plane, never for answering."""
-    return list(MEMORY_MODELS[kind].objects.filter(pk__in=list(ids)))
+    return list(MEMORY_MODELS[kind].objects.unscoped("search index of every owner").filter(pk__in=list(ids)))
 
 
 def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
@@ -54,7 +54,7 @@ def one_of(owner: Owner) -> MemoryRow | None:
 
 
 def _held(kind: Kind, tenant_id: UUID | None, user_id: UUID | None) -> QuerySet[Any, Any]:
-    rows: QuerySet[Any, Any] = MEMORY_MODELS[kind].objects.filter(tenant=tenant_id, user=user_id)
+    rows: QuerySet[Any, Any] = MEMORY_MODELS[kind].objects.of_owner(tenant_id, user_id)
     return rows.exclude(status=Status.EVICTED).order_by("pk")
 
 
@@ -108,7 +108,7 @@ def encode_missing(rows: Sequence[MemoryRow]) -> int:
         row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
     with transaction.atomic():
         for row in missing:
-            type(row).objects.filter(pk=row.pk, version=row.version).update(
+            type(row).objects.unscoped("search index of every owner").filter(pk=row.pk, version=row.version).update(
                 embedding=row.embedding, embedding_model=row.embedding_model, token_ids=row.token_ids
             )
     return len(missing)

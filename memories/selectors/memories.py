@@ -121,7 +121,7 @@ def pinned_facts(principal: Principal) -> list[Fact]:
 
 
 def _pinned(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Fact]:
-    rows = Fact.objects.filter(tenant_id=tenant_id, user_id=user_id, pinned=True).current().unexpired(now)
+    rows = Fact.objects.of_owner(tenant_id, user_id).filter(pinned=True).current().unexpired(now)
     return rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM]
 
 

@@ -116,7 +116,7 @@ def page_by_status(
     ]
     ids = [row.pk for some in latest for row in some]
     # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
-    whole = parts[0].model._default_manager.filter(pk__in=ids)
+    whole = parts[0].model.objects.unscoped("rows by ids of own rows").filter(pk__in=ids)
     if issubclass(whole.model, Supersedable):
         whole = whole.select_related("superseded_by")
     return page_of(whole.order_by(*order), limit=limit, cursor=cursor)
@@ -198,7 +198,9 @@ def _count_believed(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> int:
     """By status, so that the bulk, what is believed still, is counted in an index."""
     current = rows.filter(status__in=CURRENT, learned_at__lte=at).count()
     if kind is Kind.SEMANTIC:
-        expired = Fact.objects.filter(expires_at__lte=at)  # by an index of these alone
+        expired = Fact.objects.unscoped("rows by ids of own rows").filter(
+            expires_at__lte=at
+        )  # by an index of these alone
         current -= rows.filter(status__in=CURRENT, learned_at__lte=at, pk__in=expired.values("pk")).count()
     ended = believed_at(rows.filter(status__in=[Status.SUPERSEDED, Status.EVICTED]), kind, at)
     return current + ended.count()
@@ -211,7 +213,7 @@ def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> 
     owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
     parts: list[MemoryQuerySet[Any]] = []
     for owner in owners:
-        rows = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
+        rows = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
         rows = matching(believed_at(rows, kind, at), kind, filters.query)
         if kind not in filters.kinds:
             parts.append(rows.none())

@@ -116,7 +116,9 @@ def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) ->
 def histories(sought: Sought) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
     model = CHAINED_MODELS[sought.kind]
-    every: MemoryQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
+    every: MemoryQuerySet[Any] = model.objects.unscoped("staff look at their tenants").filter(
+        tenant_id=sought.tenant_id
+    )
     rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
     if sought.without is NOTHING:
         rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)
@@ -153,7 +155,11 @@ def changes_of(rows: Sequence[Any], without: Without = NOTHING) -> tuple[Change,
         return tuple(Change(row, row.superseded_by, events.get(row.pk)) for row in rows)
     kinds = {type(row) for row in rows}
     named = [row.superseded_by_id for row in rows if row.superseded_by_id]
-    found = {row.pk: row for model in kinds for row in without.leave_out(model.objects.filter(pk__in=named))}
+    found = {
+        row.pk: row
+        for model in kinds
+        for row in without.leave_out(model.objects.unscoped("staff look at their tenants").filter(pk__in=named))
+    }
     return tuple(Change(row, found.get(row.superseded_by_id), events.get(row.pk)) for row in rows)
 
 
@@ -214,14 +220,18 @@ def _became(how: How, rows: MemoryQuerySet[Any]) -> Q:
             return Q(superseded_by=None)
         case How.MERGED:
             # Counted in the index of the links alone, whoever's they are.
-            ended = rows.model.objects.order_by().filter(superseded_by__isnull=False)
+            ended = (
+                rows.model.objects.unscoped("staff look at their tenants")
+                .order_by()
+                .filter(superseded_by__isnull=False)
+            )
             joined = ended.values("superseded_by").annotate(many=Count("superseded_by")).filter(many__gt=1)
             return Q(superseded_by__in=joined.values("superseded_by"))
         case How.UNDONE:
             back = rows.filter(restores__isnull=False)
             return Q(pk__in=back.values("restores")) | Q(superseded_by__in=back.values("pk"))
         case How.PROMOTED:
-            copied = rows.model.objects.filter(promoted_from__isnull=False)
+            copied = rows.model.objects.unscoped("staff look at their tenants").filter(promoted_from__isnull=False)
             return Q(pk__in=copied.values("promoted_from")) | Q(promoted_from__isnull=False)
 
 
@@ -230,12 +240,18 @@ def _latest_of_its_chain(model: type[Fact | Playbook]) -> tuple[Q, ...]:
 
     A chain that branched is found once for each branch.
     """
-    beside = model.objects.filter(superseded_by=OuterRef("superseded_by"))
+    beside = model.objects.unscoped("staff look at their tenants").filter(superseded_by=OuterRef("superseded_by"))
     later = Q(superseded_at__gt=OuterRef("superseded_at")) | Q(
         superseded_at=OuterRef("superseded_at"), pk__gt=OuterRef("pk")
     )
     return (
         Q(superseded_by=None) | Q(superseded_by__superseded_at=None),
-        ~Q(Exists(model.objects.filter(restores=OuterRef("pk"), superseded_at__isnull=False))),
+        ~Q(
+            Exists(
+                model.objects.unscoped("staff look at their tenants").filter(
+                    restores=OuterRef("pk"), superseded_at__isnull=False
+                )
+            )
+        ),
         ~Q(Exists(beside.filter(later))),
     )

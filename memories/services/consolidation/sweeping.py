@@ -53,7 +53,9 @@ def due(now: datetime) -> Iterator[Due]:
     free = Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=longest(now))
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
-    rows = EpisodeLedger.objects.filter(has_active_member(), free, ready, waiting_since__isnull=False)
+    rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
+        has_active_member(), free, ready, waiting_since__isnull=False
+    )
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)

@@ -91,7 +91,7 @@ def hygiene_scan(
 def count_memories(tenant_id: UUID | None) -> int:
     """How many memories a scan would look at."""
     models = (Fact, Playbook)
-    rows = (model.objects.current() for model in models)
+    rows = (model.objects.unscoped("hygiene of every owner").current() for model in models)
     return sum((each.filter(tenant=tenant_id) if tenant_id else each).count() for each in rows)
 
 
@@ -186,7 +186,10 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
 
     Members also if they may not act any more: what must not be stored is found there, too.
     """
-    everybodys = (model.objects.current().filter(scope=Scope.GLOBAL).exists() for model in (Fact, Playbook))
+    everybodys = (
+        model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.GLOBAL).exists()
+        for model in (Fact, Playbook)
+    )
     if tenant_id is None and any(everybodys):
         yield Way("0", Owner(None, None))
     shared = {
@@ -198,7 +201,8 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
     yield from (Way(f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
     theirs = {"tenant": OuterRef("tenant"), "user": OuterRef("user"), "status__in": CURRENT}
     members = Membership.objects.filter(
-        Exists(Fact.objects.filter(**theirs)) | Exists(Playbook.objects.filter(**theirs))
+        Exists(Fact.objects.unscoped("hygiene of every owner").filter(**theirs))
+        | Exists(Playbook.objects.unscoped("hygiene of every owner").filter(**theirs))
     )
     if tenant_id is not None:
         members = members.filter(tenant=tenant_id)
@@ -208,11 +212,11 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
 
 def _is_there(owner: Owner) -> bool:
     """Whether an owner has any fact or how-to."""
-    return any(model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exists() for model in (Fact, Playbook))
+    return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
 def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]:
-    return model.objects.current().filter(scope=Scope.TENANT)
+    return model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.TENANT)
 
 
 def _place_in(cursor: Mapping[str, str]) -> Place:
