@@ -7,7 +7,6 @@ later one. Delivery may repeat and may come late; versions make both harmless.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,8 @@ from memories.search.documents import documents, encode_owner, one_of, rows_by_i
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.db.advisory_lock import Busy, alone
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.jobs import JobResult, wake, wake_on_commit
+from memoryhub.leases import backoff
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -37,8 +38,9 @@ log = logging.getLogger(__name__)
 # what waits has to be searchable soon after it is back.
 MAX_BACKOFF_SECONDS = 300
 MAX_OUTAGE_BACKOFF_SECONDS = 8
-# Set when there is something to drain; the drainer of this process waits on it.
-waiting = threading.Event()
+# The job that delivers what is due. One run delivers so many entries, so that Celery's other tasks have their turn.
+DRAIN = "memories.drain_outbox"
+ENTRIES_A_RUN = 8 * OUTBOX_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def request_rebuild(owner: Owner) -> None:
     For an owner without memories an empty part is made at once. Raises SearchUnavailable.
     """
     if _WAITS.any(owner.tenant_id, owner.user_id):
-        waiting.set()
+        wake(DRAIN)
         return
     row = one_of(owner)
     if row is None:
@@ -154,6 +156,13 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
     return report
 
 
+def drain_some() -> JobResult:
+    """Deliver what is due, some thousand entries at most. What the plane does not take waits in the outbox."""
+    report = drain(limit=ENTRIES_A_RUN)
+    full = report.delivered + report.failed >= ENTRIES_A_RUN
+    return JobResult.MORE if full and report.delivered else JobResult.DONE
+
+
 def _rebuild_all(owners: Iterable[Owner]) -> int:
     # Entries that are visible now speak of rows that the rebuild is going to see. Deletions are delivered all the same:
     # their versions keep late writes out.
@@ -184,7 +193,7 @@ def _enqueue(entries: Sequence[OutboxEntry]) -> None:
         raise RuntimeError("An outbox entry belongs in the transaction of its change.")
     if entries:
         OutboxEntry.objects.bulk_create(entries, batch_size=500)
-        transaction.on_commit(waiting.set)
+        wake_on_commit(DRAIN)
 
 
 def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
@@ -270,11 +279,10 @@ def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
     for entry in entries:
         by_attempts[entry.attempts].append(entry.pk)
     for attempts, keys in by_attempts.items():
-        wait = min(longest, 2 ** min(attempts, 16))
         OutboxEntry.objects.filter(pk__in=keys).update(
             attempts=F("attempts") + 1,
             last_error=type(error).__name__,
-            available_at=timezone.now() + timedelta(seconds=wait),
+            available_at=timezone.now() + timedelta(seconds=backoff(attempts, longest)),
             leased_until=None,
         )
 
@@ -283,6 +291,7 @@ __all__ = [
     "DrainReport",
     "backlog",
     "drain",
+    "drain_some",
     "enqueue",
     "enqueue_delete",
     "enqueue_deletes",
@@ -291,5 +300,4 @@ __all__ = [
     "rebuild_all",
     "rebuild_owner",
     "request_rebuild",
-    "waiting",
 ]
