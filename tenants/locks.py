@@ -89,7 +89,8 @@ def _marking(rows: QuerySet[Locked]) -> QuerySet[Locked]:
         function="set_config",
         output_field=TextField(),
     )
-    return rows.annotate(write_mark=mark)
+    marked: QuerySet[Locked] = rows.annotate(write_mark=mark)
+    return marked
 
 
 def _usable(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:

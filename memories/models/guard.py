@@ -114,13 +114,14 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self._scoped()
 
     def _scoped(self) -> Self:
-        rows = self._chain()
+        rows: Self = self._chain()  # type: ignore[attr-defined]  # the stubs leave hooks out
         rows._is_scoped = True
         return rows
 
     def require_scope(self) -> None:
         """Raise ReadWithoutScope unless this query names whose rows it reads."""
-        if not (self._is_scoped or "instance" in self._hints or self.query.is_empty()):
+        hints: dict[str, Any] = self._hints  # type: ignore[attr-defined]  # the stubs leave hooks out
+        if not (self._is_scoped or "instance" in hints or self.query.is_empty()):
             raise ReadWithoutScope(
                 f"Name whose rows of {self.model._meta.label} are read: of(principal), visible_to(principal),"
                 ' or unscoped("reason").'
@@ -134,7 +135,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
     def _fetch_all(self) -> None:
         if self._result_cache is None:
             self.require_scope()
-        super()._fetch_all()  # type: ignore[misc]  # the stubs leave hooks out
+        super()._fetch_all()
 
     def iterator(self, *args: Any, **options: Any) -> Iterator[Row]:
         """See QuerySet."""

@@ -42,8 +42,8 @@ def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> No
         return
     SealedOriginal.objects.bulk_create(
         SealedOriginal(
-            tenant_id=w.owner.tenant_id,
-            user_id=w.owner.user_id,
+            tenant_id=w.principal.tenant_id,
+            user_id=w.principal.user_id,
             kind=kind,
             memory_id=memory_id,
             sealed=box.encrypt(json.dumps([str(memory_id), text]).encode()).decode(),

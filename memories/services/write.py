@@ -190,11 +190,13 @@ _current: ContextVar[Write | None] = ContextVar("current_write", default=None)
 
 
 @contextmanager
-def write(principal: Principal, scope: Scope = Scope.USER, *, also_inactive: bool = False) -> Iterator[Write]:
+def write(
+    principal: Principal, scope: Scope = Scope.USER, *, also_inactive: bool = False, policy: Policy | None = None
+) -> Iterator[Write]:
     """Open the write scope of the principal's memory, or join the one that is open for the same owner.
 
     A shared `scope` locks the tenant, too. `also_inactive`: what happened is noted also for a member who may not act
-    any more. Raises Forbidden if the principal may not write (or not in this scope), or the membership ended.
+    any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write (or not in this scope), or the membership ended.
     """
     if not also_inactive:
         principal.require(Right.WRITE)
@@ -210,7 +212,7 @@ def write(principal: Principal, scope: Scope = Scope.USER, *, also_inactive: boo
                 lock_owner(principal)
             elif not wait_for_owner(principal):
                 raise Forbidden("This membership does not exist any more.")
-            held = _Transaction(owner, Chain.of_owner(principal))
+            held = _Transaction(owner, Chain.of_owner(principal), policy=policy)
             w = Write(principal, actor_of(principal), held)
             if scope in SHARED:
                 w.lock_tenant()

@@ -71,7 +71,7 @@ def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False)
     if not ids:
         return []
     principal = w.principal
-    every: MemoryQuerySet[Any] = model_of(kind).objects
+    every: MemoryQuerySet[Any] = model_of(kind).objects.all()
     wanted = every.of(principal)
     scopes = shared_scopes(principal) if shared else ()
     if Scope.TENANT in scopes:

@@ -84,8 +84,13 @@ def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
 def _record(w: Write, row: Supersedable, copy_id: UUID, to: Scope, reason: str) -> None:
     """Say so in the owner's chain, and in that of the tenant or the platform: there without a word of anybody's."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
-    target = {"target_kind": row.kind.value, "target_id": row.pk}
-    w.audit(action, **target, reason=reason, after={"copy": str(copy_id), "scope": to.value})
+    w.audit(
+        action,
+        target_kind=row.kind.value,
+        target_id=row.pk,
+        reason=reason,
+        after={"copy": str(copy_id), "scope": to.value},
+    )
     shared = EventDraft(action, row.kind.value, copy_id, after={"from": str(row.pk), "scope": to.value})
     if to in (Scope.TENANT, Scope.GLOBAL):
         w.audit_drafts([shared], chain=Chain.of_tenant(w.principal.tenant_id))

@@ -135,7 +135,7 @@ def _has_true_successor(row: Supersedable) -> bool:
 def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Supersedable:
     """Store `old` anew, believed since `at`. Raises Conflict if something else has its wording or its key by now."""
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
-    taken = model_of(old.kind).objects.in_place(place).current()
+    taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
     if taken.filter(content_hash=old.content_hash).exists():
         raise Conflict("The same is believed already, as another memory.")
     if isinstance(old, Fact) and old.key and taken.filter(key=old.key).exists():

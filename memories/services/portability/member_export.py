@@ -79,7 +79,8 @@ class Source:
         if isinstance(every, OwnedQuerySet):
             every = every.unscoped("everything of one member")
         rows = every.filter(**only).order_by(*self.order).values_list(*self.columns)
-        return rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        found: Iterator[tuple[Any, ...]] = rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        return found
 
 
 OF_A_MEMBER: tuple[Source, ...] = (

@@ -55,8 +55,8 @@ class Writing:
         self._last += 1
         SessionEntry.objects.create(
             session=self.session,
-            tenant_id=self.w.owner.tenant_id,
-            user_id=self.w.owner.user_id,
+            tenant_id=self.w.principal.tenant_id,
+            user_id=self.w.principal.user_id,
             turn=self.turn,
             place=self._last,
             kind=kind,

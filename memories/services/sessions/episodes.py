@@ -9,7 +9,6 @@ Invariant: ordinals are given out under the owner's lock, each once, in the orde
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -32,16 +30,17 @@ from memories.services.sessions.sessions import locked_session
 from memories.services.write import Write, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.jobs import wake_on_commit
 from tenants.principal import Principal
 
-# Set when the consolidator of this process has something to do at once.
-waiting = threading.Event()
+# The job that consolidates owners who are due.
+CONSOLIDATE = "memories.consolidate"
 
 
 def turn_ended() -> None:
     """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
     if settings.MEMORYHUB_CONSOLIDATE == "turn":
-        transaction.on_commit(waiting.set)
+        wake_on_commit(CONSOLIDATE)
 
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
@@ -150,10 +149,14 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
     )
 
 
-def append_episodes(w: Write, session: Session, drafts: Sequence[EpisodeDraft]) -> list[Episode]:
-    """Insert checked drafts with their audit events and outbox entries."""
-    sequences = _LAST_SEQUENCE.values(session.pk)
-    last = sequences[0][0] if sequences else 0
+def append_episodes(
+    w: Write, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
+) -> list[Episode]:
+    """Insert checked drafts with their audit events and outbox entries; the caller may know the last number."""
+    last = after_sequence
+    if last is None:
+        sequences = _LAST_SEQUENCE.values(session.pk)
+        last = sequences[0][0] if sequences else 0
     now = timezone.now()
     principal = w.principal
     stored = count_episodes(principal, len(drafts), at=now)
@@ -186,7 +189,7 @@ def append_episodes(w: Write, session: Session, drafts: Sequence[EpisodeDraft]) 
     return rows
 
 
-def create_episode(w: Write, session: Session, *, said: Said, message: Message) -> Episode:
+def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> Episode:
     """The episode of a chat turn, whose words were checked and screened."""
     draft = EpisodeDraft(
         said.text,
@@ -196,7 +199,8 @@ def create_episode(w: Write, session: Session, *, said: Said, message: Message) 
         sensitivity=said.marks,
         original=said.original,
     )
-    return append_episodes(w, session, [draft])[0]
+    (episode,) = append_episodes(w, session, [draft], after_sequence=after_sequence)
+    return episode
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
