@@ -196,7 +196,8 @@ def write(
     """Open the write scope of the principal's memory, or join the one that is open for the same owner.
 
     A shared `scope` locks the tenant, too. `also_inactive`: what happened is noted also for a member who may not act
-    any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write (or not in this scope), or the membership ended.
+    any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write
+    (or not in this scope), or the membership ended.
     """
     if not also_inactive:
         principal.require(Right.WRITE)

@@ -12,7 +12,6 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services import keeping
 from memories.services.facts.remember import remember_fact
 from memories.types import Status
 from memoryhub.db.advisory_lock import Busy
