@@ -45,7 +45,7 @@ EXECUTE FUNCTION memories_refuse_change()
 """
 
 
-def guard(apps, schema_editor):
+def guard(_apps, schema_editor):
     sqlite = schema_editor.connection.vendor == 'sqlite'
     if not sqlite:
         schema_editor.execute(POSTGRESQL_FUNCTION.format(refused=REFUSED), params=None)
@@ -56,7 +56,7 @@ def guard(apps, schema_editor):
             schema_editor.execute('CREATE TRIGGER ' + statement.rstrip('; \n'), params=None)
 
 
-def unguard(apps, schema_editor):
+def unguard(_apps, schema_editor):
     sqlite = schema_editor.connection.vendor == 'sqlite'
     for table in GUARDED:
         for name in ('update', 'delete', 'replace' if sqlite else 'truncate'):

@@ -72,7 +72,12 @@ def _naming(
 
 
 def _facts(ids: list[UUID]) -> QuerySet[Fact]:
-    return Fact.objects.in_place({"pk__in": ids}).defer("embedding", "token_ids").order_by("-learned_at", "pk")
+    return (
+        Fact.objects.unscoped("rows by ids under the lock")
+        .filter(pk__in=ids)
+        .defer("embedding", "token_ids")
+        .order_by("-learned_at", "pk")
+    )
 
 
 _NAMING = {slot: Prepared(partial(_naming, slot)) for slot in ("", *FAMILIES)}

@@ -110,7 +110,8 @@ def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
     alike = (
         type(row)
-        .objects.in_place({"pk": original})
+        .objects.unscoped("rows by ids under the lock")
+        .filter(pk=original)
         .filter(
             tenant=row.tenant_id,
             user=row.user_id,
