@@ -143,11 +143,12 @@ class Statement:
 class Prepared(Generic[Row]):
     """A query that is built once for each set of values that are None, and each length of a list of ids.
 
-    `build` is given the values in the order of the call, and must use each that is not None.
+    `build` gets the values in the order of the call and must use each that is not None, unless it `may_ignore` some.
     """
 
-    def __init__(self, build: Callable[..., QuerySet[Row, Any]]) -> None:
+    def __init__(self, build: Callable[..., QuerySet[Row, Any]], *, may_ignore: bool = False) -> None:
         self._build = build
+        self._may_ignore = may_ignore
 
     def all(self, *values: Value) -> list[Row]:
         """The rows of a query of whole rows."""
@@ -164,10 +165,14 @@ class Prepared(Generic[Row]):
 
     def any(self, *values: Value) -> bool:
         """Whether there is a row; the query itself should ask for no more than one."""
-        return bool(self._statement(values).raw(_flat(values)))
+        return bool(self.raw(*values))
+
+    def raw(self, *values: Value) -> list[tuple[Any, ...]]:
+        """The rows as the driver gives them."""
+        return self._statement(values).raw(_flat(values))
 
     def _statement(self, values: Sequence[Value]) -> Statement:
-        return _prepared(self._build, tuple(_shape(value) for value in values))
+        return _prepared(self._build, tuple(_shape(value) for value in values), self._may_ignore)
 
 
 class PreparedUpdate:
@@ -232,9 +237,14 @@ def _flat(values: Sequence[Value]) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=512)
-def _prepared(build: Callable[..., QuerySet[Any, Any]], shapes: tuple[type | int, ...]) -> Statement:
+def _prepared(
+    build: Callable[..., QuerySet[Any, Any]],
+    shapes: tuple[type | int, ...],
+    may_ignore: bool,  # noqa: FBT001 - part of the key
+) -> Statement:
     stand_ins, named = _stand_ins(shapes)
-    return _whole(Statement.of(build(*_bare(stand_ins)), named), named)
+    statement = Statement.of(build(*_bare(stand_ins)), named)
+    return statement if may_ignore else _whole(statement, named)
 
 
 @functools.lru_cache(maxsize=128)
