@@ -7,7 +7,6 @@ Delivery may repeat and may come late; versions make both harmless.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.jobs import JobResult, wake, wake_on_commit
+from memoryhub.leases import backoff
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -35,8 +36,9 @@ log = logging.getLogger(__name__)
 # changes become searchable soon after it is back.
 MAX_BACKOFF_SECONDS = 300
 MAX_OUTAGE_BACKOFF_SECONDS = 8
-# Wakes the drainer of this process.
-waiting = threading.Event()
+# The job that delivers what is due. One run delivers so many entries, so that Celery's other tasks have their turn.
+DRAIN = "memories.drain_outbox"
+ENTRIES_A_RUN = 8 * OUTBOX_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def request_rebuild(owner: Owner) -> None:
     For an owner without memories this makes an empty part at once. Raises SearchUnavailable.
     """
     if pending(owner).exists():
-        waiting.set()
+        wake(DRAIN)
         return
     row = one_of(owner)
     if row is None:
@@ -151,6 +153,13 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
     return report
 
 
+def drain_some() -> JobResult:
+    """Deliver what is due, some thousand entries at most. What the plane does not take waits in the outbox."""
+    report = drain(limit=ENTRIES_A_RUN)
+    full = report.delivered + report.failed >= ENTRIES_A_RUN
+    return JobResult.MORE if full and report.delivered else JobResult.DONE
+
+
 def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
     return OutboxEntry(
         tenant_id=owner.tenant_id,
@@ -167,7 +176,7 @@ def _enqueue(entries: Sequence[OutboxEntry]) -> None:
         raise RuntimeError("An outbox entry belongs in the transaction of its change.")
     if entries:
         OutboxEntry.objects.bulk_create(entries, batch_size=500)
-        transaction.on_commit(waiting.set)
+        wake_on_commit(DRAIN)
 
 
 def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
@@ -250,11 +259,10 @@ def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
     for entry in entries:
         by_attempts[entry.attempts].append(entry.pk)
     for attempts, keys in by_attempts.items():
-        wait = min(longest, 2 ** min(attempts, 16))
         OutboxEntry.objects.filter(pk__in=keys).update(
             attempts=F("attempts") + 1,
             last_error=type(error).__name__,
-            available_at=timezone.now() + timedelta(seconds=wait),
+            available_at=timezone.now() + timedelta(seconds=backoff(attempts, longest)),
             leased_until=None,
         )
 
@@ -263,6 +271,7 @@ __all__ = [
     "DrainReport",
     "backlog",
     "drain",
+    "drain_some",
     "enqueue",
     "enqueue_delete",
     "enqueue_deletes",
@@ -271,5 +280,4 @@ __all__ = [
     "rebuild_all",
     "rebuild_owner",
     "request_rebuild",
-    "waiting",
 ]
