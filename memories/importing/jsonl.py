@@ -1,8 +1,8 @@
 """Conversations as JSON lines: `{"session", "role", "content", "timestamp"}`, all four required.
 
-Roles: `user` is the owner; `assistant` goes to the transcript alone; `system`, `developer` and `tool` are no part of
-what was said and are left out; any other role is the name of a person, whose turns become episodes like the owner's.
-Within a session turns are ordered by time, equal times by line.
+Roles: `user` is the owner; `assistant` goes to the transcript only; `system`, `developer` and `tool` are left out; any
+other role is the name of a person, whose turns become episodes like the owner's. Turns of a session are ordered by
+time, then by line.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -32,10 +33,10 @@ def parse_jsonl(lines: Iterable[bytes | str]) -> tuple[ConversationSession, ...]
         turn = _turn(line, place)
         if turn is None:
             continue
-        # The same words in the same second may be said twice: the second of them is another turn.
+        # The same words at the same time twice are two turns.
         seen[session, turn.key] += 1
         if (count := seen[session, turn.key]) > 1:
-            turn = _again(turn, count)
+            turn = replace(turn, key=f"{turn.key}:{count}")
         sessions[session].append(turn)
     return tuple(
         ConversationSession(key=name, turns=tuple(sorted(turns, key=lambda turn: turn.happened_at)))
@@ -70,7 +71,7 @@ def _turn(line: Mapping[str, Any], place: str) -> ConversationTurn | None:
         raise InvalidInput(place, f"{error.field} {error.reason}") from None
     from_assistant = role.lower() in _ASSISTANT
     return ConversationTurn(
-        key=_digest(role.lower(), happened_at.isoformat(), text),
+        key=hashlib.sha256(f"{role.lower()}\x1f{happened_at.isoformat()}\x1f{text}".encode()).hexdigest(),
         place=place,
         text=text,
         happened_at=happened_at,
@@ -78,19 +79,3 @@ def _turn(line: Mapping[str, Any], place: str) -> ConversationTurn | None:
         from_assistant=from_assistant,
         remembered=not from_assistant,
     )
-
-
-def _again(turn: ConversationTurn, count: int) -> ConversationTurn:
-    return ConversationTurn(
-        key=f"{turn.key}:{count}",
-        place=turn.place,
-        text=turn.text,
-        happened_at=turn.happened_at,
-        speaker=turn.speaker,
-        from_assistant=turn.from_assistant,
-        remembered=turn.remembered,
-    )
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()

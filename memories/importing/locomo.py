@@ -1,6 +1,6 @@
 """Conversations in the form of the LoCoMo benchmark: two people, dated sessions, every turn an episode of its speaker.
 
-A session has one time; its turns are a minute apart from there, so that their order is also an order in time.
+A session has one time; its turns follow a minute apart, so that their order is also their order in time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,6 @@ from memories.errors import InvalidInput
 from memories.importing.conversations import ConversationSession, ConversationTurn, text_of
 
 _SESSION = re.compile(r"session_(\d+)")
-_DATE = re.compile(r"\s*(\d{1,2}):(\d{2})\s*([ap]m) on (\d{1,2}) ([A-Za-z]+),? (\d{4})\s*", re.IGNORECASE)
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
 BETWEEN_TURNS = timedelta(minutes=1)
 
 
@@ -86,13 +81,7 @@ def _turn(turn: object, place: str, happened_at: datetime) -> ConversationTurn:
 
 
 def _time(value: object, session: str) -> datetime:
-    match = _DATE.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[5].lower() not in _MONTHS:
-        raise InvalidInput(f"{session}_date_time", 'must be a time such as "1:56 pm on 8 May, 2023".')
-    hour = int(match[1]) % 12 + (12 if match[3].lower() == "pm" else 0)
     try:
-        return datetime(
-            int(match[6]), _MONTHS.index(match[5].lower()) + 1, int(match[4]), hour, int(match[2]), tzinfo=UTC
-        )
+        return datetime.strptime(str(value).strip().replace(",", ""), "%I:%M %p on %d %B %Y").replace(tzinfo=UTC)
     except ValueError:
-        raise InvalidInput(f"{session}_date_time", "is no time that exists.") from None
+        raise InvalidInput(f"{session}_date_time", 'must be a time such as "1:56 pm on 8 May, 2023".') from None
