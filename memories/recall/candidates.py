@@ -28,7 +28,7 @@ from memories.errors import SearchUnavailable
 from memories.models import Operation
 from memories.recall.hydration import texts
 from memories.recall.loading import Build, fetch, visible_rows
-from memories.recall.pool import Pool, Row, hex_of
+from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
 from memories.search import search_plane
@@ -235,7 +235,7 @@ def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
     return replace(pool, rows=rows, pieces=pieces)
 
 
-def _encoded(principal: Principal, request: Request, rows: Sequence[Row]) -> dict[str, Encoded]:
+def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow]) -> dict[str, Encoded]:
     """Word pieces of all `rows` and vectors of the latest; those with a vector are remembered."""
     found = texts(principal, request, [(row.kind, row.id) for row in rows])
     encoded: dict[str, Encoded] = {}

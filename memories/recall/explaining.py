@@ -44,7 +44,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SubQueryRank:
     """A candidate's score in one sub-query, and its rank among the hits of its kind, from 1."""
 
     score: float
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
+class ConsideredCandidate:
     """A candidate at every stage. `memory` is None for one that is not listed or was deleted meanwhile.
 
     `beside`: the hits that brought it along, if it is only their neighbour. `signals` are all signals by name, `added`
@@ -63,8 +63,8 @@ class Considered:
     kind: Kind
     id: UUID
     origins: tuple[Origin, ...]
-    words: Place | None
-    meaning: Place | None
+    words: SubQueryRank | None
+    meaning: SubQueryRank | None
     beside: tuple[UUID, ...]
     signals: Mapping[str, float]
     added: Mapping[str, float]
@@ -100,7 +100,7 @@ class Explanation:
     request: Request
     query: Query
     stages: Mapping[str, Mapping[str, float]]
-    considered: tuple[Considered, ...]
+    considered: tuple[ConsideredCandidate, ...]
     unloaded: tuple[Unloaded, ...]
 
     @property
@@ -159,7 +159,7 @@ def _memories(principal: Principal, ran: Run) -> dict[str, Memory]:
     return {**ran.selection.loaded, **texts(principal, ran.request, missing)}
 
 
-def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[Considered, ...]:
+def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[ConsideredCandidate, ...]:
     explainer = _Explainer(
         ran=ran,
         memories=memories,
@@ -178,13 +178,13 @@ class _Explainer:
 
     ran: Run
     memories: Mapping[str, Memory]
-    words: Mapping[str, Place]
-    meaning: Mapping[str, Place]
+    words: Mapping[str, SubQueryRank]
+    meaning: Mapping[str, SubQueryRank]
     fused_rank: Mapping[int, int]
     hits: Mapping[int, str]
     given: Mapping[tuple[str, ...], str]
 
-    def of(self, index: int, rank: int) -> Considered:
+    def of(self, index: int, rank: int) -> ConsideredCandidate:
         """One candidate."""
         ran, scores = self.ran, self.ran.scores
         row = ran.pool.rows[index]
@@ -192,7 +192,7 @@ class _Explainer:
         origins = self._origins(index)
         cut = self._cut(index, rank)
         said = reasons(signals, speaker=row.speaker, tail=Origin.TAIL in origins, neighbour=Origin.CONTEXT in origins)
-        return Considered(
+        return ConsideredCandidate(
             kind=row.kind,
             id=UUID(row.id),
             origins=origins,
@@ -242,12 +242,12 @@ def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
     return {name: float(values[index]) for name, values in by_name.items()}
 
 
-def _places(found: CandidateIds, leg: Mapping[str, float]) -> dict[str, Place]:
+def _places(found: CandidateIds, leg: Mapping[str, float]) -> dict[str, SubQueryRank]:
     """The place of each hit of a sub-query, by hex id; ranks count within a kind."""
-    places: dict[str, Place] = {}
+    places: dict[str, SubQueryRank] = {}
     for ids in found.ids.values():
         hits = sorted((-leg[id_.hex], id_.hex) for id_ in ids if id_.hex in leg)
-        places |= {id_: Place(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
+        places |= {id_: SubQueryRank(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
     return places
 
 

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS
@@ -66,12 +66,12 @@ def _fields(kind: Kind) -> tuple[Field[Any, Any], ...]:
 def _memory(kind: Kind, stored: str) -> Memory:
     values = json.loads(stored)
     fields = _fields(kind)
-    row: Memory = MEMORY_MODELS[kind].from_db(
+    row: Any = MEMORY_MODELS[kind].from_db(
         DEFAULT_DB_ALIAS,
         [field.attname for field in fields],
         [_value(field, values[field.attname]) for field in fields],
     )
-    return row
+    return cast("Memory", row)
 
 
 def _value(field: Field[Any, Any], stored: Any) -> Any:

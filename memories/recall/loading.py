@@ -24,7 +24,7 @@ from django.db.models.functions import Cast
 from memories.models import MEMORY_MODELS
 from memories.models.base import OwnedQuerySet
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
-from memories.recall.pool import Row, Turn, hex_of, moment_of
+from memories.recall.pool import CandidateRow, Turn, hex_of, moment_of
 from memories.recall.request import Request
 from memories.types import Kind, Status
 from memoryhub.db.compiled_query import Prepared
@@ -130,7 +130,9 @@ _SPEAKERS = """
 """
 
 
-def load(principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]) -> tuple[list[Turn], list[Row]]:
+def load(
+    principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]
+) -> tuple[list[Turn], list[CandidateRow]]:
     """Episodes (with their surroundings, perhaps repeated) and other memories among `ids` that may answer."""
     turns: list[Turn] = []
     if episodes := ids.get(Kind.EPISODIC):
@@ -177,10 +179,10 @@ def _alone(kinds: tuple[Kind, ...]) -> Build:
     return build
 
 
-def _row(stored: Sequence[Any]) -> Row:
+def _row(stored: Sequence[Any]) -> CandidateRow:
     kind, pieces, id_, vector, status, *times, use_count, successes, failures = stored
     since, learned_at, last_used_at, review_after, last_success_at = map(moment_of, times)
-    return Row(
+    return CandidateRow(
         Kind(kind),
         hex_of(id_),
         pieces or b"",

@@ -25,13 +25,12 @@ from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many, encoder, token_vectors
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
-from memories.recall.fusion import Markers, markers
 from memories.recall.late_interaction import pack
 from memories.recall.loading import known_speakers, load
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
 from memories.recall.request import Request, checked, screened
-from memories.recall.scoring import Fusion, Inputs, Scores, score
+from memories.recall.scoring import Fusion, Inputs, Markers, Scores, markers, score
 from memories.recall.selection import Selection, choose
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
 from memoryhub.observability import tracing

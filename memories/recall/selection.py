@@ -16,7 +16,7 @@ from memories.recall.adjust import reasons
 from memories.recall.boundary import Contender, Cut, select
 from memories.recall.candidates import CandidateIds
 from memories.recall.hydration import Memory, recalled, texts
-from memories.recall.pool import Pool, Row
+from memories.recall.pool import CandidateRow, Pool
 from memories.recall.request import Request
 from memories.recall.scoring import Scores
 from memories.types import Recalled, Status
@@ -134,13 +134,15 @@ def _signals(scores: Scores, indices: Sequence[int]) -> dict[int, dict[str, floa
     }
 
 
-def _recalled(found: CandidateIds, row: Row, memory: Memory, score: float, signals: Mapping[str, float]) -> Recalled:
+def _recalled(
+    found: CandidateIds, row: CandidateRow, memory: Memory, score: float, signals: Mapping[str, float]
+) -> Recalled:
     neighbour = not found.holds(row.kind, memory.pk)
     why = reasons(signals, speaker=row.speaker, tail=row.id in found.tail, neighbour=neighbour)
     return recalled(memory, score, signals, why)
 
 
-def _line(row: Row, rank: int, score: float, signals: Mapping[str, float], cut: Cut) -> dict[str, Any]:
+def _line(row: CandidateRow, rank: int, score: float, signals: Mapping[str, float], cut: Cut) -> dict[str, Any]:
     """A candidate as the trace stores it."""
     return {
         "kind": row.kind.value,
