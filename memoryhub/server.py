@@ -20,20 +20,20 @@ from memoryhub.worker import WorkerProcess
 _LAST_PORT: Final = 65_535
 
 
-class Unavailable(Exception):
+class AddressUnavailable(Exception):
     """The address cannot be listened on; the message is a sentence for whoever chose it."""
 
 
 def require_free(host: str, port: int) -> None:
     """Raise Unavailable unless a server could listen there now, as gunicorn would."""
     if not 1 <= port <= _LAST_PORT:
-        raise Unavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
+        raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host, port))
     except (OSError, UnicodeError) as error:
-        raise Unavailable(_why_not(host, port, getattr(error, "errno", None))) from error
+        raise AddressUnavailable(_why_not(host, port, getattr(error, "errno", None))) from error
 
 
 def _why_not(host: str, port: int, number: int | None) -> str:

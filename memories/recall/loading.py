@@ -35,7 +35,7 @@ from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pool import Row, Turn, hex_of, moment_of
 from memories.recall.request import Request
 from memories.types import Kind, Status
-from memoryhub.db.compiled_query import Statement, filled, length, taken
+from memoryhub.db.compiled_query import CompiledStatement, filled, length, taken
 from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
@@ -63,7 +63,9 @@ def instances(build: Build, principal: Principal, request: Request, ids: Collect
     return statement.instances(values)
 
 
-def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[Statement, list[Any]]:
+def _bound(
+    build: Build, principal: Principal, request: Request, ids: Collection[UUID]
+) -> tuple[CompiledStatement, list[Any]]:
     excluded = list(request.exclude)
     statement = _compiled(build, _shape(request), length(ids), length(excluded))
     moments = (request.as_of or _MOMENT, request.alive_after)
@@ -71,10 +73,10 @@ def _bound(build: Build, principal: Principal, request: Request, ids: Collection
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> Statement:
+def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> CompiledStatement:
     wanted, unwanted = _stand_ins(_IDS, ids), _stand_ins(_EXCLUDED, excluded)
     query = build(_NOBODY, replace(shape, exclude=frozenset(unwanted)), wanted)
-    return Statement.of(query, _prepared(_NOBODY, _TASK, (_MOMENT, _NOW), [*wanted, *unwanted]))
+    return CompiledStatement.of(query, _prepared(_NOBODY, _TASK, (_MOMENT, _NOW), [*wanted, *unwanted]))
 
 
 def _stand_ins(first: int, count: int) -> list[UUID]:
