@@ -17,7 +17,7 @@ from memories.consolidation.judging import JudgedFact, JudgedPair, Judgement, Ve
 from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material
 from memories.consolidation.question import Labels, question
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
-from memories.llm import sentences
+from memories.llm import tokens
 from memories.llm.base import Cause, ChatMessage, ModelFault
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from memories.llm.quoting import quoted
@@ -33,8 +33,8 @@ _KINDS = {
 _TOO_LONG_TO_ASK = "The episodes of this batch are too long to be asked about at once."
 # What a user is told in a conversation, as staff are told of a batch.
 _REWORDED = {
-    sentences.TOO_MUCH: _TOO_LONG_TO_ASK,
-    sentences.TOO_LONG: "The model's answer became too long and was stopped.",
+    tokens.TOO_MUCH: _TOO_LONG_TO_ASK,
+    tokens.TOO_LONG: "The model's answer became too long and was stopped.",
 }
 _ADVICE = " Try again."
 
