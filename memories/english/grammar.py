@@ -139,9 +139,9 @@ def _clause(clause: str, rules: tuple[Rule, ...]) -> Iterator[Statement]:
 
 def _introduced(text: str) -> Iterator[Statement]:
     """The name that somebody gives after a greeting, or alone: "Hi! I'm Mira", "This is Bob."."""
-    if match := _INTRODUCED.match(text):
-        if name := vocabulary.person_in(match["name"] or match["here"] or match["alone"]):
-            yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
+    match = _INTRODUCED.match(text)
+    if match and (name := vocabulary.person_in(match["name"] or match["here"] or match["alone"])):
+        yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
 
 
 def _closed(text: str) -> str:

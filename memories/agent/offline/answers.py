@@ -11,9 +11,8 @@ from datetime import timedelta
 
 from memories.agent.offline.records import Done, Memory, distinct
 from memories.agent.offline.wording import date, listed, quote, tells_of_others
-from memories.consolidation.grammar.text import phrases
-from memories.consolidation.grammar.vocabulary import PEOPLE, QUESTION
-from memories.consolidation.grammar.words import content_words, shared_words
+from memories.english.text import content_words, phrases, shared_words
+from memories.english.vocabulary import PEOPLE, QUESTION
 from memories.llm.tokens import erased
 from memories.types import Kind
 

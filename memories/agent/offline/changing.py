@@ -14,14 +14,11 @@ from memories.agent.offline.forgetting import named
 from memories.agent.offline.pointing import denies_it, pointed_at
 from memories.agent.offline.records import LONGEST_QUERY, WIDE, Turn, tool_call
 from memories.agent.offline.standing import ended_by, hanging, hanging_on, held, points_to_a_place
-from memories.consolidation.amending import corrected, corrected_key, shifted
-from memories.consolidation.grammar.changes import read_changes
-from memories.consolidation.grammar.rules import Reading, Statement
-from memories.consolidation.grammar.statement import Change, Correction, End, Shift
-from memories.consolidation.grammar.times import began
-from memories.consolidation.rivals import made_false
-from memories.consolidation.rules import LONG_AGO
-from memories.consolidation.standing import Held
+from memories.english.changes import Change, Correction, End, Shift, read_changes
+from memories.english.extractor import LONG_AGO
+from memories.english.grammar import Reading, Statement
+from memories.english.known import Held, corrected, corrected_key, made_false, shifted
+from memories.english.times import began
 from memories.llm.base import ToolCall
 from memories.types import Contradiction
 

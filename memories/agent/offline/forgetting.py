@@ -11,7 +11,7 @@ from typing import Any
 
 from memories.agent.offline.pointing import pointed_at, points_back
 from memories.agent.offline.records import LONGEST_QUERY, Memory, Turn
-from memories.consolidation.grammar.words import content_words
+from memories.english.text import content_words
 
 # A memory is meant if it holds this share of the words by which the user names it.
 MEANT_SHARE = 0.6

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from memories.agent.offline.records import Memory
 from memories.agent.offline.wording import date, quote, tells_of_others
-from memories.consolidation.grammar.text import phrases
-from memories.consolidation.grammar.words import content_words, shared_words
+from memories.english.text import content_words, phrases, shared_words
 
 _I_HAVE = r"\b(?:(?:have|had) (?:i|we)|(?:i|we)(?:'ve| have| had))(?: ever| all| already| both| so far)?"
 _HISTORY = re.compile(

@@ -12,7 +12,7 @@ from memories.agent.offline import answers, changing, forgetting
 from memories.agent.offline.past import asks_for_history
 from memories.agent.offline.questions import parts
 from memories.agent.offline.records import LONGEST_QUERY, WIDE, Turn, tool_call
-from memories.consolidation.grammar.rules import Reading
+from memories.english.grammar import Reading
 from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ToolCall
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from memories.agent.offline.records import Memory, Turn
 from memories.agent.offline.wording import quoted_in
-from memories.consolidation.grammar.rules import read
+from memories.english.grammar import read
 
 # Not "it": who says "forget it" mostly means never mind.
 _THAT = re.compile(

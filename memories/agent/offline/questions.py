@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memories.consolidation.grammar.text import capitalised, sentences
-from memories.consolidation.grammar.words import content_words
+from memories.english.text import capitalised, content_words, sentences
 
 _ASKS = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has)\b"
 # Begins where a run of spaces does and never gives one back: a long run is read once.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.consolidation.grammar.words import content_words
+from memories.english.text import content_words
 from memories.llm.base import ChatMessage, ToolCall
 
 # How much of a text makes a query, how many memories a wide recall brings up, how many exchanges "there" reaches back.

@@ -17,7 +17,7 @@ from memories.agent.offline.past import asks_for_history, history
 from memories.agent.offline.plan import CHANGING, MOST_PARTS, plan
 from memories.agent.offline.records import Memory, Turn, read_turn
 from memories.agent.offline.standing import places, points_to_a_place
-from memories.consolidation.grammar.rules import Reading, read
+from memories.english.grammar import Reading, read
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolSchema
 
 _GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^?]{0,30}$", re.IGNORECASE)

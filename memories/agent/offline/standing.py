@@ -11,12 +11,10 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from memories.agent.offline.records import Memory, Turn
-from memories.consolidation.endings import meant
-from memories.consolidation.grammar.statement import End, Statement
-from memories.consolidation.grammar.words import content_words
-from memories.consolidation.rivals import is_home, made_false
-from memories.consolidation.slots import DEPENDENTS, slot_of, value_words
-from memories.consolidation.standing import Held
+from memories.english.changes import End
+from memories.english.grammar import Statement
+from memories.english.known import DEPENDENTS, Held, is_home, made_false, meant, slot_of, value_words
+from memories.english.text import content_words
 from memories.types import Contradiction
 
 _THERE = re.compile(r"(?:in )?(?:there|that (?:place|city|town|house|flat))", re.IGNORECASE)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from memories.consolidation.grammar.vocabulary import PEOPLE
+from memories.english.vocabulary import PEOPLE
 
 _LONGEST_QUOTE = 400
 _QUOTED = re.compile(r"“([^”]+)”")

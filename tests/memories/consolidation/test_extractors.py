@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from memories.consolidation.extractors import consolidation_extractor
+from memories.consolidation.rules import consolidation_extractor
 
 
 @pytest.mark.parametrize(

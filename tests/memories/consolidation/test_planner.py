@@ -10,15 +10,18 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.consolidation import grounding, planner
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
-from memories.consolidation.planner import Decision, Planner, Verdict
-from memories.consolidation.proposals import (
+from memories.consolidation.material import (
+    EpisodeText,
+    KnownFact,
+    KnownPlaybook,
+    Material,
     Proposal,
     ProposedEnd,
     ProposedFact,
     ProposedOutcome,
     ProposedPlaybook,
 )
+from memories.consolidation.planner import Decision, Planner, Verdict
 from memories.hygiene.junk import RECORDS_NOTE
 from memories.hygiene.sensitivity.findings import label
 from memories.types import Contradiction, SensitiveKind, Source, Status

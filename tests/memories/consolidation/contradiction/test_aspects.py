@@ -1,6 +1,6 @@
 from benchmarks.contradictions import read_pairs
 from memories.consolidation.contradiction.aspects import Look, aspects, cues, pairs
-from memories.consolidation.contradiction.judging import Read, Statement, Verdict, judge, read
+from memories.consolidation.judging import Read, Statement, Verdict, judge, read
 
 WIDE = 50
 

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.consolidation.contradiction.judging import Statement, Verdict, judge_by_rules
+from memories.consolidation.judging import Statement, Verdict, judge_by_rules
 
 
 def verdict(older: str | Statement, newer: str | Statement) -> Verdict:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memories.consolidation.contradiction.judges import Pair
-from memories.consolidation.contradiction.judging import Judgement, Verdict
+from memories.consolidation.judging import Judgement, Pair, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running

@@ -7,8 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from memories.consolidation.material import KnownPlaybook, Material
-from memories.consolidation.proposals import ProposedOutcome, ProposedPlaybook
+from memories.consolidation.material import KnownPlaybook, Material, ProposedOutcome, ProposedPlaybook
 from memories.consolidation.rules import RuleExtractor
 from tests.memories.consolidation.memory import said
 

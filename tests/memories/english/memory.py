@@ -10,9 +10,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.consolidation.material import (
+    EpisodeText,
+    Extractor,
+    KnownFact,
+    KnownPlaybook,
+    Material,
+    ProposedEnd,
+    ProposedFact,
+)
 from memories.consolidation.planner import Planner, Verdict
-from memories.consolidation.proposals import Extractor, ProposedEnd, ProposedFact
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Source, Status
 

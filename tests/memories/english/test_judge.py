@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.contradictions import PAIRS, read_pairs, scores
-from memories.consolidation.contradiction.judging import Statement, Verdict, judge_by_rules
+from memories.consolidation.judging import Statement, Verdict, judge_by_rules
 from tests.memories.consolidation.script import load
 from tests.memories.consolidation.script.played import held, played
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import ProposedEnd, ProposedFact
+from memories.consolidation.material import Material, ProposedEnd, ProposedFact
 from memories.consolidation.rules import RuleExtractor
 from memories.types import Contradiction
 from tests.memories.consolidation.memory import Memory, said
