@@ -40,7 +40,7 @@ _SEVERAL = _SEVERAL_PEOPLE | word_set(
 _SINGLE = word_set(
     """
     email surname nickname username diet religion nationality hometown employer company job bank size type number day
-    age height weight birthday deadline anniversary timezone rent
+    age height weight birthday deadline anniversary rent
     """
 )
 _OPPOSITES = {
@@ -233,17 +233,15 @@ def cues(fact: JudgedFact) -> Cues:
     keys = tuple(sorted(keys_of(slot_of("", fact.key)))) if fact.key else ()
     if claim is None:
         return Cues((), keys)
-    wanted = set(_TOLD_BY.get(claim.attribute, ()))
-    if claim.attribute and not wanted:
-        wanted = {claim.attribute.split()[-1]}
+    wanted = {*_TOLD_BY.get(claim.attribute, ()), *claim.attribute.split()[-1:]}
     for state, verb, objects in _RULED_OUT:
         if claim.words == state:
             wanted |= {verb} | objects
         elif claim.words[:1] == (verb,) and objects & set(claim.words):
             wanted |= set(state)
-    if not wanted:
+    if not claim.attribute:
         telling = [word for word in claim.words if word.isalpha() and word not in _OPPOSED]
-        wanted = set(sorted(telling, key=lambda word: (-len(word), word))[:1])
+        wanted |= set(sorted(telling, key=lambda word: (-len(word), word))[:1])
     return Cues(tuple(sorted(map(stem, wanted))), keys)
 
 
@@ -256,6 +254,7 @@ _TOLD_BY = {
     "occupation": ("work", "job", "occupation", "profession"),
     "spouse": ("married",),
     "age": ("years old",),
+    "preferred name": ("called", "goes"),
     "height": ("tall", "height"),
     "weight": ("weigh",),
 }

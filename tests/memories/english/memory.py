@@ -48,7 +48,7 @@ class Memory:
     def consolidate(self, extractor: Extractor, episodes: Sequence[EpisodeText]) -> list[UUID]:
         """Read one batch; the ids of the facts that it stored."""
         material = Material("Ada", tuple(episodes), tuple(self.facts.values()), self.playbooks)
-        planner = Planner(material, _cosine, tuple(self.facts.values()))
+        planner = Planner(material, tuple(self.facts.values()))
         decisions = planner.plan(extractor.extract(material).proposals)
         stored: dict[int, UUID] = {}
         for decision in decisions:
@@ -96,11 +96,6 @@ class Memory:
             self.kinds[pk] = kind
             if successor is not None:
                 self.successors[pk] = successor
-
-
-def _cosine(left: str, right: str) -> float:
-    """Without an encoder only the same words are the same."""
-    return 1.0 if normalised(left) == normalised(right) else 0.0
 
 
 def said(

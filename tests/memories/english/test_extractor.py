@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memories.consolidation.material import Material, ProposedEnd, ProposedFact
-from memories.consolidation.rules import RuleExtractor
+from memories.english.extractor import RuleExtractor
 from memories.types import Contradiction
-from tests.memories.consolidation.memory import Memory, said
+from tests.memories.english.memory import Memory, said
 
 NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
 HOME = (

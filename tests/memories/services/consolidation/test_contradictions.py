@@ -15,10 +15,10 @@ from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import tell
-from tests.memories.consolidation.script import load
-from tests.memories.consolidation.script.measure import measure
-from tests.memories.consolidation.script.stored import learned
-from tests.memories.consolidation.script.stored import tell as tell_talk
+from tests.memories.english.script import load
+from tests.memories.english.script.measure import measure
+from tests.memories.english.script.stored import learned
+from tests.memories.english.script.stored import tell as tell_talk
 
 pytestmark = pytest.mark.django_db
 
