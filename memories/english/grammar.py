@@ -416,7 +416,7 @@ _HAS_VERB = _pattern(
 _RULES: tuple[Rule, ...] = (
     # employer and job together
     (_pattern(rf"i{_LATELY}\s+(?:been\s+working|work|working)\s+(?P<how>at|for)\s+(?P<where>.+?){_JOB}"), _employed),
-    (_pattern(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?P<how>at|with|for)\s+)?(?P<where>{_CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
+    (_pattern(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?:at|with|for)\s+)?(?P<where>{_CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
     (_pattern(rf"i{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:have\s+)?(?:(?:just|then|now)\s+)?(?:started(?:\s+work(?:ing)?)?|i(?:'m|\s+am)(?:\s+now)?)\s+(?P<how>at|with|for)\s+(?P<where>{_CAPITAL}.+?)(?:{_JOB}|\s+now\b|[.!]*$)"), _employed),
     (_pattern(rf"(?:{_I_AM}|i)\s+(?:now\s+)?(?:(?:work|working)\s+as\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed),
     (_pattern(rf"{_I}{_LATELY}\s+work{_LATELY}{_JOB}(?:\s+(?P<how>at|for)\s+(?P<where>.+))?[.!]*$"), _employed),

@@ -241,6 +241,7 @@ def cues(fact: JudgedFact) -> Cues:
             wanted |= set(state)
     if not claim.attribute:
         telling = [word for word in claim.words if word.isalpha() and word not in _OPPOSED]
+        wanted |= {word for pair in _OPPOSITES if pair & set(claim.words) for word in pair}
         wanted |= set(sorted(telling, key=lambda word: (-len(word), word))[:1])
     return Cues(tuple(sorted(map(stem, wanted))), keys)
 

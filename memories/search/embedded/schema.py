@@ -15,7 +15,7 @@ from pathlib import Path
 from memories.types import Kind
 
 # Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
@@ -52,7 +52,8 @@ CREATE TABLE {documents} (
 )
 """
 _BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
-_WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, tokenize = 'porter unicode61')"
+# `pairs` holds the words of scripts without spaces as pairs of letters, and is empty for other texts.
+_WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, pairs, tokenize = 'porter unicode61')"
 
 
 def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:

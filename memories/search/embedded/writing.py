@@ -27,6 +27,7 @@ from memories.search.embedded.schema import (
     start_over,
 )
 from memories.types import Kind, SearchDocument, Status
+from memories.words import is_unspaced, spaced
 
 _WORD = re.compile(r"\w+")
 
@@ -156,6 +157,7 @@ def _next_change(connection: sqlite3.Connection) -> int:
 def _insert(
     connection: sqlite3.Connection, shelf: Shelf, document: SearchDocument, change: int, place: int | None = None
 ) -> None:
+    pairs = spaced(document.text) if is_unspaced(document.text) else ""
     cursor = connection.execute(
         f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
         " (place, id, kind, version, status, state, task, vector, length, change)"
@@ -169,12 +171,12 @@ def _insert(
             SUPERSEDED if document.status is Status.SUPERSEDED else CURRENT,
             document.task,
             document.vector,
-            len(_WORD.findall(document.text)),
+            len(_WORD.findall(pairs or document.text)),
             change,
         ),
     )
-    words = f"INSERT INTO {shelf.words}(rowid, text) VALUES (?, ?)"  # noqa: S608 - see Shelf
-    connection.execute(words, (cursor.lastrowid, document.text))
+    words = f"INSERT INTO {shelf.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Shelf
+    connection.execute(words, (cursor.lastrowid, document.text, pairs))
 
 
 def _drop_words(connection: sqlite3.Connection, shelf: Shelf, place: int) -> None:
