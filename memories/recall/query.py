@@ -41,7 +41,7 @@ class Query:
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in lower case; "Ada's" is "ada", "don't" is "dont". See `memories.words` for other scripts."""
+    """The words of `text` in lower case: "Ada's" is "ada", "don't" is "dont"; scripts without spaces as pairs."""
     lowered = _APOSTROPHES.sub("", _POSSESSIVE.sub("", text.lower()))
     return _WORD.findall(spaced(lowered) if is_unspaced(lowered) else lowered)
 
