@@ -25,7 +25,7 @@ from benchmarks.texts import Writer  # noqa: E402
 from memories.models import Episode  # noqa: E402
 from memories.search.checking import owners  # noqa: E402
 from memories.search.documents import documents  # noqa: E402
-from memories.search.elasticsearch import layout  # noqa: E402
+from memories.search.elasticsearch import indices  # noqa: E402
 from memories.search.elasticsearch.documents import actions  # noqa: E402
 from memories.search.elasticsearch.writing import changes, send  # noqa: E402
 from memories.search.outbox import drain, enqueue_many, rebuild_all  # noqa: E402
@@ -131,13 +131,13 @@ def carrying(count: int) -> Rate:
 def bulk_alone(count: int) -> float:
     """Documents a second by bulk requests into an index of their own, with everything prepared beforehand."""
     manager, indexer = service_client(Identity.MANAGER), service_client(Identity.INDEXER)
-    index = layout.new_index(manager, Kind.EPISODIC)
+    index = indices.new_index(manager, Kind.EPISODIC)
     rows = Episode.objects.order_by("id")[:count]
     prepared = list(actions(changes(documents(rows)).arrivals, {Kind.EPISODIC: [index]}))
     begin = perf_counter()
     send(indexer, prepared)
     seconds = perf_counter() - begin
-    layout.drop(manager, [index])
+    indices.drop(manager, [index])
     return len(prepared) / seconds
 
 

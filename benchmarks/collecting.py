@@ -30,8 +30,8 @@ from benchmarks.owner import make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.importing import MemoryRecord  # noqa: E402
 from memories.models import Fact  # noqa: E402
-from memories.services.collection import BATCH, collect  # noqa: E402
-from memories.services.importing import import_memories  # noqa: E402
+from memories.services.portability.import_records import import_memories  # noqa: E402
+from memories.services.retention.collection import BATCH, collect  # noqa: E402
 from memories.types import Kind  # noqa: E402
 from tenants.principal import Principal  # noqa: E402
 

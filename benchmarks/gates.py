@@ -19,7 +19,7 @@ from rich.progress import Progress
 from benchmarks.clock import timed, times_of
 from benchmarks.texts import Writer
 
-FACTS = "memories.services.facts"
+FACTS = "memories.services.facts.remember"
 
 
 def main() -> None:
@@ -49,8 +49,8 @@ def measure(facts: int, writes: int) -> None:
     call_command("migrate", verbosity=0)
     from benchmarks.owner import make_owner  # noqa: PLC0415
     from memories.importing.records import MemoryRecord  # noqa: PLC0415
-    from memories.services.facts import remember_fact  # noqa: PLC0415
-    from memories.services.importing import import_memories  # noqa: PLC0415
+    from memories.services.facts.remember import remember_fact  # noqa: PLC0415
+    from memories.services.portability.import_records import import_memories  # noqa: PLC0415
     from memories.types import Kind  # noqa: PLC0415
 
     owner, writer = make_owner(), Writer(1)

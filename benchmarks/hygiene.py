@@ -32,8 +32,8 @@ from benchmarks.population import make_members  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.hygiene.text import content_hash  # noqa: E402
 from memories.models import Fact, Playbook, RecallTrace, ReviewItem  # noqa: E402
-from memories.services.hygiene import hygiene_scan  # noqa: E402
-from memories.services.hygiene.scan import PAGE  # noqa: E402
+from memories.services.retention.hygiene_run import hygiene_scan  # noqa: E402
+from memories.services.retention.hygiene_scan import PAGE  # noqa: E402
 from memories.types import Scope  # noqa: E402
 from tenants.principal import Principal  # noqa: E402
 

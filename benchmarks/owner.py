@@ -9,10 +9,10 @@ from rich.progress import Progress
 
 from benchmarks.texts import Writer
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 from tenants.principals import system_principal
 from tenants.services import add_member, create_tenant, create_user

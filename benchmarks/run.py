@@ -22,9 +22,9 @@ from benchmarks.rows import Row, as_json, table_of  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.recall import recording  # noqa: E402
 from memories.recall.pipeline import recall  # noqa: E402
-from memories.services.facts import remember_fact  # noqa: E402
-from memories.services.remember import remember_episode  # noqa: E402
-from memories.services.sessions import start_session  # noqa: E402
+from memories.services.facts.remember import remember_fact  # noqa: E402
+from memories.services.sessions.episodes import remember_episode  # noqa: E402
+from memories.services.sessions.sessions import start_session  # noqa: E402
 from tenants.principal import Principal  # noqa: E402
 
 WARM_UP = 10

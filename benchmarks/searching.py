@@ -19,8 +19,8 @@ from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.search import search_plane
-from memories.search.elasticsearch.legs import legs
 from memories.search.elasticsearch.plane import _ANSWER
+from memories.search.elasticsearch.queries import legs
 from memories.types import ALL_KINDS, CandidateRequest
 from memoryhub.elasticsearch import index_pattern, key_client
 from tenants.principal import Principal

@@ -35,7 +35,7 @@ from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRol
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
 from memories.types import Kind, Owner, Status  # noqa: E402
-from tenants.audit import EventDraft, record_events  # noqa: E402
+from tenants.audit.chain import EventDraft, record_events  # noqa: E402
 from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402

@@ -118,35 +118,35 @@ def start_consolidator() -> Callable[[], None]:
 
 def start_collector() -> Callable[[], None]:
     """Collect what is over from now on, once a day, where no Celery does."""
-    from memories.services.collecting import serve
+    from memories.services.retention.collection import serve
 
     return serve()
 
 
 def start_hygiene() -> Callable[[], None]:
     """Scan what is stored from now on, once a day, where no Celery does."""
-    from memories.services.hygiene.daily import serve
+    from memories.services.retention.hygiene_run import serve
 
     return serve()
 
 
 def start_chain_proofs() -> Callable[[], None]:
     """Prove all chains from now on, once a day, where no Celery does."""
-    from memories.services.proving import serve
+    from memories.services.chain_proofs import serve
 
     return serve()
 
 
 def start_session_expiry() -> Callable[[], None]:
     """End the sessions whose time is over from now on, where no Celery does."""
-    from memories.services.session_expiry import serve
+    from memories.services.sessions.expiry import serve
 
     return serve()
 
 
 def start_recall_tuning() -> Callable[[], None]:
     """Look at recorded use from now on, once a day, where a setting asks for it and no Celery does it."""
-    from memories.services.tuning_daily import serve
+    from memories.services.tuning import serve
 
     return serve()
 
@@ -160,7 +160,7 @@ def start_metric_sampling() -> Callable[[], None]:
 
 def start_eraser() -> Callable[[], None]:
     """Erase the members whose erasure is approved from now on, where no Celery does."""
-    from memories.services.erasure.carrying import serve
+    from memories.services.erasure.stages import serve
 
     return serve()
 

@@ -1,4 +1,4 @@
-"""Constants of behaviour, each once, with unit and source. The recall recipe's weights live in `recall/weights.py`."""
+"""Constants of behaviour, each once, with unit and source. The recall recipe's weights live in `recall/adjust.py`."""
 
 from __future__ import annotations
 

@@ -11,10 +11,11 @@ from memories.constants import OUTBOX_BATCH
 from memories.errors import SearchUnavailable
 from memories.metrics import sampling
 from memories.search import expunging, outbox
-from memories.services import collecting, proving, session_expiry, tuning_daily
+from memories.services import chain_proofs, tuning
 from memories.services.consolidation import sweeping
-from memories.services.erasure import carrying
-from memories.services.hygiene import daily
+from memories.services.erasure import stages
+from memories.services.retention import collection, hygiene_run
+from memories.services.sessions import expiry
 from memoryhub.celery import DRAIN_OUTBOX, PROVE_CHAINS, SCAN_HYGIENE, TASK_SECONDS, BrokerAway, send, task
 
 log = logging.getLogger(__name__)
@@ -45,13 +46,13 @@ def consolidate() -> None:
 @task("memories.collect")
 def collect() -> None:
     """Evict, archive and erase the memories whose time is over, unless another process is at it."""
-    collecting.collect_daily()
+    collection.collect_daily()
 
 
 @task(SCAN_HYGIENE)
 def scan_hygiene() -> None:
     """Scan what is stale, contradicted or should not be stored, for a while; what is left is another task."""
-    if not daily.scan_daily(seconds=SCAN_SECONDS):
+    if not hygiene_run.scan_daily(seconds=SCAN_SECONDS):
         try:
             send(SCAN_HYGIENE)
         except BrokerAway as error:
@@ -61,7 +62,7 @@ def scan_hygiene() -> None:
 @task(PROVE_CHAINS)
 def prove_chains() -> None:
     """Prove the chains that were not proven today, for a while; what is left is another task."""
-    if not proving.prove_daily(seconds=SCAN_SECONDS):
+    if not chain_proofs.prove_daily(seconds=SCAN_SECONDS):
         try:
             send(PROVE_CHAINS)
         except BrokerAway as error:
@@ -71,13 +72,13 @@ def prove_chains() -> None:
 @task("memories.tune_recall")
 def tune_recall() -> None:
     """Propose recall thresholds from recorded use, if the settings ask for it."""
-    tuning_daily.tune_daily()
+    tuning.tune_daily()
 
 
 @task("memories.expire_sessions")
 def expire_sessions() -> None:
     """End the sessions whose time is over: what mattered is proposed as memory, their working parts are erased."""
-    session_expiry.expire_sessions()
+    expiry.expire_sessions()
 
 
 @task("memories.sample_metrics")
@@ -89,7 +90,7 @@ def sample_metrics() -> None:
 @task("memories.erase")
 def erase() -> None:
     """Erase the members whose erasure is approved; leases keep two of these tasks off the same one."""
-    carrying.carry_out_due()
+    stages.carry_out_due()
 
 
 @task("memories.expunge")

@@ -12,7 +12,8 @@ class MemoryhubConfig(AppConfig):
         """Register the checks and the probe of the broker where there is one; name the collector of spans."""
         from django.conf import settings
 
-        from memoryhub import checks, health, tracing  # noqa: F401
+        from memoryhub import health
+        from memoryhub.observability import tracing
 
         if settings.MEMORYHUB_DRAIN == "celery":
             from memoryhub import broker

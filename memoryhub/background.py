@@ -14,7 +14,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import connections
 
-from memoryhub import at_work
+from memoryhub.observability import context as log_context
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Repeated:
 
     def _try(self) -> None:
         try:
-            with at_work.working(task=self._name):
+            with log_context.bound(task=self._name):
                 self._work()
         except Exception as error:
             if not self._failures:

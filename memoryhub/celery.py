@@ -19,11 +19,11 @@ from django.core import checks
 from django.utils.log import configure_logging
 from kombu.exceptions import OperationalError
 
-from memoryhub import at_work, tracing
 from memoryhub.background import Unavailable
-from memoryhub.checks import refuse
 from memoryhub.elasticsearch import in_use
-from memoryhub.problems import Problem
+from memoryhub.env.problems import Problem, refuse
+from memoryhub.observability import context as log_context
+from memoryhub.observability import tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 
@@ -164,8 +164,8 @@ def leave_logging_to_django(**_: object) -> None:
 
 def begin_to_watch(*, task_id: str, task: Any, **_: object) -> None:
     """From now on log lines say which task this is, and a span lasts until its end."""
-    at_work.forget()
-    at_work.note(task=task.name)
+    log_context.clear()
+    log_context.bind(task=task.name)
     asked_by = {key: str(said) for key, said in (task.request.headers or {}).items()}
     stack = ExitStack()
     stack.enter_context(tracing.span("task", parent=asked_by, task_id=task_id))
@@ -176,7 +176,7 @@ def end_to_watch(*, task_id: str, **_: object) -> None:
     """The task is over, however it ended."""
     if (stack := _watched.pop(task_id, None)) is not None:
         stack.close()
-    at_work.forget()
+    log_context.clear()
 
 
 def send_spans(**_: object) -> None:

@@ -2,16 +2,19 @@
 
 Invariant: the shared client carries no credential. Every caller names whose request it is, a service identity or the
 holder of a member's key, and without that credential there is no client: nothing falls through to somebody else's.
+
+How requests to Elasticsearch are written and answers read: by orjson, which takes vectors as the arrays they are.
 """
 
 from __future__ import annotations
 
 import functools
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
 from memoryhub.env import SHELVES
 
@@ -123,7 +126,7 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     from elastic_transport.client_utils import DEFAULT  # noqa: PLC0415
     from elasticsearch import Elasticsearch  # noqa: PLC0415
 
-    from memoryhub.elasticsearch_lines import SERIALIZERS  # noqa: PLC0415
+    # recompose: self import
 
     return Elasticsearch(
         list(urls),
@@ -133,3 +136,15 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
         connections_per_node=CONNECTIONS,
         serializers=SERIALIZERS,
     )
+
+
+class _Lines(NdjsonSerializer):
+    """Lines of JSON."""
+
+    _line = OrjsonSerializer()
+
+    def json_dumps(self, data: Any) -> bytes:
+        return self._line.json_dumps(data)
+
+
+SERIALIZERS = {OrjsonSerializer.mimetype: OrjsonSerializer(), _Lines.mimetype: _Lines()}

@@ -43,7 +43,7 @@ def _why_not(host: str, port: int, number: int | None) -> str:
 
 
 class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no types
-    """What gunicorn logs goes where everything else does (memoryhub/logs.py), in the same form."""
+    """What gunicorn logs goes where everything else does (memoryhub/observability/logs.py), in the same form."""
 
     def setup(self, cfg: Any) -> None:
         """No handlers of its own."""

@@ -1,6 +1,6 @@
 """Django settings, flat: what the environment decides comes typed from `memoryhub.env`.
 
-Invariant: importing this never fails for a bad variable; `memoryhub.checks` reports it, and nothing serves until then.
+Invariant: importing this never fails for a bad variable; `memoryhub.env.problems` reports it.
 """
 
 import os
@@ -11,11 +11,11 @@ import django_stubs_ext
 from django.templatetags.static import static
 
 from memoryhub import env as environment
-from memoryhub import logs
-from memoryhub.development_key import development_key
 from memoryhub.env import BASE_DIR
-from memoryhub.modes import Search
-from memoryhub.problems import Problem
+from memoryhub.env.choices import Search
+from memoryhub.env.development_key import development_key
+from memoryhub.env.problems import Problem
+from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
 
@@ -105,10 +105,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "memoryhub.access.AccessMiddleware",
+    "memoryhub.middleware.access_log.AccessMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memoryhub.headers.ResponseHeadersMiddleware",
+    "memoryhub.middleware.responses.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "tenants.middleware.RequestIdMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -119,8 +119,8 @@ MIDDLEWARE = [
     "tenants.middleware.TenantMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "memories.chat.time_zone.TimeZoneMiddleware",
-    "memoryhub.wrong_method.WrongMethodMiddleware",
+    "memories.chat.presenting.TimeZoneMiddleware",
+    "memoryhub.middleware.responses.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "memoryhub.urls"
@@ -309,6 +309,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
 }
 
-# Logs go to standard error; messages hold ids, never a memory's text (memoryhub/log_words.py).
+# Logs go to standard error; messages hold ids, never a memory's text (memoryhub/observability/logs.py).
 
 LOGGING = logs.settings_for(ENV.log_format)

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from memoryhub import background
-from memoryhub.charset import reading_utf8
-from memoryhub.checks import refuse
+from memoryhub.env.problems import refuse
+from memoryhub.middleware.responses import reading_utf8
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 

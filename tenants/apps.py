@@ -34,6 +34,6 @@ def start_key_sweeper() -> Callable[[], None]:
 
 def credentials_last() -> health.State:
     """Whether the members' search keys are replaced in time."""
-    from tenants.search_keys.expiring import keys_near_expiry
+    from tenants.search_keys.ending import keys_near_expiry
 
     return keys_near_expiry()

@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 
 from memoryhub.elasticsearch import Identity, in_use
 from tenants.search_keys.identities import ClusterUnreachable, describe
-from tenants.search_keys.roles import SERVICES
+from tenants.search_keys.policy import SERVICES
 
 # A start waits no longer for a cluster that does not answer; `manage.py elasticsearch check` does.
 SECONDS = 2.0

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memoryhub.statements import Prepared
+from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal

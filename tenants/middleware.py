@@ -16,7 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from memoryhub import at_work
+from memoryhub.observability import context as log_context
 from tenants.models import Membership, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
@@ -60,7 +60,7 @@ class RequestIdMiddleware:
         given = request.headers.get(REQUEST_ID_HEADER, "")
         request_id = given if _is_sensible(given) else uuid.uuid4().hex
         cast("TenantRequest", request).request_id = request_id
-        at_work.note(request_id=request_id)
+        log_context.bind(request_id=request_id)
         response = self.get_response(request)
         response[REQUEST_ID_HEADER] = request_id
         return response
@@ -123,7 +123,7 @@ def _place(request: HttpRequest, membership: Membership | None) -> None:
     placed.membership = membership
     placed.tenant = membership.tenant if membership else None
     if membership is not None:
-        at_work.note(tenant_id=membership.tenant_id, membership_id=membership.pk)
+        log_context.bind(tenant_id=membership.tenant_id, membership_id=membership.pk)
     placed.principal = (
         principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request)) if membership else None
     )

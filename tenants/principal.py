@@ -1,6 +1,8 @@
 """Principal: who is acting now, for whom. The first argument of every service.
 
 Invariant: a principal names exactly one owner (tenant and user); nothing takes an owner from anywhere else.
+
+Actor: who does something to a tenant, its members or its tokens, where no owner's memory is touched.
 """
 
 from __future__ import annotations
@@ -77,3 +79,15 @@ class Principal:
     def as_agent(self) -> Principal:
         """The same owner and rights, with the owner's agent as the actor (for audit)."""
         return replace(self, actor_kind=ActorKind.AGENT, platform=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The `actor` of administrative services; for memory, a `Principal` takes its place."""
+
+    kind: ActorKind
+    id: UUID | None = None
+    request_id: str = ""
+
+
+SYSTEM = Actor(ActorKind.SYSTEM)

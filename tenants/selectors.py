@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from tenants.errors import NoMembership
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
-from tenants.storing import is_storable
+from tenants.validation import is_storable
 
 
 def active_memberships() -> QuerySet[Membership]:

@@ -11,15 +11,14 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import EventDraft, record_platform_event, record_tenant_event
+from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
 from tenants.errors import InvalidValue
 from tenants.models import Membership, Tenant, User
-from tenants.principal import Role
+from tenants.principal import SYSTEM, Actor, Role
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
-from tenants.storing import store
 from tenants.tokens import authenticate_token, issue_token, revoke_token
+from tenants.validation import store
 
 __all__ = [
     "activate_member",

@@ -16,14 +16,13 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import EventDraft, record_tenant_event
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
-from tenants.principal import ALL_RIGHTS, ActorKind, Principal, Right
+from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
 from tenants.principals import principal_of
 from tenants.selectors import administers
-from tenants.storing import store
+from tenants.validation import store
 
 TOKEN_MARK = "mh_"  # noqa: S105 - how tokens begin, not one of them
 """Every token begins so, for people and for secret scanners."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-from tenants.audit_triggers import drop_triggers, install_triggers
+from tenants.audit.triggers import drop_triggers, install_triggers
 
 
 @contextmanager

@@ -16,11 +16,11 @@ import pytest
 from django.test import override_settings
 from elasticsearch import Elasticsearch
 
-from memories.search.elasticsearch import layout
-from memories.search.elasticsearch.shelves import SHELVES
+from memories.search.elasticsearch import indices
+from memories.search.elasticsearch.routing import SHELVES
 from memoryhub.elasticsearch import Identity, index_pattern, reading_alias, service_client, writing_alias
 from tenants.search_keys import identities
-from tenants.search_keys.roles import SERVICES, role_name
+from tenants.search_keys.policy import SERVICES, role_name
 from tests.elasticsearch_node.node import Address, Node
 
 PAGE = 5_000
@@ -101,7 +101,7 @@ def set_up(cluster: Cluster) -> None:
     """Make identities, templates and indices. What follows, but for `tear_down`, is for a test on this cluster."""
     with override_settings(**cluster.settings):
         identities.setup()
-        layout.install(service_client(Identity.MANAGER))
+        indices.install(service_client(Identity.MANAGER))
         renew_indices()
 
 
@@ -109,7 +109,7 @@ def renew_indices() -> None:
     """An empty index for each shelf, and no other."""
     manager = service_client(Identity.MANAGER)
     for shelf in SHELVES:
-        layout.drop(manager, layout.point(manager, shelf, layout.new_index(manager, shelf)))
+        indices.drop(manager, indices.point(manager, shelf, indices.new_index(manager, shelf)))
 
 
 def written() -> dict[str, int]:

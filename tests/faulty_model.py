@@ -20,8 +20,8 @@ from memories.llm.json_answers import JsonAnswers
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, RunState
 from memories.selectors.runs import unsettled_runs
 from memories.services.consolidation import consolidate, rerun
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 from tests.openai_server import (
     KEY,

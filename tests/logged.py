@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memoryhub.logs import Ids, Lines, Objects
+from memoryhub.observability.logs import Ids, Lines, Objects
 
 FORMATS: dict[str, type[logging.Formatter]] = {"line": Lines, "json": Objects}
 

@@ -8,7 +8,7 @@ import redis as redis_client
 from django.conf import settings
 from elasticsearch import AuthenticationException, Elasticsearch
 
-from memories.search.elasticsearch import layout
+from memories.search.elasticsearch import indices
 from memories.types import Kind
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.search_keys import search_key
@@ -36,7 +36,7 @@ def test_each_test_begins_with_empty_indices(elasticsearch: Cluster, attempt: in
 
 @pytest.mark.parametrize("attempt", range(2))
 def test_and_with_the_indices_that_belong_there(elasticsearch: Cluster, attempt: int) -> None:
-    before = layout.targets(service_client(Identity.MANAGER), Kind)
+    before = indices.targets(service_client(Identity.MANAGER), Kind)
     service_client(Identity.SETUP).indices.delete(index=",".join(before[Kind.EPISODIC]))
 
     assert {kind: len(indices) for kind, indices in before.items()} == dict.fromkeys(Kind, 1)

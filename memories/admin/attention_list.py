@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
-from memories.metrics.history import Look
+from memories.metrics.sampling import Look
 from memories.models import ErasureRequest
-from memories.selectors import attention
-from memories.services.staff_reading import READINGS
+from memories.selectors.staff import attention
+from memories.services.admin_requests import READINGS
 from memoryhub.elasticsearch import in_use
 from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, Scope, address_of
 from tenants.models import Membership, Tenant

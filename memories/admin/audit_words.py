@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from memories.models import CHAINED_MODELS, Episode, ErasureRequest, LegalHold
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
+from memories.services.erasure.holds import AUDIT_KIND as HOLD
 from memories.services.erasure.requests import AUDIT_KIND as ERASURE
-from memories.services.holds import AUDIT_KIND as HOLD
-from memories.services.importing.replay import REASON as IMPORTED
+from memories.services.portability.memories_import import REASON as IMPORTED
 from memories.types import Kind
-from tenants.admin.audit_links import Link, May, offer_links, offer_member_links
-from tenants.audit_sentences import own_reasons, tell_whom
+from tenants.admin.audit_event import Link, May, offer_links, offer_member_links
+from tenants.audit.sentences import own_reasons, tell_whom
 from tenants.models import AuditEvent, Membership
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 

@@ -17,8 +17,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin.links import named_link
 from memories.models import ConsolidationRun, RunState
-from tenants.admin.moments import stamp
-from tenants.admin.scoping import TenantScopedAdmin
+from tenants.admin.scoping import TenantScopedAdmin, stamp
 from tenants.models import Membership
 from tenants.principal import READS_MEMORY
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from memories.admin.attention_list import figures_of, needs_of
 from memories.admin.dashboard_charts import groups_of
-from memories.metrics.alerting import LONGEST_GAP
+from memories.metrics.alerts import LONGEST_GAP
 from memories.metrics.charting import FRAME
-from memories.metrics.history import last_look
+from memories.metrics.sampling import last_look
 from tenants.admin.tenant_scope import scope_of
 from tenants.principal import READS_HISTORY
 

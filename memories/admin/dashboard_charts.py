@@ -15,9 +15,9 @@ from memories.metrics import definitions as named
 from memories.metrics.activity import REPLACED
 from memories.metrics.charting import USUAL_SPAN, Chart, Span, Value, chart
 from memories.metrics.definitions import Metric, Unit
-from memories.metrics.history import Look
-from memories.selectors.attention import events_by_day
-from memories.selectors.growth import kept_by_day
+from memories.metrics.sampling import Look
+from memories.selectors.staff.attention import events_by_day
+from memories.selectors.staff.uses import kept_by_day
 from memories.types import Kind
 from tenants.admin.tenant_scope import Scope
 

@@ -22,15 +22,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memories.errors import MemoriesError
 from memories.models import ErasureRequest, ErasureState
-from memories.selectors.erasure import owner_of
-from memories.selectors.holds import on_hold
-from memories.services.erasure.carrying import STAGES
-from memories.services.erasure.receipt import download
+from memories.selectors.erasure import on_hold, owner_of
+from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, refuse_erasure
-from memories.services.erasure.verifying import verify_receipt
-from tenants.admin.moments import stamp
-from tenants.admin.people import named
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from memories.services.erasure.stages import STAGES
+from tenants.admin.scoping import TenantScopedAdmin, acting, named, signed_in, stamp
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import has_role

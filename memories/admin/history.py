@@ -25,19 +25,18 @@ from memories.admin.history_list import chain_address, listing_of
 from memories.admin.story_page import Around, view_of
 from memories.admin.unread import Damage, damage_in
 from memories.models import History
-from memories.selectors.chains import chain_of_owner
-from memories.selectors.histories import NOTHING
-from memories.selectors.stories import Elsewhere, Story
-from memories.selectors.story_words import StoryWords, words_of
-from memories.services.proving import prove_supersession
+from memories.selectors.history.chains import chain_of_owner
+from memories.selectors.history.listing import NOTHING
+from memories.selectors.history.stories import Elsewhere, Story, StoryWords, words_of
+from memories.services.chain_proofs import prove_supersession
 from memories.types import Kind, Owner
-from memoryhub.as_stored import READING_FAILS
-from tenants.actor_names import actor_names
+from memoryhub.db.raw_rows import READING_FAILS
+from tenants.admin.audit_event import Badge, why_broken
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.admin.verification import Badge, why_broken
+from tenants.audit.recorded_checks import latest, latest_of, prove
+from tenants.audit.sentences import actor_names
 from tenants.models import ChainCheck, Checked, User
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
-from tenants.verifying import latest, latest_of, prove
 
 
 @admin.register(History)

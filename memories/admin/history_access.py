@@ -13,11 +13,11 @@ from django.http import Http404, HttpRequest
 
 from memories.admin.unread import owner_as_stored
 from memories.models import CHAINED_MODELS, Fact, Playbook
-from memories.selectors.histories import NOTHING, Without
-from memories.selectors.stories import Story, erased_state, find_state, story_of, story_of_erased
-from memories.services.staff_reading import note_reading, note_shared_reading
+from memories.selectors.history.listing import NOTHING, Without
+from memories.selectors.history.stories import Story, erased_state, find_state, story_of, story_of_erased
+from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.types import Kind, Owner
-from memoryhub.as_stored import READING_FAILS
+from memoryhub.db.raw_rows import READING_FAILS
 from tenants.admin.scoping import acting, signed_in
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, Membership, User

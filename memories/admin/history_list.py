@@ -21,7 +21,7 @@ from memories.admin.story_wording import did, ending, state_word
 from memories.admin.unread import damage_in
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.selectors.histories import (
+from memories.selectors.history.listing import (
     NOTHING,
     Change,
     How,
@@ -31,19 +31,19 @@ from memories.selectors.histories import (
     page_of_histories,
     require_read,
 )
-from memories.services.staff_reading import note_reading, note_shared_reading
+from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.types import Kind, Owner
-from memoryhub.as_stored import READING_FAILS
-from tenants.actor_names import ActorNames, actor_names
+from memoryhub.db.raw_rows import READING_FAILS
 from tenants.admin.scoping import acting, signed_in
 from tenants.admin.tenant_scope import PARAMETER, Scope, one_of
-from tenants.audit_filters import read_filter
+from tenants.audit.filters import read_filter
+from tenants.audit.sentences import ActorNames, actor_names
 from tenants.errors import InvalidValue
 from tenants.middleware import request_id_of
 from tenants.models import Membership
 from tenants.principal import READS_HISTORY, ActorKind
 from tenants.principals import reading_principal
-from tenants.storing import is_storable
+from tenants.validation import is_storable
 
 SHARED = "shared"
 _LONGEST_WORDS = 200

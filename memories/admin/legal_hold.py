@@ -21,10 +21,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memories.errors import MemoriesError, NotFound
 from memories.models import LegalHold
-from memories.services.holds import place_hold, release_hold
-from tenants.admin.moments import stamp
-from tenants.admin.people import named
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from memories.services.erasure.holds import place_hold, release_hold
+from tenants.admin.scoping import TenantScopedAdmin, acting, named, signed_in, stamp
 from tenants.errors import TenantsError
 from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS

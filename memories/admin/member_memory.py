@@ -34,11 +34,10 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.admin.unread import damage_in
 from memories.models import MemberMemory
 from memories.presenting.markup import when
-from memories.selectors.member_state import last_turn_of_member
-from memories.services.staff_reading import note_reading, note_refresh
-from memoryhub.as_stored import READING_FAILS
-from tenants.admin.people import named
-from tenants.admin.scoping import TenantScopedAdmin, role_here, signed_in, tenants_here
+from memories.selectors.staff.inspecting import last_turn_of_member
+from memories.services.admin_requests import note_reading, note_refresh
+from memoryhub.db.raw_rows import READING_FAILS
+from tenants.admin.scoping import TenantScopedAdmin, named, role_here, signed_in, tenants_here
 from tenants.middleware import request_id_of
 from tenants.principal import READS_HISTORY, READS_MEMORY
 from tenants.principals import reading_principal

@@ -17,8 +17,7 @@ from memories.models import MemoryPolicy
 from memories.selectors.policies import Policy
 from memories.services.policies import POLICY_FIELDS, checked_policy, set_policy
 from memories.types import Handling, SensitiveKind
-from tenants.admin.scoping import acting
-from tenants.admin.widgets import Select
+from tenants.admin.scoping import Select, acting
 
 _USUAL = Policy()
 _HOUR = timedelta(hours=1)

@@ -15,10 +15,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memories.metrics import definitions as named
-from memories.metrics.alerting import LONGEST_GAP, Reading, Standing
+from memories.metrics.alerts import LONGEST_GAP, Reading, Standing
 from memories.metrics.charting import Chart, Span, chart, condition, placed, shown, stepped
 from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
-from memories.metrics.history import Look, course, last_look, looks
+from memories.metrics.sampling import Look, course, last_look, looks
 from tenants.admin.tenant_scope import Scope
 
 # Lines of a chart that are still told apart, and alerts of a list that is still read.

@@ -16,9 +16,8 @@ from django.utils.safestring import SafeString
 from memories.admin.links import named_link
 from memories.models import OutboxEntry
 from memories.search import search_plane
-from memories.selectors.lag import lag_by_tenant, lag_of
-from tenants.admin.moments import stamp
-from tenants.admin.scoping import TenantScopedAdmin
+from memories.selectors.staff.index_state import lag_by_tenant, lag_of
+from tenants.admin.scoping import TenantScopedAdmin, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import READS_MEMORY
 

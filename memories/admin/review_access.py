@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 
 from memories.models import ReviewItem
-from memories.services.staff_reading import note_review_read, note_shared_review_read
+from memories.services.admin_requests import note_review_read, note_shared_review_read
 from tenants.admin.scoping import acting, signed_in
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of

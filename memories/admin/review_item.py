@@ -1,7 +1,7 @@
 """The queue of reviews: what machines found in the memories of members and a person decides.
 
 Invariant: the list shows no words of a memory; a page that does is told to the trail of its owner first. Whoever may
-not decide for a tenant reads only, and every decision goes through `memories.services.deciding`.
+not decide for a tenant reads only, and every decision goes through `memories.services.reviews.decisions`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memories.errors import Blocked, InvalidInput, MemoriesError
 from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import UNANSWERED, is_decidable
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from memories.services.screening import Screen
 from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
 from tenants.errors import TenantsError

@@ -14,10 +14,10 @@ from memories.admin.story_wording import state_word
 from memories.hygiene.differences import Piece, differences
 from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
 from memories.models import Episode, Fact, Playbook, ReviewItem
+from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
 from memories.selectors.reviews import told_of_review
-from memories.selectors.sources import supporting_episodes
-from memories.selectors.standings import rows_of, standing_of, surroundings_of, use_by
 from memories.types import Owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal

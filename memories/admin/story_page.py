@@ -18,11 +18,10 @@ from memories.admin.chain_graph import Edge, Graph, Point, graph_of
 from memories.admin.story_wording import believed, did, ending, state_word, valid
 from memories.hygiene.differences import Piece, differences
 from memories.models import Episode, Fact, Playbook
-from memories.selectors.histories import Row
-from memories.selectors.stories import Elsewhere, Joint, Link, Story, told_reason
-from memories.selectors.story_words import StoryWords
+from memories.selectors.history.listing import Row
+from memories.selectors.history.stories import Elsewhere, Joint, Link, Story, StoryWords, told_reason
 from memories.types import Contradiction, Scope, Status
-from tenants.actor_names import ActorNames
+from tenants.audit.sentences import ActorNames
 from tenants.models import AuditEvent
 
 EVENTS_SHOWN = 12

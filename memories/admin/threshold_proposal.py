@@ -15,9 +15,9 @@ from django.utils.safestring import SafeString
 from memories.errors import MemoriesError
 from memories.models import ThresholdProposal
 from memories.services.tuning import apply_proposal, dismiss_proposal
-from tenants.actor import Actor
 from tenants.admin.scoping import TenantScopedAdmin, acting
 from tenants.errors import TenantsError
+from tenants.principal import Actor
 
 _SHOWN = ("tenant", "value", "previous", "reason", "state", "considered", "created_at", "applied_at", "dismissed_at")
 _Decide = Callable[[Actor, UUID, int], ThresholdProposal]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from memories.models import CHAINED_MODELS
-from memories.selectors.chain_rows import OWNED, Unread, unread_rows
-from memories.selectors.histories import Without
+from memories.selectors.history.chain_rows import OWNED, Unread, unread_rows
+from memories.selectors.history.listing import Without
 from memories.types import Kind, Owner
-from memoryhub.as_stored import UNREADABLE, rows_as_stored
+from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 
 # So many are named, and left out of a page; of more, the proof tells.
 _MOST = 200

@@ -3,12 +3,18 @@
 Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
 state how it ended. The exceptions: what must not be stored is masked in it (such a value came from the model, nothing
 that it is given holds one); a turn that erased something: its words are erased too, see `_close`; and one that was
-erased meanwhile: it is stored without words, see `services/turns.py`.
+erased meanwhile: it is stored without words, see `services/sessions/turns.py`.
+
+Putting a turn's answer into the transcript, message by message.
+
+Invariant: each message goes after the one that this record wrote before it, so a turn that is answered elsewhere
+meanwhile raises Conflict here and the two never mix. It is closed once.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -33,28 +39,98 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.agent.record import TurnRecord
-from memories.agent.task_schemas import SEARCH_SESSION
-from memories.agent.tool_schemas import RECALL, BadArguments, read_arguments
+from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
 from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.hygiene.sensitivity.telling import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
-from memories.llm.sentences import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, erased
-from memories.llm.tokens import ModelTokens
+from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Message, MessageState
 from memories.selectors.policies import policy_of
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
+from memories.services.erasure.forget import forget
 from memories.services.screening import Screen, masked_kinds
-from memories.services.turns import Turn
-from memories.types import WriteResult
+from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, finish_turn
+from memories.types import Kind, WriteResult
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 
 logger = logging.getLogger(__name__)
+
+
+class TurnRecord:
+    """What is stored of one answer."""
+
+    def __init__(self, principal: Principal, turn: Turn) -> None:
+        self._principal = principal
+        self._turn = turn
+        self._last_id = turn.message_id
+        self._started = time.monotonic()
+        self.closed = False
+
+    @property
+    def took_ms(self) -> float:
+        """Since the record was opened."""
+        return (time.monotonic() - self._started) * 1000
+
+    def calls(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        """The agent calls tools."""
+        self._wrote(add_tool_step(self._principal, tool_calls=calls, **self._place()))
+
+    def answer(self, call_id: str, answer: Answer) -> None:
+        """What a tool answered."""
+        message = add_tool_result(
+            self._principal,
+            tool_call_id=call_id,
+            text=answer.error,
+            recall=answer.recall,
+            written=[answer.written] if answer.written else answer.proposed,
+            forgotten=answer.forgotten,
+            **self._place(),
+        )
+        self._wrote(message)
+
+    def close(
+        self, state: MessageState, *, text: str, memory_tokens: int, error: str = "", wordless: bool = False
+    ) -> Message:
+        """Store the final answer and return it. `wordless`: see `finish_turn`."""
+        message = finish_turn(
+            self._principal,
+            text=text,
+            state=state,
+            error=error,
+            took_ms=self.took_ms,
+            memory_tokens=memory_tokens,
+            wordless=wordless,
+            **self._place(),
+        )
+        self._wrote(message)
+        self.closed = True
+        return message
+
+    def erase(self) -> None:
+        """Erase what the user said in this turn, and what was stored of it so far."""
+        if self._turn.episode_id is None:
+            return
+        try:
+            forget(
+                self._principal,
+                kind=Kind.EPISODIC,
+                memory_id=self._turn.episode_id,
+                reason="the words of a request to erase",
+            )
+        except NotFound:
+            logger.info("turn %s of session %s was erased already", self._turn.turn, self._turn.session_id)
+
+    def _place(self) -> dict[str, Any]:
+        return {"session_id": self._turn.session_id, "turn": self._turn.turn, "after": self._last_id}
+
+    def _wrote(self, message: Message) -> None:
+        self._last_id = message.pk
+
 
 OFFLINE = "No language model is configured: this answer quotes your memory."
 DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."

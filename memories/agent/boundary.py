@@ -12,26 +12,34 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from memories.agent import task_schemas
 from memories.agent.prompt import render_pinned, render_pinned_item, render_recall
-from memories.agent.tool_schemas import RECALL, WRITE, tool_schemas
+from memories.agent.tool_schemas import (
+    FINISH_TASK,
+    OBSERVE,
+    RECALL,
+    SEARCH_SESSION,
+    SET_TASK,
+    UPDATE_PLAN,
+    WRITE,
+    tool_schemas,
+)
 from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm.base import ToolSchema
 from memories.llm.tokens import ModelTokens, estimated_prompt
 from memories.models import Fact
-from memories.recall.pinned import foremost
+from memories.recall.pipeline import foremost
 from memories.selectors.policies import Policy
 from memories.types import Recall, RecallMode
 
 # Where the arguments of a tool name what it is about. Those that take ids are about what was recalled already.
 _TOPICS: Mapping[str, tuple[str, ...]] = {
     WRITE: ("text", "title", "trigger"),
-    task_schemas.SET_TASK: ("goal", "constraints"),
-    task_schemas.UPDATE_PLAN: ("steps",),
-    task_schemas.OBSERVE: ("text",),
-    task_schemas.SEARCH_SESSION: ("query",),
-    task_schemas.FINISH_TASK: ("outcome", "learned"),
+    SET_TASK: ("goal", "constraints"),
+    UPDATE_PLAN: ("steps",),
+    OBSERVE: ("text",),
+    SEARCH_SESSION: ("query",),
+    FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
 # Words that ask for nothing, in any form: "likes" is no topic where "like" is none.

@@ -16,7 +16,7 @@ from memories.hygiene.sensitivity.telling import taken_out
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, transcript
-from memories.services.turns import Turn, begin_turn, clear_answer
+from memories.services.sessions.turns import Turn, begin_turn, clear_answer
 from tenants.principal import Principal, Right
 
 

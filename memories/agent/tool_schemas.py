@@ -1,6 +1,8 @@
 """The tools that the agent offers to a model: names, descriptions and strictly checked arguments.
 
 Invariant: the JSON schema that the model reads and the check of what it sends are one definition.
+
+The tools for a task in hand: what a model sends to set it, plan it, note what it finds, look back and end it.
 """
 
 from __future__ import annotations
@@ -13,17 +15,99 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from memories.agent import task_schemas
-from memories.agent.task_schemas import TaskArguments
 from memories.constants import (
     DEFAULT_RECALL_LIMIT,
+    MAX_CONSTRAINTS,
     MAX_KEY_CHARACTERS,
+    MAX_LEARNED,
     MAX_MEMORY_CHARACTERS,
+    MAX_PLAN_STEPS,
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
+    SLOT_CHARACTERS,
 )
 from memories.llm.base import ToolSchema
-from memories.llm.streamed_text import storable_json
+from memories.llm.streaming import storable_json
+
+SET_TASK = "set_task"
+UPDATE_PLAN = "update_plan"
+OBSERVE = "observe"
+NOTE = "note"
+SEARCH_SESSION = "search_session"
+FINISH_TASK = "finish_task"
+
+MAX_SESSION_RESULTS = 20
+
+Words = Annotated[str, Field(min_length=1, max_length=SLOT_CHARACTERS)]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SetTaskArguments(_Arguments):
+    """Set the task of this session: when the user wants something that takes several steps or turns."""
+
+    goal: Annotated[Words, Field(description="What is to be reached, in a sentence.")]
+    constraints: Annotated[
+        list[Words],
+        Field(max_length=MAX_CONSTRAINTS, description="What the user said must hold meanwhile. They join those set."),
+    ] = []
+
+
+class UpdatePlanArguments(_Arguments):
+    """Set the steps of the task, or say how many of them are done by now."""
+
+    steps: Annotated[
+        list[Words],
+        Field(max_length=MAX_PLAN_STEPS, description="All steps, in order. Empty: they stay as they are."),
+    ] = []
+    done: Annotated[int, Field(ge=0, le=MAX_PLAN_STEPS, description="How many of the first steps are done.")]
+
+
+class ObserveArguments(_Arguments):
+    """Keep something in view for the task: what you found out, what was decided, or what must hold."""
+
+    text: Words
+    kind: Literal["observation", "decision", "constraint"] = "observation"
+    importance: Annotated[
+        Literal["normal", "important", "critical"],
+        Field(description="From important on it is kept in memory after the task."),
+    ] = "normal"
+
+
+class NoteArguments(_Arguments):
+    """Write a line on the scratchpad of the task; the oldest lines drop off."""
+
+    text: Words
+
+
+class SearchSessionArguments(_Arguments):
+    """Look something up in this session: what was said, done and noted in it earlier. Returns records, best first."""
+
+    query: Annotated[str, Field(min_length=1, max_length=SLOT_CHARACTERS, description="What to look for, in words.")]
+    limit: Annotated[int, Field(ge=1, le=MAX_SESSION_RESULTS)] = 5
+
+
+class FinishTaskArguments(_Arguments):
+    """End the task, done or given up. What was important is kept in memory; the working memory is emptied."""
+
+    outcome: Annotated[Words, Field(description="How it went, in a sentence.")]
+    learned: Annotated[
+        list[Words],
+        Field(max_length=MAX_LEARNED, description="What is worth knowing next time, each a sentence of its own."),
+    ] = []
+
+
+TaskArguments = (
+    SetTaskArguments
+    | UpdatePlanArguments
+    | ObserveArguments
+    | NoteArguments
+    | SearchSessionArguments
+    | FinishTaskArguments
+)
+
 
 MAX_TOOL_RECALL_LIMIT = 20
 
@@ -35,10 +119,6 @@ RETIRE = "retire_memory"
 
 class BadArguments(ValueError):
     """What a model sent is not what the tool takes; the message tells the model what to change."""
-
-
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RecallArguments(_Arguments):
@@ -145,12 +225,12 @@ _TOOLS: Mapping[str, type[Arguments]] = {
     WRITE: WriteArguments,
     RETIRE: RetireArguments,
     FORGET: ForgetArguments,
-    task_schemas.SET_TASK: task_schemas.SetTaskArguments,
-    task_schemas.UPDATE_PLAN: task_schemas.UpdatePlanArguments,
-    task_schemas.OBSERVE: task_schemas.ObserveArguments,
-    task_schemas.NOTE: task_schemas.NoteArguments,
-    task_schemas.SEARCH_SESSION: task_schemas.SearchSessionArguments,
-    task_schemas.FINISH_TASK: task_schemas.FinishTaskArguments,
+    SET_TASK: SetTaskArguments,
+    UPDATE_PLAN: UpdatePlanArguments,
+    OBSERVE: ObserveArguments,
+    NOTE: NoteArguments,
+    SEARCH_SESSION: SearchSessionArguments,
+    FINISH_TASK: FinishTaskArguments,
 }
 
 

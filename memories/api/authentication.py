@@ -2,23 +2,28 @@
 
 Invariant: `request.auth` is the principal and the only thing that views and permissions look at. A request that brings
 a token is judged by the token alone, and one that brings a session needs a CSRF token to change anything.
+
+What a caller may do: the rights of the principal, by method of the view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from django.contrib.auth.models import AnonymousUser
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.authentication import SessionAuthentication as StockSessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
-from memoryhub import at_work
+from memoryhub.observability import context as log_context
 from tenants.errors import NoMembership
 from tenants.middleware import TenantRequest, request_id_of
 from tenants.models import User
-from tenants.principal import Principal
+from tenants.principal import Principal, Right
 from tenants.services import authenticate_token
 
 
@@ -33,7 +38,7 @@ class TokenAuthentication(BaseAuthentication):
         principal = authenticate_token(token.strip(), request_id=request_id_of(request._request))
         if principal is None:
             raise AuthenticationFailed("This token is not valid: unknown, expired or revoked.")
-        at_work.note(tenant_id=principal.tenant_id, membership_id=principal.membership_id)
+        log_context.bind(tenant_id=principal.tenant_id, membership_id=principal.membership_id)
         return AnonymousUser(), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
@@ -53,3 +58,26 @@ class SessionAuthentication(StockSessionAuthentication):
         if principal is None:
             raise NoMembership("You are in no active tenant.")
         return cast("User", signed_in[0]), principal
+
+
+READ = (Right.READ,)
+WRITE = (Right.WRITE,)
+READ_WRITE = (Right.READ, Right.WRITE)
+CONVERSE = (Right.CHAT, Right.READ, Right.WRITE)
+
+
+class HasRights(BasePermission):
+    """A view names in `rights` what each of its methods needs; a method that it does not name there is closed."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether the principal has them all. Raises Forbidden naming the first that it lacks."""
+        principal = request.auth
+        if not isinstance(principal, Principal):
+            return False
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        if method.lower() not in view.http_method_names or not hasattr(view, method.lower()):
+            return True  # there is nothing to protect: the answer is 405
+        needed: Mapping[str, tuple[Right, ...]] = getattr(view, "rights", {})
+        for right in needed.get(method, ()):
+            principal.require(right)
+        return method in needed

@@ -6,15 +6,30 @@ from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
-from memories.api.views.changes import CorrectView, PinView, PromoteView, RetireView, SupersedeView, UndoView
-from memories.api.views.consolidation import RerunView, RunsView, RunView
-from memories.api.views.endings import ConfirmView, RestoreView, ReviewView
+from memories.api.views.changes import (
+    ConfirmView,
+    CorrectView,
+    OutcomeView,
+    PinView,
+    PromoteView,
+    RestoreView,
+    RetireView,
+    ReviewView,
+    SupersedeView,
+    UndoView,
+)
 from memories.api.views.memories import ChainView, MemoriesView, MemoryView
-from memories.api.views.outcomes import OutcomeView
 from memories.api.views.recall import RecallView
-from memories.api.views.reviews import DecideView, ReviewItemView, ReviewsView, UndecideView
-from memories.api.views.session_memory import EndSessionView, SessionEntriesView, WorkingMemoryView
-from memories.api.views.sessions import SessionsView, SessionView
+from memories.api.views.reviews import (
+    DecideView,
+    RerunView,
+    ReviewItemView,
+    ReviewsView,
+    RunsView,
+    RunView,
+    UndecideView,
+)
+from memories.api.views.sessions import EndSessionView, SessionEntriesView, SessionsView, SessionView, WorkingMemoryView
 from memories.api.views.turns import NewSessionTurnsView, SessionTurnsView
 
 app_name = "api"

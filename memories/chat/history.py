@@ -11,8 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.chat.cards import address, undo_address
-from memories.presenting.deeds import DID
-from memories.presenting.lines import headline
+from memories.presenting.lines import DID, headline
 from memories.presenting.moments import short_date
 from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
 from memories.types import CURRENT, Contradiction, Kind, Status

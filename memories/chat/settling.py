@@ -12,11 +12,10 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.chat.cards import Card, cards_of
-from memories.chat.details import Detail, details_of
+from memories.chat.cards import Card, Detail, cards_of, details_of
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
-from memories.presenting.sections import SECTIONS
+from memories.presenting.lines import SECTIONS
 from memories.selectors.memories import Memory
 from memories.selectors.reviews import UNANSWERED, still_open
 from tenants.principal import Principal

@@ -5,39 +5,28 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import (
-    conversation,
-    conversations,
-    exporting,
-    forgetting,
-    memory,
-    original,
-    preferences,
-    remembered,
-    sending,
-    settling,
-)
-from memories.presenting.sections import KindConverter
+from memories.chat.views import conversations, memory, remembered, sending, settling
+from memories.presenting.lines import KindConverter
 
 register_converter(KindConverter, "kind")
 
 chat = [
-    path("", conversation.new, name="new"),
+    path("", conversations.new, name="new"),
     path("chat/", RedirectView.as_view(pattern_name="chat:new"), name="home"),
     path("chat/send/", sending.send, name="begin"),
     path("chat/all/", conversations.every, name="conversations"),
-    path("chat/theme/", preferences.theme, name="theme"),
-    path("chat/<uuid:session_id>/", conversation.show, name="session"),
+    path("chat/theme/", remembered.theme, name="theme"),
+    path("chat/<uuid:session_id>/", conversations.show, name="session"),
     path("chat/<uuid:session_id>/send/", sending.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
     path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
-    path("chat/<uuid:session_id>/turns/<int:turn>/", conversation.turn, name="turn"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/", conversations.turn, name="turn"),
     path("chat/<uuid:session_id>/turns/<int:turn>/retry/", sending.retry, name="retry"),
 ]
 remember = [
     path("remember/", remembered.home, name="home"),
-    path("remember/export/", exporting.export, name="export"),
+    path("remember/export/", remembered.export, name="export"),
     path("remember/settle/", settling.listed, name="reviews"),
     path("remember/settle/<uuid:review_id>/", settling.show, name="review"),
     path("remember/settle/<uuid:review_id>/decide/", settling.settle, name="review-decide"),
@@ -48,8 +37,8 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/retire/", memory.retire, name="retire"),
     path("remember/<kind:kind>/<uuid:memory_id>/undo/", memory.undo, name="undo"),
     path("remember/<kind:kind>/<uuid:memory_id>/pin/", memory.pin, name="pin"),
-    path("remember/<kind:kind>/<uuid:memory_id>/original/", original.show, name="original"),
-    path("remember/<kind:kind>/<uuid:memory_id>/forget/", forgetting.forget, name="forget"),
+    path("remember/<kind:kind>/<uuid:memory_id>/original/", memory.show_original, name="original"),
+    path("remember/<kind:kind>/<uuid:memory_id>/forget/", memory.forget, name="forget"),
 ]
 urlpatterns = [
     path("", include((chat, "chat"))),

@@ -12,7 +12,7 @@ from memories.consolidation.material import Material
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind
 from memories.consolidation.question import Labels, question
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
-from memories.llm import sentences
+from memories.llm import tokens
 from memories.llm.base import Cause
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 
@@ -27,8 +27,8 @@ _KINDS = {
 _TOO_LONG_TO_ASK = "The episodes of this batch are too long to be asked about at once."
 # What a user is told in a conversation, as staff are told of a batch.
 _REWORDED = {
-    sentences.TOO_MUCH: _TOO_LONG_TO_ASK,
-    sentences.TOO_LONG: "The model's answer became too long and was stopped.",
+    tokens.TOO_MUCH: _TOO_LONG_TO_ASK,
+    tokens.TOO_LONG: "The model's answer became too long and was stopped.",
 }
 _ADVICE = " Try again."
 

@@ -25,7 +25,7 @@ from memories.consolidation.proposals import (
 from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
 from memories.hygiene.dedup import is_same
 from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
-from memories.hygiene.sensitivity.masks import has_label
+from memories.hygiene.sensitivity.findings import has_label
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 

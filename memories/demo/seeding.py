@@ -19,16 +19,15 @@ from memories.demo.story import StorySession, read_story
 from memories.demo.telling import tell
 from memories.errors import Conflict
 from memories.importing import parse_memories
-from memories.importing.reading import read_lines
+from memories.importing.conversations import read_lines
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
-from memories.services.importing import import_memories
+from memories.services.portability.import_records import import_memories
 from memories.types import Scope
-from tenants.actor import SYSTEM
-from tenants.audit import PLATFORM_CHAIN, EventDraft, record_platform_event
+from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, record_platform_event
 from tenants.models import AuditEvent, Membership, Tenant, User
-from tenants.principal import ActorKind, Role
+from tenants.principal import SYSTEM, ActorKind, Role
 from tenants.principals import principal_of, system_principal
 from tenants.services import add_member, create_tenant, create_user
 

@@ -20,10 +20,10 @@ from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import find_turn
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.sessions import start_session, title_from
-from memories.services.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
+from memories.services.sessions.sessions import start_session, title_from
+from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
 from memories.types import Kind, Owner, WriteOutcome
 from tenants.principal import Principal
 

@@ -18,7 +18,7 @@ import numpy as np
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding.base import Floats
 from memories.embedding.bundled import MINILM
-from memoryhub import tracing
+from memoryhub.observability import tracing
 
 # The tokenizer's own threads gain nothing on one text and warn after a fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

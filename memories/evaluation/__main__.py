@@ -17,7 +17,7 @@ django.setup()
 from memories.errors import MemoriesError  # noqa: E402 - after the set-up
 from memories.evaluation.cases import Case, Form, parse_cases  # noqa: E402
 from memories.evaluation.runner import run  # noqa: E402
-from memories.importing.reading import read_json  # noqa: E402
+from memories.importing.conversations import read_json  # noqa: E402
 from memories.recall.scoring import Fusion  # noqa: E402
 
 

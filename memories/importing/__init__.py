@@ -5,7 +5,7 @@ nothing. What it cannot read it refuses with the place (a line number, a turn's 
 """
 
 from memories.importing.chatgpt import parse_chatgpt
-from memories.importing.conversation import ConversationSession, ConversationTurn
+from memories.importing.conversations import ConversationSession, ConversationTurn
 from memories.importing.jsonl import parse_jsonl
 from memories.importing.locomo import parse_locomo
 from memories.importing.records import MemoryRecord, parse_memories, parse_memory

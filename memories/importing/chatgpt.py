@@ -12,8 +12,7 @@ from typing import Any
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
-from memories.importing.conversation import ConversationSession, ConversationTurn
-from memories.importing.reading import text_of, time_of
+from memories.importing.conversations import ConversationSession, ConversationTurn, text_of, time_of
 
 _TEXTS = frozenset(["text", "multimodal_text"])
 

@@ -15,8 +15,7 @@ from typing import Any
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
-from memories.importing.conversation import ConversationSession, ConversationTurn
-from memories.importing.reading import json_lines, text_of, time_of
+from memories.importing.conversations import ConversationSession, ConversationTurn, json_lines, text_of, time_of
 
 _OWNER = frozenset(["user", "human"])
 _ASSISTANT = frozenset(["assistant", "ai", "bot", "model"])

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memories.errors import InvalidInput
-from memories.importing.conversation import ConversationSession, ConversationTurn
-from memories.importing.reading import text_of
+from memories.importing.conversations import ConversationSession, ConversationTurn, text_of
 
 _SESSION = re.compile(r"session_(\d+)")
 _DATE = re.compile(r"\s*(\d{1,2}):(\d{2})\s*([ap]m) on (\d{1,2}) ([A-Za-z]+),? (\d{4})\s*", re.IGNORECASE)

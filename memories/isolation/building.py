@@ -28,19 +28,18 @@ from memories.models import MEMORY_MODELS, Fact, Playbook, ReviewItem
 from memories.search import search_plane
 from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import pin_fact, remember_fact
+from memories.services.facts.closing import tell
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import supersede
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.reviews import open_contradiction, open_eviction
-from memories.services.succession import tell
-from memories.services.supersede import supersede
-from memories.services.turns import begin_turn, finish_turn
-from memories.services.working_memory import set_task
+from memories.services.reviews.queue import open_contradiction, open_eviction
+from memories.services.sessions.turns import begin_turn, finish_turn
+from memories.services.sessions.working_memory import set_task
 from memories.types import Kind, Scope
-from tenants.actor import SYSTEM
-from tenants.audit import EventDraft, record_platform_event
+from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Membership, Tenant, User
-from tenants.principal import ActorKind, Role
+from tenants.principal import SYSTEM, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.services import (
     add_member,

@@ -20,7 +20,7 @@ from memories.recall import recording
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.types import Kind, Owner
-from tenants.audit import PLATFORM_CHAIN
+from tenants.audit.chain import PLATFORM_CHAIN
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
 from tenants.services import deactivate_tenant
 

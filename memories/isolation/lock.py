@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from memories.errors import MemoriesError
-from memoryhub import exclusive
+from memoryhub.db import advisory_lock
 
 
 class AlreadyRunning(MemoriesError):
@@ -18,7 +18,7 @@ def alone() -> Iterator[None]:
     """Hold the lock of the proof; it goes with the process, however that ends. Raises AlreadyRunning."""
     with ExitStack() as held:
         try:
-            held.enter_context(exclusive.alone("isolation-proof"))
-        except exclusive.Busy:
+            held.enter_context(advisory_lock.alone("isolation-proof"))
+        except advisory_lock.Busy:
             raise AlreadyRunning("Another proof of isolation is running on this installation.") from None
         yield

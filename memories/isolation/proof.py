@@ -37,8 +37,8 @@ _QUIETED = (
     "django.security",
     "elastic_transport",
     "memories.search.elasticsearch",
-    "memoryhub.access",
-    "memoryhub.scrubbing",
+    "memoryhub.middleware.access_log",
+    "memoryhub.observability.redaction",
 )
 
 

@@ -2,17 +2,34 @@
 
 Invariant: whatever the endpoint does, `outputs` ends with one Finished or raises one ModelFault whose message holds
 neither the key nor the address. An answer that was cut, or whose tool calls were, is never taken for a whole one.
+
+Putting an answer together from the chunks of a stream.
+
+Invariant: text comes out as it arrives; tool calls come out whole, in the order in which they began, at the end.
+
+What an endpoint turns out not to know of the chat-completions protocol, and how it is asked instead.
+
+Invariant: a request is changed only after the endpoint refused it and named what it refused; each change is made once,
+so asking again ends. An endpoint that knows no JSON schemas reads the schema in the instructions.
+
+The chunks of an answer, also from an endpoint that was asked for a stream and answers in one piece.
+
+Invariant: an answer in one piece gives the one chunk that a stream of it would add up to.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import logging
+import re
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from typing import Any
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import openai
@@ -20,18 +37,212 @@ from openai import OpenAI, Stream
 from openai.types.chat import ChatCompletionChunk
 
 from memories.constants import (
+    MAX_ANSWER_CHARACTERS,
     MAX_RETRY_AFTER_SECONDS,
     MODEL_ANSWER_SECONDS,
     MODEL_RETRIES,
     MODEL_RETRY_SECONDS,
     MODEL_TIMEOUT_SECONDS,
 )
-from memories.llm import faults
-from memories.llm.assembly import Assembly
-from memories.llm.base import Finished, StopReason, Text, ToolCall
-from memories.llm.dialect import Dialect
-from memories.llm.whole_answer import chunks_of
-from memoryhub import tracing
+from memories.llm import faults, tokens
+from memories.llm.base import Cause, Finished, ModelFault, StopReason, Text, ToolCall, Usage
+from memories.llm.streaming import StreamedText, storable
+from memoryhub.observability import tracing
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+
+_STOPS = {
+    "stop": StopReason.DONE,
+    "tool_calls": StopReason.TOOL_CALLS,
+    "function_call": StopReason.TOOL_CALLS,
+    "length": StopReason.LENGTH,
+    "content_filter": StopReason.CONTENT_FILTER,
+}
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call under way. `place` and `id` are how the endpoint tells its calls apart; either may be missing."""
+
+    place: int | None
+    id: str
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class Assembly:
+    """One answer. `stop` is None until the model said why it stopped."""
+
+    def __init__(self) -> None:
+        self.stop: StopReason | None = None
+        self.usage = Usage()
+        self._calls: list[_Call] = []
+        self._text = StreamedText()
+        self._characters = 0
+        self._refused = False
+
+    def texts(self, chunk: ChatCompletionChunk) -> Iterator[Text]:
+        """Take in the next chunk and yield its text. Raises ModelFault if the answer outgrows its bound."""
+        if chunk.usage is not None:
+            self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
+        for choice in chunk.choices[:1]:
+            if choice.delta is not None:
+                yield from self._delta(choice.delta)
+            if choice.finish_reason:
+                self.stop = _STOPS.get(choice.finish_reason, StopReason.DONE)
+
+    def stopped(self) -> StopReason:
+        """Why the model stopped. Raises ModelFault if it never said so: then the answer was cut off."""
+        if self.stop is None:
+            raise ModelFault(tokens.BROKEN_OFF if self._characters else tokens.UNREADABLE, retryable=True)
+        if self._refused:
+            raise ModelFault(tokens.REFUSED, retryable=False, cause=Cause.REFUSAL)
+        return self.stop
+
+    def tool_calls(self) -> Iterator[ToolCall]:
+        """The calls, whole."""
+        for call in self._calls:
+            yield ToolCall(storable(call.name), storable("".join(call.arguments)))
+
+    def _delta(self, delta: ChoiceDelta) -> Iterator[Text]:
+        if delta.content:
+            self._count(delta.content)
+            if text := self._text.feed(delta.content):
+                yield Text(text)
+        self._refused = self._refused or bool(delta.refusal)
+        for piece in delta.tool_calls or ():
+            self._add(piece)
+
+    def _add(self, piece: ChoiceDeltaToolCall) -> None:
+        call = self._call_of(piece)
+        if piece.function is not None:
+            call.name = call.name or _text(piece.function.name)
+            call.arguments.append(_text(piece.function.arguments))
+            self._count(call.arguments[-1])
+
+    def _call_of(self, piece: ChoiceDeltaToolCall) -> _Call:
+        """The call that a piece belongs to. Some endpoints number all calls 0, some give no number: ids decide then."""
+        place: int | None = piece.index
+        for call in reversed(self._calls):
+            if call.place == place and (not piece.id or not call.id or piece.id == call.id):
+                return call
+        call = _Call(place, piece.id or "")
+        self._calls.append(call)
+        return call
+
+    def _count(self, piece: str) -> None:
+        self._characters += len(piece)
+        if self._characters > MAX_ANSWER_CHARACTERS:
+            raise ModelFault(tokens.TOO_LONG, retryable=True)
+
+
+def _text(value: object) -> str:
+    """`value` if it is text, empty if it is missing: the package hands on what came. Raises TypeError."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"A {type(value).__name__} where a tool call has text.")
+    return value or ""
+
+
+_REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_SCHEMA, _OBJECT = "json_schema", "json_object"
+_FORMAT = re.compile(r"response.?format|json.?(schema|object|mode)|structured.?output", re.IGNORECASE)
+# By what words an endpoint names something that may have been sent.
+_NAMES: Mapping[str, re.Pattern[str]] = {
+    "stream_options": re.compile("stream_options"),
+    "temperature": re.compile("temperature"),
+    _LIMIT: re.compile(rf"\b{_LIMIT}\b"),
+    _NEW_LIMIT: re.compile(rf"\b{_NEW_LIMIT}\b"),
+    _SCHEMA: _FORMAT,
+    _OBJECT: _FORMAT,
+}
+_FOLLOWS = "\n\nAnswer with one JSON object and nothing else. It has to follow this JSON schema:\n{}"
+
+
+class Dialect:
+    """What one endpoint refused so far. Safe to share between threads: it only ever learns."""
+
+    def __init__(self) -> None:
+        self._refused: set[str] = set()
+
+    def fitted(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """`request` without what the endpoint refuses, said otherwise where that is possible."""
+        fitted = dict(request)
+        for name in self._refused & {"stream_options", "temperature"}:
+            fitted.pop(name, None)
+        if _LIMIT in self._refused and _LIMIT in fitted:
+            fitted[_NEW_LIMIT] = fitted.pop(_LIMIT)
+            if _NEW_LIMIT in self._refused:
+                del fitted[_NEW_LIMIT]
+        if _SCHEMA in self._refused and "response_format" in fitted:
+            schema = fitted["response_format"][_SCHEMA]["schema"]
+            fitted["messages"] = _with_schema(fitted["messages"], schema)
+            fitted["response_format"] = {"type": _OBJECT}
+            if _OBJECT in self._refused:
+                del fitted["response_format"]
+        return fitted
+
+    def learns(self, error: Exception, sent: Mapping[str, Any]) -> bool:
+        """Whether the endpoint refused something in `sent` that it need not be asked; then ask it again."""
+        if not isinstance(error, openai.APIStatusError) or error.status_code not in _REFUSALS:
+            return False
+        words = str(error)
+        refused = next((name for name in _sent(sent) if _NAMES[name].search(words)), None)
+        if refused:
+            self._refused.add(refused)
+        return bool(refused)
+
+
+def _sent(request: Mapping[str, Any]) -> list[str]:
+    form = request.get("response_format", {}).get("type", "")
+    return [name for name in _NAMES if name in request or name == form]
+
+
+def _with_schema(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages, with the schema at the end of the first: the instructions."""
+    instructions, *others = messages
+    told = instructions["content"] + _FOLLOWS.format(json.dumps(schema, ensure_ascii=False))
+    return [{**instructions, "content": told}, *others]
+
+
+# An answer of the greatest length, each character escaped, and as much again around it.
+_MAX_BYTES = 2 * 6 * MAX_ANSWER_CHARACTERS
+
+
+def chunks_of(stream: Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
+    """The chunks. Raises what a broken stream raises, and ModelFault for an answer that is too long."""
+    if "application/json" in stream.response.headers.get("content-type", ""):
+        yield _as_chunk(_body(stream))
+    else:
+        yield from stream
+
+
+def _body(stream: Stream[ChatCompletionChunk]) -> Any:
+    body = bytearray()
+    for piece in stream.response.iter_bytes():
+        body += piece
+        if len(body) > _MAX_BYTES:
+            raise ModelFault(tokens.TOO_LONG, retryable=True)
+    return json.loads(body)
+
+
+def _as_chunk(answer: Any) -> ChatCompletionChunk:
+    if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
+        raise TypeError("An answer without choices.")
+    from openai.types.chat import ChatCompletionChunk as Chunk  # noqa: PLC0415 - a second to import, not when offline
+
+    choices = [{**choice, "delta": _numbered(choice.get("message") or {})} for choice in answer["choices"]]
+    chunk: ChatCompletionChunk = Chunk.construct(None, **{**answer, "choices": choices})
+    return chunk
+
+
+def _numbered(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with its tool calls numbered, as those of a stream are."""
+    calls = enumerate(message.get("tool_calls") or ())
+    return {**message, "tool_calls": [{**call, "index": index} for index, call in calls]}
+
 
 logger = logging.getLogger(__name__)
 

@@ -13,25 +13,25 @@ from http import HTTPStatus
 import httpx
 import openai
 
-from memories.llm import sentences
+from memories.llm import tokens
 from memories.llm.base import Cause, ModelFault
 
 _FINAL: dict[int, tuple[str, Cause]] = {
-    HTTPStatus.UNAUTHORIZED: (sentences.CREDENTIALS, Cause.CONFIGURATION),
-    HTTPStatus.FORBIDDEN: (sentences.CREDENTIALS, Cause.CONFIGURATION),
-    HTTPStatus.NOT_FOUND: (sentences.UNKNOWN, Cause.CONFIGURATION),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (sentences.TOO_MUCH, Cause.TOO_MUCH),
+    HTTPStatus.UNAUTHORIZED: (tokens.CREDENTIALS, Cause.CONFIGURATION),
+    HTTPStatus.FORBIDDEN: (tokens.CREDENTIALS, Cause.CONFIGURATION),
+    HTTPStatus.NOT_FOUND: (tokens.UNKNOWN, Cause.CONFIGURATION),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (tokens.TOO_MUCH, Cause.TOO_MUCH),
 }
 # Codes by which endpoints say more than their status does.
 _BY_CODE: dict[str, tuple[str, Cause]] = {
-    "context_length_exceeded": (sentences.TOO_MUCH, Cause.TOO_MUCH),
-    "string_above_max_length": (sentences.TOO_MUCH, Cause.TOO_MUCH),
-    "content_filter": (sentences.FILTERED, Cause.REFUSAL),
-    "content_policy_violation": (sentences.FILTERED, Cause.REFUSAL),
-    "invalid_prompt": (sentences.FILTERED, Cause.REFUSAL),
-    "data_inspection_failed": (sentences.FILTERED, Cause.REFUSAL),
-    "model_not_found": (sentences.UNKNOWN, Cause.CONFIGURATION),
-    "json_validate_failed": (sentences.UNREADABLE, Cause.ANSWER),
+    "context_length_exceeded": (tokens.TOO_MUCH, Cause.TOO_MUCH),
+    "string_above_max_length": (tokens.TOO_MUCH, Cause.TOO_MUCH),
+    "content_filter": (tokens.FILTERED, Cause.REFUSAL),
+    "content_policy_violation": (tokens.FILTERED, Cause.REFUSAL),
+    "invalid_prompt": (tokens.FILTERED, Cause.REFUSAL),
+    "data_inspection_failed": (tokens.FILTERED, Cause.REFUSAL),
+    "model_not_found": (tokens.UNKNOWN, Cause.CONFIGURATION),
+    "json_validate_failed": (tokens.UNREADABLE, Cause.ANSWER),
 }
 # What the words themselves may be the reason of; any other refusal is of the key, the account or the address.
 _OF_WORDS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -51,16 +51,16 @@ def before_the_answer(error: Exception) -> ModelFault:
         return _endpoint("The model cannot be reached at the moment. Try again.")
     if isinstance(error, openai.APIStatusError):
         return _of_status(error)
-    return ModelFault(sentences.UNREADABLE, retryable=True)
+    return ModelFault(tokens.UNREADABLE, retryable=True)
 
 
 def in_the_middle(error: Exception) -> ModelFault:
     """The fault of an answer that had begun."""
     if isinstance(error, httpx.TimeoutException):
-        return _endpoint(sentences.STALLED)
+        return _endpoint(tokens.STALLED)
     if isinstance(error, httpx.HTTPError | httpx.StreamError | openai.APIError):
-        return _endpoint(sentences.BROKEN_OFF)
-    return ModelFault(sentences.UNREADABLE, retryable=True)
+        return _endpoint(tokens.BROKEN_OFF)
+    return ModelFault(tokens.UNREADABLE, retryable=True)
 
 
 def may_pass(error: Exception) -> bool:

@@ -2,24 +2,59 @@
 
 Invariant: `ask` returns an answer of exactly the shape that was asked for, or raises NoAnswer. Whether the endpoint
 knows JSON schemas makes no difference: what comes is read and checked here.
+
+A pydantic model as a JSON schema that endpoints take as strict.
+
+Invariant: every member is required and no other is allowed, as strict schemas want it. Bounds that not all endpoints
+know are left out here; whoever reads the answer checks it against the model itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from memories.constants import MAX_JSON_ANSWER_TOKENS
-from memories.llm import sentences
+from memories.llm import tokens
 from memories.llm.base import Cause, ChatMessage, Finished, ModelFault, StopReason, Text, Usage
 from memories.llm.completions import Completions
-from memories.llm.json_schema import strict_schema
-from memories.llm.streamed_text import storable_json
+from memories.llm.streaming import storable_json
+
+_KEPT = frozenset({"anyOf", "description", "enum", "items", "type"})
+
+
+@cache
+def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The schema of `model`, with its parts under `$defs`; nobody changes it, for all requests share it."""
+    schema = model.model_json_schema()
+    parts = {name: _strict(part) for name, part in schema.get("$defs", {}).items()}
+    return _strict(schema) | ({"$defs": parts} if parts else {})
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}  # nothing may stand beside it
+    strict = {name: _inner(value) for name, value in schema.items() if name in _KEPT}
+    if "const" in schema:
+        strict["enum"] = [schema["const"]]
+    if schema.get("type") == "object":
+        strict.pop("description", None)  # the docstring of the model is for people
+        properties = {name: _strict(value) for name, value in schema.get("properties", {}).items()}
+        strict |= {"properties": properties, "required": [*properties], "additionalProperties": False}
+    return strict
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _strict(value)
+    return [_inner(item) for item in value] if isinstance(value, list) else value
+
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -81,27 +116,27 @@ class JsonAnswers(Completions):
 
 def _check_end(reason: StopReason) -> None:
     if reason is StopReason.LENGTH:
-        raise ModelFault(sentences.CUT_SHORT, retryable=True)
+        raise ModelFault(tokens.CUT_SHORT, retryable=True)
     if reason is StopReason.CONTENT_FILTER:
-        raise ModelFault(sentences.FILTERED, retryable=False, cause=Cause.REFUSAL)
+        raise ModelFault(tokens.FILTERED, retryable=False, cause=Cause.REFUSAL)
 
 
 def _checked(text: str, shape: type[Shape], usage: Usage) -> JsonAnswer[Shape]:
     text = _THOUGHTS.sub("", text)
     if not text.strip():
-        raise ModelFault(sentences.EMPTY, retryable=True)
+        raise ModelFault(tokens.EMPTY, retryable=True)
     if fenced := _FENCE.match(text):
         text = fenced[1]
     try:
         plain = storable_json(json.loads(text, parse_constant=_no_constant))
     except (ValueError, RecursionError):
-        raise ModelFault(sentences.NOT_JSON, retryable=True) from None
+        raise ModelFault(tokens.NOT_JSON, retryable=True) from None
     if not isinstance(plain, dict):
-        raise ModelFault(sentences.OTHER_JSON, retryable=True)
+        raise ModelFault(tokens.OTHER_JSON, retryable=True)
     try:
         return JsonAnswer(shape.model_validate_json(json.dumps(plain), strict=True), plain, usage)
     except ValidationError:
-        raise ModelFault(sentences.OTHER_JSON, retryable=True) from None
+        raise ModelFault(tokens.OTHER_JSON, retryable=True) from None
 
 
 def _no_constant(name: str) -> float:

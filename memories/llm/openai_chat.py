@@ -11,7 +11,7 @@ from typing import Any
 from memories.constants import MODEL_SILENCE_SECONDS
 from memories.llm.base import ChatMessage, Output, ToolSchema
 from memories.llm.completions import Completions
-from memories.llm.listening import heard
+from memories.llm.streaming import heard
 
 
 class OpenAIChat(Completions):

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from memories.metrics import definitions as named
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.definitions import DAY, HOUR, MINUTES, QUARTER, STAGES, TOTAL, Metric
-from memories.metrics.ranks import HALF, MOST, percentile
+from memories.metrics.states import HALF, MOST, percentile
 from memories.models import ConsolidationRun, Message, RecallTrace, ReviewItem, ReviewKind, RunState
 from memories.types import HIGH_SEVERITY
 from tenants.models import AuditEvent, Tenant

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.definitions import METRICS, Metric
 from memories.metrics.measuring import Measured, measure
 

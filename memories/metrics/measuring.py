@@ -2,21 +2,72 @@
 
 Invariant: the number of queries does not grow with tenants, and each reads a window or an index; a value of one tenant
 is made of that tenant's rows alone. What belongs to no tenant (changes of global knowledge) has the tenant None.
+
+What waits: changes for the search plane, episodes for a consolidation. See `measuring.py`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
+from django.db.models import Count, F, Min, Sum
 from django.utils import timezone
 
-from memories.metrics import activity, backlog, states
-from memories.metrics.alerting import Reading, Readings
+from memories.constants import CONSOLIDATE_AFTER
+from memories.metrics import activity, states
+from memories.metrics import definitions as named
+from memories.metrics.alerts import Reading, Readings
 from memories.metrics.definitions import BY_NAME, METRICS
+from memories.models import EpisodeLedger, MemoryPolicy, OutboxEntry
 from tenants.models import Tenant
+from tenants.selectors import has_active_member
+
+
+def index(now: datetime) -> dict[Reading, float]:
+    """How many changes wait, and how long the oldest has."""
+    rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
+    found: dict[Reading, float] = {}
+    for row in rows:
+        found[Reading(named.INDEX_WAITING.name, row["tenant_id"])] = row["count"]
+        found[Reading(named.INDEX_LAG.name, row["tenant_id"])] = _age(row["oldest"], now)
+    return found
+
+
+def consolidation(now: datetime) -> dict[Reading, float]:
+    """How many episodes wait, how long the oldest has, and how much longer than it should.
+
+    Ordinals are counted, so forgotten episodes are among them until a run passes. Nobody consolidates for members who
+    are not active: theirs do not wait.
+    """
+    rows = EpisodeLedger.objects.filter(has_active_member(), waiting_since__isnull=False).order_by()
+    patience = _patience()
+    found: dict[Reading, float] = {}
+    for row in rows.values("tenant_id").annotate(
+        oldest=Min("waiting_since"), count=Sum(F("stored") - F("consolidated"))
+    ):
+        tenant_id, age = row["tenant_id"], _age(row["oldest"], now)
+        found[Reading(named.WAITING_EPISODES.name, tenant_id)] = row["count"]
+        found[Reading(named.CONSOLIDATION_LAG.name, tenant_id)] = age
+        if settings.MEMORYHUB_CONSOLIDATE != "off":
+            overdue = max(0.0, age - patience[tenant_id].total_seconds())
+            found[Reading(named.CONSOLIDATION_OVERDUE.name, tenant_id)] = overdue
+    return found
+
+
+def _patience() -> defaultdict[UUID, timedelta]:
+    """How long episodes may wait in each tenant."""
+    decided = MemoryPolicy.objects.filter(consolidate_hours__isnull=False).values_list("tenant_id", "consolidate_hours")
+    own = {tenant_id: timedelta(hours=hours) for tenant_id, hours in decided if hours is not None}
+    return defaultdict(lambda: CONSOLIDATE_AFTER, own)
+
+
+def _age(since: datetime, now: datetime) -> float:
+    return max(0.0, (now - since).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +99,8 @@ _MEASURES: tuple[Callable[[datetime], dict[Reading, float]], ...] = (
     activity.consolidations,
     states.staleness,
     states.open_scopes,
-    backlog.index,
-    backlog.consolidation,
+    index,
+    consolidation,
 )
 
 

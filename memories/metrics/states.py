@@ -1,8 +1,15 @@
-"""What memory is like at this moment: how stale its facts are, and how much is open. See `measuring.py`."""
+"""What memory is like at this moment: how stale its facts are, and how much is open. See `measuring.py`.
+
+Percentiles by the nearest rank: a value that occurred, and the same whoever counts. Pure.
+
+Source: https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,10 +18,22 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import Ceil, RowNumber
 
 from memories.metrics import definitions as named
-from memories.metrics.alerting import Reading
-from memories.metrics.ranks import HALF, MOST, nearest_rank
+from memories.metrics.alerts import Reading
 from memories.models import Fact, Playbook, Session
 from memories.types import CURRENT
+
+HALF, MOST = 0.5, 0.95
+
+
+def nearest_rank(share: float, count: int) -> int:
+    """The place, from 1, of the value that `share` of `count` ordered values do not exceed."""
+    return max(1, math.ceil(share * count - 1e-9))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Of values in order, at least one."""
+    return ordered[nearest_rank(share, len(ordered)) - 1]
+
 
 _SHARES = {HALF: named.STALENESS_P50, MOST: named.STALENESS_P95}
 

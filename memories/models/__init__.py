@@ -1,9 +1,9 @@
 """The models of memories, a file each."""
 
+from memories.models.audit_views import History, MemberMemory
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.consolidation_run import ConsolidationRun, RunState, Trigger
-from memories.models.episode import Episode
-from memories.models.episode_ledger import EpisodeLedger
+from memories.models.episode import Episode, EpisodeLedger
 from memories.models.erasure_request import OPEN_ERASURES, ErasureRequest, ErasureState
 from memories.models.fact import Fact
 from memories.models.hygiene_run import HygieneRun, HygieneState
@@ -16,9 +16,7 @@ from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.models.recall_trace import RecallTrace
 from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
 from memories.models.sealed_original import SealedOriginal
-from memories.models.session import Message, MessageRole, MessageState, Session
-from memories.models.session_entry import EntryKind, SessionEntry
-from memories.models.staff_views import History, MemberMemory
+from memories.models.session import EntryKind, Message, MessageRole, MessageState, Session, SessionEntry
 from memories.types import Kind
 
 MEMORY_MODELS = {

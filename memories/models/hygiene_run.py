@@ -23,8 +23,8 @@ class HygieneState(StrEnum):
 class HygieneRun(models.Model):
     """`cursor` is the last owner done, and how far it came with the next; counts and ids, never words of a memory.
 
-    `counts` are those of `services/hygiene/run.py`: owners, memories, and what was found and done about them. `cursor`
-    also names the rules by which words were read (`services/hygiene/words.py`).
+    `counts` are those of `retention/hygiene_run.py`: owners, memories, and what was found and done about them. `cursor`
+    also names the rules by which words were read (`services/retention/hygiene_scan.py`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

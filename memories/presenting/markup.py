@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from memories.presenting.lines import SECTIONS
 from memories.presenting.moments import ago, in_full
-from memories.presenting.sections import SECTIONS
 from memories.types import Kind, Source
 
 register = template.Library()

@@ -2,18 +2,24 @@
 
 The recipe is a sum on absolute scales, so a score depends neither on how many candidates there are nor on what the
 others score. Reciprocal rank fusion is here because the reference design uses it; it measures lower (docs/recall.md).
+
+Word pieces that mark a memory as a question, as speaking of its speaker, or as saying when. Pure.
+
+Recall sees thousands of texts for each question and loads none of them: their stored pieces say all it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.embedding.base import TokenVectors
+from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE, Weights
 from memories.recall.late_interaction import Coverage
-from memories.recall.weights import RECIPE, RRF_K, YEAR_SHARE, Weights
+from memories.recall.words_en import FIRST_PERSON, TIME_WORDS
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -85,3 +91,24 @@ def _shares(values: Floats, k: int) -> Floats:
     """1 / (k + rank) of each value that was found, rank 1 for the highest; equal values share the better rank."""
     rank = len(values) - np.searchsorted(np.sort(values), values, side="right") + 1
     return np.where(values > 0, 1.0 / (k + rank), 0.0).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """For each piece id, whether it marks a question, the first person, or a time."""
+
+    question: Flags
+    first_person: Flags
+    time: Flags
+
+
+def markers(vectors: TokenVectors) -> Markers:
+    """The markers in this vocabulary."""
+    size = len(vectors.weights)
+
+    def flags(pieces: Iterable[str]) -> Flags:
+        marked = np.zeros(size, np.bool_)
+        marked[[found for piece in pieces if (found := vectors.id_of(piece)) is not None]] = True
+        return marked
+
+    return Markers(flags(["?"]), flags(FIRST_PERSON), flags(TIME_WORDS))

@@ -11,9 +11,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.recall.loading import Build, instances, visible_rows
 from memories.recall.request import Request
-from memories.recall.statements import Build, instances
-from memories.recall.visibility import visible_rows
 from memories.types import Kind, Recalled, Scope, Status
 from tenants.principal import Principal
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.recall.weights import WINDOW_AROUND, WINDOW_BEFORE
+from memories.recall.adjust import WINDOW_AROUND, WINDOW_BEFORE
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

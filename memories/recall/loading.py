@@ -2,11 +2,26 @@
 
 Loading is most of what a recall costs: rows come as plain tuples, past the converters of ORM and driver, and episodes
 come with their surroundings in one query. What is visible is always what `visible_rows` says.
+
+Queries that recall asks again and again, compiled once.
+
+Building a query in the ORM costs as much as running it here. So each is built by the ORM with stand-ins for its values
+(what is visible stays defined in one place), its SQL is kept by shape, and each call puts its own values where the
+stand-ins are. A stand-in that is left over belongs to nobody and finds nothing.
+
+Which rows a recall may return: the principal's own and shared ones, in a state that the request allows.
+
+What has expired is gone, whether it was collected yet or not, and whichever moment is asked about: an answer must not
+depend on when the collection ran. Invariant: every row that recall scores or returns passed through here, in the
+database, whatever the search plane said. This is the second isolation check, and why a recall is never stale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,14 +29,108 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Case, CharField, F, Q, QuerySet, UUIDField, When
 from django.db.models.functions import Cast
 
+from memories.models import MEMORY_MODELS
 from memories.models.base import OwnedQuerySet
+from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pool import Row, Turn, hex_of, moment_of
 from memories.recall.request import Request
-from memories.recall.statements import Build, fetch
-from memories.recall.visibility import visible_rows
-from memories.recall.weights import NEIGHBOURS, WINDOW_AROUND
 from memories.types import Kind, Status
-from tenants.principal import Principal
+from memoryhub.db.compiled_query import Statement, filled, length, taken
+from tenants.principal import ActorKind, Principal, Role
+
+_NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
+_TASK = "\x01"
+_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
+_NOW = datetime(2, 1, 1, tzinfo=UTC)
+# The first stand-in of each list; the others follow.
+_IDS, _EXCLUDED = 1 << 32, 1 << 64
+
+Build = Callable[[Principal, Request, list[UUID]], QuerySet[Any, Any]]
+
+
+def fetch(build: Build, principal: Principal, request: Request, ids: Collection[UUID] = ()) -> list[tuple[Any, ...]]:
+    """The rows of `build(principal, request, ids)`, a query of values, as the driver gives them.
+
+    Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids.
+    """
+    statement, values = _bound(build, principal, request, ids)
+    return statement.raw(values)
+
+
+def instances(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> list[Any]:
+    """The rows of `build(principal, request, ids)`, a query of whole rows, as model instances. At most 2,048 ids."""
+    statement, values = _bound(build, principal, request, ids)
+    return statement.instances(values)
+
+
+def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[Statement, list[Any]]:
+    excluded = list(request.exclude)
+    statement = _compiled(build, _shape(request), length(ids), length(excluded))
+    moments = (request.as_of or _MOMENT, request.alive_after)
+    return statement, _prepared(principal, request.task, moments, [*filled(ids), *filled(excluded)])
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> Statement:
+    wanted, unwanted = _stand_ins(_IDS, ids), _stand_ins(_EXCLUDED, excluded)
+    query = build(_NOBODY, replace(shape, exclude=frozenset(unwanted)), wanted)
+    return Statement.of(query, _prepared(_NOBODY, _TASK, (_MOMENT, _NOW), [*wanted, *unwanted]))
+
+
+def _stand_ins(first: int, count: int) -> list[UUID]:
+    return [UUID(int=first + number) for number in range(count)]
+
+
+def _prepared(principal: Principal, task: str, moments: Iterable[datetime], ids: Iterable[UUID]) -> list[Any]:
+    """Values as the database takes them, those of stand-ins and of a call in the same order."""
+    return taken((task, *moments, principal.tenant_id, principal.user_id, *ids))
+
+
+def _shape(request: Request) -> Request:
+    """The request with stand-ins, and without what no query looks at."""
+    return replace(
+        request,
+        query="",
+        limit=1,
+        task=_TASK if request.task else "",
+        as_of=_MOMENT if request.as_of is not None else None,
+        session_id=None,
+        exclude=frozenset(),
+        token_budget=None,
+        threshold=None,
+        cost=None,
+        now=_NOW,
+    )
+
+
+def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQuerySet[Any]:
+    """The rows of `kind` that may answer `request`."""
+    rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
+    if kind is Kind.SEMANTIC:
+        rows = rows.unexpired(request.alive_after)
+    supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
+    if request.as_of is not None:
+        learned = request.include_superseded and supersedable
+        told = learned_by(request.as_of) if learned else held_at(kind, request.as_of)
+        return rows.exclude(status=Status.EVICTED).filter(told)
+    if request.include_superseded and supersedable:
+        return rows.exclude(status=Status.EVICTED)
+    return rows.current()
+
+
+def held_at(kind: Kind, moment: datetime) -> Q:
+    """Rows that held at `moment`: said or shared by then, or learned by then and not superseded until later."""
+    if kind is Kind.EPISODIC:
+        return Q(happened_at__lte=moment)
+    if kind is Kind.CATALOG:
+        return Q(created_at__lte=moment)
+    return learned_by(moment) & (Q(superseded_at__isnull=True) | Q(superseded_at__gt=moment))
+
+
+def learned_by(moment: datetime) -> Q:
+    """Facts and playbooks that were learned by `moment`, whatever became of them."""
+    return Q(learned_at__lte=moment)
+
 
 # A hit's neighbours are candidates, and each candidate is seen with the turns around it.
 _FIRST_OFFSET = NEIGHBOURS[0] + WINDOW_AROUND[0]

@@ -4,6 +4,10 @@ Candidates from the search plane and the outbox's tail; loaded by id from the da
 scored by the recipe; adjusted; selected; recorded. `run` is all of it but the recording, and keeps what each stage
 left, which `explaining.py` tells of. Invariant: nothing that is not the principal's to see, or that is no longer
 believed, is ever returned, whatever the search plane says.
+
+In which order pinned facts go into the prompt, which holds only so many. Pure.
+
+Invariant: what must hold and who somebody is come before anything else, however often that was of use.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -22,20 +27,18 @@ from django.utils import timezone
 from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many, encoder, token_vectors
 from memories.recall import recording
-from memories.recall.candidates import Found, find
+from memories.recall.candidates import Found, encoded_tail, find
+from memories.recall.fusion import Markers, markers
 from memories.recall.late_interaction import pack
 from memories.recall.loading import known_speakers, load
-from memories.recall.markers import Markers, markers
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
-from memories.recall.request import Request, checked
+from memories.recall.request import Request, checked, screened
 from memories.recall.scoring import Fusion, Inputs, Scores, score
-from memories.recall.screening import screened
 from memories.recall.selection import Selection, choose
-from memories.recall.tail import encoded_tail
 from memories.recall.trace import Stages
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
-from memoryhub import tracing
+from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
@@ -203,3 +206,59 @@ def _record(principal: Principal, ran: Run) -> None:
             fact_ids=tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC),
         )
     )
+
+
+# The first group that a fact's key or category is in places it, and its place in the group orders it there.
+_GROUPS: tuple[tuple[str, ...], ...] = (
+    ("constraint", "constraints", "rule", "rules", "boundary", "boundaries", "must", "never", "safety"),
+    (
+        *("name", "preferred_name", "first_name", "full_name", "last_name", "nickname", "pronouns", "pronoun"),
+        *("language", "preferred_language", "native_language", "languages", "birthday", "age", "identity"),
+    ),
+    (
+        *("allergy", "allergies", "allergic", "medication", "medications", "condition", "health", "medical"),
+        *("blood_type", "diet", "dietary", "accessibility", "emergency_contact"),
+    ),
+)
+# "Programming language" and "company name" say nothing of who somebody is.
+_IDENTITY = 1
+
+
+class Pinnable(Protocol):
+    """What is looked at of a fact."""
+
+    pk: Any
+    key: str
+    category: str
+    use_count: int
+    learned_at: datetime
+
+
+Fact = TypeVar("Fact", bound=Pinnable)
+
+
+def foremost(facts: Iterable[Fact]) -> list[Fact]:
+    """Constraints, identity, health; then the rest by use, and the newest first among those used alike."""
+    return sorted(facts, key=_order)
+
+
+def _order(fact: Pinnable) -> tuple[int, int, int, float, str]:
+    group, place = _place(fact.key, fact.category)
+    return group, place, -fact.use_count, -fact.learned_at.timestamp(), str(fact.pk)
+
+
+def _place(key: str, category: str) -> tuple[int, int]:
+    for named in (key.casefold(), category.casefold()):
+        for group, names in enumerate(_GROUPS):
+            found = _named(named, names, parts=group != _IDENTITY)
+            if found is not None:
+                return group, found
+    return len(_GROUPS), 0
+
+
+def _named(name: str, names: Sequence[str], *, parts: bool) -> int | None:
+    """The place of a name: itself or, with `parts`, what it is made of ("allergy_peanuts", "food_allergies")."""
+    if name in names:
+        return names.index(name)
+    made_of = name.split("_") if parts else []
+    return next((place for place, each in enumerate(names) if each in made_of), None)

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.recall.weights import WINDOW_AROUND
+from memories.recall.adjust import WINDOW_AROUND
 from memories.types import Kind, Status
 
 Integers = NDArray[np.intp]

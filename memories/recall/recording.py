@@ -25,8 +25,8 @@ from django.db.models.functions import Coalesce, Greatest
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.recall.trace import TracedCandidate
 from memories.selectors.erasure import is_erased
-from memoryhub import at_work
-from memoryhub.statements import Prepared
+from memoryhub.db.compiled_query import Prepared
+from memoryhub.observability import context as log_context
 from tenants.locks import held_owner
 from tenants.principal import Principal
 
@@ -92,7 +92,7 @@ def _ensure_thread() -> None:
 
 
 def _run() -> None:
-    at_work.note(task="recall-recorder")
+    log_context.bind(task="recall-recorder")
     while True:
         batch = [_waiting.get()]
         try:

@@ -1,6 +1,8 @@
 """What a recall asks, checked. Pure.
 
 Invariant: a request that exists can be answered; everything wrong with it was said by InvalidInput.
+
+A question as it may go on: to the search plane, the encoder and the trace.
 """
 
 from __future__ import annotations
@@ -13,8 +15,12 @@ from uuid import UUID
 
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput
+from memories.hygiene.sensitivity.detecting import scan
+from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.text import clean_text
+from memories.selectors.policies import policy_of
 from memories.types import Kind, Recalled
+from tenants.principal import Principal
 
 MAX_TASK_CHARACTERS = 64
 
@@ -94,3 +100,9 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
     if not wanted:
         raise InvalidInput("types", f"name at least one of {', '.join(Kind)}.")
     return tuple(kind for kind in Kind if kind in wanted)
+
+
+def screened(principal: Principal, query: str) -> str:
+    """`query`, masked where the principal's tenant would not store it. What cannot be asked is left to `checked`."""
+    findings = scan(query) if len(query) <= MAX_QUERY_CHARACTERS else ()
+    return judged(query, findings, policy_of(principal.tenant_id).handling).text if findings else query

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.recall import adjust
-from memories.recall.fusion import Evidence, contributions, reciprocal_rank, total
+from memories.recall.fusion import Evidence, Markers, contributions, reciprocal_rank, total
 from memories.recall.late_interaction import Coverage, Texts, coverage
-from memories.recall.markers import Markers
 from memories.recall.pool import Moment, Pool
 from memories.recall.query import Query
 from memories.types import Kind

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memories.recall.adjust import reasons
 from memories.recall.boundary import Contender, Cut, select
 from memories.recall.candidates import Found
 from memories.recall.hydration import Memory, recalled, texts
 from memories.recall.pool import Pool, Row
-from memories.recall.reasons import reasons
 from memories.recall.request import Request
 from memories.recall.scoring import Scores
 from memories.recall.trace import MAX_CANDIDATES, TracedCandidate

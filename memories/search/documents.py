@@ -20,7 +20,7 @@ from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
 from memories.models.supersedable import Supersedable
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
-from memoryhub.statements import Prepared
+from memoryhub.db.compiled_query import Prepared
 
 # Rows that are read, encoded and stored at a time: about a second's work for one thread.
 BATCH = 128

@@ -27,9 +27,9 @@ from memories.search import search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
-from memoryhub import tracing
-from memoryhub.exclusive import Busy, alone
-from memoryhub.statements import Prepared
+from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.compiled_query import Prepared
+from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,7 @@
-"""Reading memories: one, many, the chain of one, and what happened to it; the principal's own, or shared ones."""
+"""Reading memories: one, many, the chain of one, and what happened to it; the principal's own, or shared ones.
+
+Whether what was masked is kept.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from django.utils import timezone
 
 from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
-from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryRow, OwnedQuerySet
 from memories.types import Contradiction, Kind, Status
-from memoryhub.statements import MOST_IDS, Prepared
+from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
 
@@ -249,3 +252,9 @@ def _link(row: Fact | Playbook) -> ChainLink:
 def is_shared(row: MemoryRow) -> bool:
     """Whether a memory belongs to the tenant or to all, so that members can read and not change it."""
     return row.user_id is None
+
+
+def has_original(principal: Principal, memory_id: UUID) -> bool:
+    """Whether the original of an own memory is kept; opening it is for `services/originals.py`."""
+    principal.require(Right.READ)
+    return SealedOriginal.objects.of(principal).filter(memory_id=memory_id).exists()

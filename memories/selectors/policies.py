@@ -22,7 +22,7 @@ from memories.hygiene.expiry import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SensitiveKind
-from memoryhub.statements import Prepared
+from memoryhub.db.compiled_query import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 Invariant: what is listed as open can be decided: its memories are believed, and somebody may act as their owner. That
 is asked of the memories themselves, so that an ending which nobody withdrew shows nothing that cannot be decided.
+
+Facts that their owner should be asked about: nobody has confirmed them for long.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.models import ReviewDecision, ReviewItem
+from memories.hygiene.expiry import About, wants_review
+from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.models.base import OwnedQuerySet
+from memories.selectors.policies import expiry_rules_of
 from memories.types import CURRENT
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -107,3 +112,24 @@ def _within_reach(principal: Principal) -> QuerySet[ReviewItem]:
     if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
         own |= Q(tenant_id=principal.tenant_id, user_id=None)
     return ReviewItem.objects.filter(own)
+
+
+def facts_to_review(principal: Principal, *, limit: int, now: datetime | None = None) -> list[Fact]:
+    """The owner's current facts that want a review, those that were confirmed longest ago first; none that is pinned.
+
+    Being listed changes nothing: what is stable keeps its rank and stays.
+    """
+    principal.require(Right.READ)
+    now = now or timezone.now()
+    rules = expiry_rules_of(principal.tenant_id)
+    rows = Fact.objects.of(principal).current().unexpired(now).filter(pinned=False)
+    confirmed_first = rows.defer("embedding", "token_ids").order_by(Coalesce("last_verified_at", "learned_at"), "pk")
+    wanted: list[Fact] = []
+    for fact in confirmed_first.iterator(chunk_size=500):
+        about = About(fact.category, fact.key, fact.source, fact.scope, fact.text)
+        confirmed_at = fact.last_verified_at or fact.learned_at
+        if wants_review(about, rules, confirmed_at=confirmed_at, review_after=fact.review_after, now=now):
+            wanted.append(fact)
+            if len(wanted) == limit:
+                break
+    return wanted

@@ -16,7 +16,7 @@ from memories.errors import NotFound
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
-from memoryhub.statements import MOST_IDS, Prepared
+from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.principal import Principal, Right
 
 

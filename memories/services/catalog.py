@@ -16,7 +16,7 @@ from memories.search.outbox import enqueue
 from memories.services.ownership import owner_columns, owner_lock
 from memories.services.screening import Screen
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit import record_event
+from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 

@@ -17,14 +17,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from memories.search.outbox import enqueue_many
-from memories.selectors.chain_record import records_of
-from memories.services.succession import Supersedable, model_of
+from memories.selectors.history.row_record import records_of
+from memories.services.facts.closing import Supersedable, model_of
 from memories.types import Owner
-from tenants.actor import SYSTEM
-from tenants.audit import EventDraft, record_events, record_platform_event, record_tenant_event
+from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
 from tenants.locks import wait_for_owner, wait_for_tenant
 from tenants.models import Membership
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tenants.principals import keeping_principal
 
 

@@ -21,8 +21,8 @@ from memories.models import SealedOriginal
 from memories.selectors.policies import policy_of
 from memories.services.ownership import owner_lock
 from memories.types import Kind
-from memoryhub.development_key import development_original_key
-from tenants.audit import record_event
+from memoryhub.env.development_key import development_original_key
+from tenants.audit.chain import record_event
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal, Right
 

@@ -16,13 +16,13 @@ from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import content_hash
 from memories.models import Playbook
 from memories.search.outbox import enqueue
-from memories.selectors.chain_record import record_of
+from memories.selectors.history.row_record import record_of
+from memories.services.facts.drafts import check_steps
 from memories.services.ownership import own_episodes, owner_lock
-from memories.services.playbook_draft import check_steps
 from memories.services.playbooks import remember_playbook
 from memories.services.screening import Screen, screened_reason
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
-from tenants.audit import record_event
+from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 COUNTED = "It was counted already."

@@ -17,15 +17,15 @@ from django.utils import timezone
 from memories.hygiene.dedup import likeness
 from memories.models import Playbook
 from memories.search.outbox import enqueue
-from memories.selectors.chain_record import record_of
-from memories.services.duplicates import IN_OTHER_WORDS, alike_playbook
-from memories.services.junk import refuse_junk_playbook
+from memories.selectors.history.row_record import record_of
+from memories.services.facts.closing import close, current_rows, link, require_place, snapshot
+from memories.services.facts.drafts import PlaybookDraft, checked_playbook
+from memories.services.facts.duplicates import IN_OTHER_WORDS, alike_playbook
+from memories.services.facts.junk import refuse_junk_playbook
 from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
-from memories.services.playbook_draft import PlaybookDraft, checked_playbook
 from memories.services.screening import Screen
-from memories.services.succession import close, current_rows, link, require_place, snapshot
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit import record_event
+from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 

@@ -20,12 +20,11 @@ from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode
-from tenants.actor import Actor
-from tenants.audit import EventDraft, record_tenant_event
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import User
-from tenants.principal import ActorKind, Principal, Right, Role
+from tenants.principal import Actor, ActorKind, Principal, Right, Role
 from tenants.selectors import administers
 
 _HOURS_A_YEAR = 24 * 365

@@ -22,7 +22,7 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.classifying import classified
 from memories.services.ownership import owner_lock
 from memories.types import Handling, Kind
-from tenants.audit import EventDraft, record_event, record_events
+from tenants.audit.chain import EventDraft, record_event, record_events
 from tenants.principal import Principal, Right
 
 # The fields that may name what the text beside them is: a key such as `wifi_password`.

@@ -2,26 +2,32 @@
 
 Invariant: a proposal is made of the recalls of its own tenant and of nothing else, and holds numbers only. Proposing
 changes no policy; a proposal is decided once, and the trail of the tenant tells of it.
+
+The daily look at what recorded use says of each tenant's recall threshold, where a setting asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import Verdict, propose
 from memories.selectors.policies import policy_of
 from memories.services.policies import administrator, set_policy
-from tenants.actor import Actor
-from tenants.audit import EventDraft, record_tenant_event
+from memoryhub import background
+from memoryhub.background import Repeated
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.locks import wait_for_tenant
-from tenants.principal import Principal
+from tenants.models import Tenant
+from tenants.principal import SYSTEM, Actor, Principal
 
 # The latest recalled memories that a proposal looks at, and how many traces are read at once.
 MOST_RECORDED = 20_000
@@ -154,3 +160,28 @@ def _undecided(tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
 def _tell(actor: Actor, proposal: ThresholdProposal, action: str) -> None:
     draft = EventDraft(action, "tenant", proposal.tenant_id, after={"value": proposal.value, "proposal": proposal.pk})
     record_tenant_event(actor, proposal.tenant_id, draft)
+
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 24 * 3600.0
+
+
+def tune_daily() -> None:
+    """Propose a threshold to each tenant for which there is a new one; apply it if `MEMORYHUB_TUNE_RECALL` says so."""
+    if settings.MEMORYHUB_TUNE_RECALL == "off":
+        return
+    for tenant_id in Tenant.objects.filter(is_active=True).order_by("id").values_list("id", flat=True):
+        try:
+            with transaction.atomic():  # one that was to be applied and was not must not count as proposed
+                proposal = propose_news(SYSTEM, tenant_id=tenant_id)
+                if proposal is not None and settings.MEMORYHUB_TUNE_RECALL == "apply":
+                    apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
+        except MemoriesError as error:  # it went meanwhile, or an administrator was faster
+            log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)
+
+
+def serve() -> Callable[[], None]:
+    """Start the thread of a serving process that has no Celery; return what stops it again."""
+    thread = Repeated("recall tuning", tune_daily, pause=PAUSE_SECONDS)
+    return background.serve(thread, wanted=settings.MEMORYHUB_TUNE_RECALL != "off")

@@ -1,6 +1,6 @@
 """The environment, typed: every variable that memoryhub reads, and what is wrong with it.
 
-Invariant: reading never fails. A bad value becomes a `Problem` that `memoryhub.checks` reports by the variable's name,
+Invariant: reading never fails. A bad value becomes a `Problem` that `problems` reports by the variable's name,
 and the field keeps its default; the value itself is never repeated, for it may be a secret.
 """
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from memoryhub.env.choices import Drain, Search
+from memoryhub.env.problems import Problem, of_identities
 from memoryhub.env.variables import Env
-from memoryhub.modes import Drain, Search
-from memoryhub.problems import Problem, of_identities
 
 MIN_SECRET_KEY_CHARACTERS = 50
 _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"

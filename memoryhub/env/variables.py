@@ -8,6 +8,7 @@ from typing import Any
 import dj_database_url
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr
 
+from memoryhub.env.choices import Consolidate, Drain, LogFormat, Mode, Recording, Search, TuneRecall
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
@@ -22,7 +23,6 @@ from memoryhub.env.values import (
     Token,
     UserCredential,
 )
-from memoryhub.modes import Consolidate, Drain, LogFormat, Mode, Recording, Search, TuneRecall
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,7 @@ from django.forms import ModelChoiceField
 from django.http import HttpRequest
 
 from tenants import services
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
-from tenants.admin.widgets import CheckboxSelectMultiple
+from tenants.admin.scoping import CheckboxSelectMultiple, TenantScopedAdmin, acting, signed_in
 from tenants.models import ApiToken, Membership
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of

@@ -2,11 +2,19 @@
 
 Invariant: a reader sees the trail of a tenant where they audit, one tenant at a time; all others are as unknown. The
 list shows no word of a memory; an event's own page does, and says so in the trail before it does.
+
+Where an event leads: pages of other apps about what it is about, offered by those apps.
+
+Invariant: a link is offered only to whom its page would open.
+
+The badge of a chain's verification: what `templates/admin/_verification.html` shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -20,25 +28,109 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryhub.tables import TableFormat
-from tenants import verifying
-from tenants.actor_names import names_of_members
-from tenants.admin.audit_links import Link, links_of, links_of_member
+from memoryhub.signing.tabular import TableFormat
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.admin.tenant_scope import PARAMETER, Scope, address_of, one_of
-from tenants.admin.verification import Badge
-from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit_differences import differences
-from tenants.audit_digest import DIGESTED_COLUMNS, event_digest, payload_digest
-from tenants.audit_export import export_audit, file_name
-from tenants.audit_filters import AuditFilter, read_filter
-from tenants.audit_listing import page_of_events
-from tenants.audit_reading import note_event_read
-from tenants.audit_sentences import Sentence, sentences
+from tenants.audit import recorded_checks
+from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit.differences import differences
+from tenants.audit.digest import DIGESTED_COLUMNS, event_digest, payload_digest
+from tenants.audit.export import export_audit, file_name
+from tenants.audit.filters import AuditFilter, read_filter
+from tenants.audit.listing import note_event_read, page_of_events
+from tenants.audit.sentences import Sentence, names_of_members, sentences
 from tenants.errors import InvalidValue
-from tenants.models import AuditEvent, AuditHead, Checked, Membership, Tenant, User
+from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
 from tenants.selectors import role_in
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address and its words."""
+
+    words: str
+    url: str
+
+
+May = Callable[[Sequence[Role]], bool]
+Offer = Callable[[AuditEvent, May], Iterable[Link]]
+MemberOffer = Callable[[Membership, May], Iterable[Link]]
+_offers: list[Offer] = []
+_member_offers: list[MemberOffer] = []
+
+
+def offer_links(offer: Offer) -> None:
+    """Ask `offer` for links of every event; `may` says whether the reader has one of some roles in its tenant."""
+    if offer not in _offers:
+        _offers.append(offer)
+
+
+def links_of(event: AuditEvent, may: May) -> list[Link]:
+    """All that is offered to this reader."""
+    return [link for offer in _offers for link in offer(event, may)]
+
+
+def offer_member_links(offer: MemberOffer) -> None:
+    """Ask `offer` for links of every member whose trail is shown."""
+    if offer not in _member_offers:
+        _member_offers.append(offer)
+
+
+def links_of_member(member: Membership, may: May) -> list[Link]:
+    """All that is offered to this reader."""
+    return [link for offer in _member_offers for link in offer(member, may)]
+
+
+# A stored reason names a memory by its kind and id; people call the kinds so.
+_CALLED = {"semantic": "fact", "procedural": "how-to"}
+_NAMED = re.compile(rf"(?P<kind>{'|'.join(_CALLED)})(?= (?:[0-9a-f]{{8}}-|without an id))")
+
+
+def why_broken(check: ChainCheck) -> str:
+    """What is wrong with a chain, as people read it."""
+    return _NAMED.sub(lambda match: _CALLED[match["kind"]], check.reason, count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """The latest proof of a chain (None: never proven) and where to post for a new one (empty: not for this reader).
+
+    `bad_event_url` is the page of the first bad event, where there is one that the reader may open; `back` is the page
+    to return to.
+    """
+
+    what: Checked
+    check: ChainCheck | None
+    verify_url: str = ""
+    bad_event_url: str = ""
+    back: str = ""
+
+    @property
+    def title(self) -> str:
+        """What is verified."""
+        return "Audit trail" if self.what is Checked.AUDIT else "Supersession"
+
+    @property
+    def why(self) -> str:
+        """What is wrong, if anything is."""
+        return why_broken(self.check) if self.check else ""
+
+    @property
+    def state(self) -> str:
+        """good, bad, or unknown; a class name."""
+        if self.check is None:
+            return "unknown"
+        return "good" if self.check.ok else "bad"
+
+    @property
+    def counted(self) -> str:
+        """Such as `12 events`: how many were good."""
+        count = self.check.count if self.check else 0
+        noun = "event" if self.what is Checked.AUDIT else "memory"
+        plural = "events" if self.what is Checked.AUDIT else "memories"
+        return f"{count} {noun if count == 1 else plural}"
+
 
 _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
@@ -163,7 +255,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             wanted = read_filter(_tenant_id(scope), {"member": request.GET.get("member", "")})
         except InvalidValue as error:
             raise Http404 from error
-        verifying.prove(_chain(wanted), signed_in(request))
+        recorded_checks.prove(_chain(wanted), signed_in(request))
         back = request.POST.get("back", "")
         if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
             back = _address({PARAMETER: scope.address})
@@ -196,7 +288,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
-        check = verifying.latest(chain, Checked.AUDIT)
+        check = recorded_checks.latest(chain, Checked.AUDIT)
         told = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
         bad = check.event_id if check else None
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
@@ -214,7 +306,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
-        broken = verifying.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
+        broken = recorded_checks.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
         found = [check.chain.removeprefix(prefix) for check in broken]
         names = names_of_members(wanted.tenant, found) if found else {}
         return [(names[member], _address({PARAMETER: whose, "member": member})) for member in found]

@@ -14,10 +14,8 @@ from django.http import HttpRequest
 
 from memoryhub.elasticsearch import in_use
 from tenants import services
-from tenants.admin.people import named
-from tenants.admin.scoping import acting, signed_in, tenants_within
+from tenants.admin.scoping import PasswordInput, TextInput, acting, named, signed_in, tenants_within
 from tenants.admin.search_key import PANEL, SearchKeyAdmin
-from tenants.admin.widgets import PasswordInput, TextInput
 from tenants.models import Membership, User
 from tenants.principal import Role
 

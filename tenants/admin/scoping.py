@@ -2,12 +2,18 @@
 
 Invariant: a row of another tenant is not in the queryset at all, so its address answers as that of an unknown row and
 no choice, filter or search offers it. Django's model permissions play no part: only roles do.
+
+Fields that forms of the admin declare themselves, as the theme draws them; those of models get theirs anyway.
+
+People in lists of the admin: the name by which pages call them, and the one by which they sign in.
+
+Times in lists and fields of the admin, as Django's own columns beside them write theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import MAXYEAR, MINYEAR
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -17,15 +23,21 @@ from django.contrib.admin.filters import SimpleListFilter
 from django.db.models import Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from tenants.actor import Actor
 from tenants.errors import TenantsError
 from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Tenant, User
-from tenants.principal import ActorKind, Role
+from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import tenant_ids_of
-from tenants.storing import is_storable
+from tenants.validation import is_storable
+
+__all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
+
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin  # the theme's has no types
@@ -165,3 +177,31 @@ def _name(offered: Any) -> str:
     if isinstance(offered, type) and issubclass(offered, SimpleListFilter):
         return str(offered.parameter_name)
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
+
+
+if TYPE_CHECKING:  # the theme's have no types
+    from django.forms import CheckboxSelectMultiple, PasswordInput, Select, TextInput
+else:
+    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
+    from unfold.widgets import UnfoldAdminPasswordWidget as PasswordInput
+    from unfold.widgets import UnfoldAdminSelectWidget as Select
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+
+
+def named(user: User | None) -> str | None:
+    """Such as `Ada Fenwick (ada)`; once where both are one, and of somebody erased what is left."""
+    if user is None:
+        return None
+    name, username = user.speaker, user.get_username()
+    return name if user.is_erased or name == username else f"{name} ({username})"
+
+
+def written(moment: datetime) -> str:
+    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/formats/)."""
+    return date_format(timezone.localtime(moment), "DATETIME_FORMAT")
+
+
+def stamp(moment: datetime) -> SafeString:
+    """The same for a page, with the seconds in a tooltip."""
+    exact = date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, written(moment))

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
-from tenants.admin.moments import written
-from tenants.admin.scoping import TenantScopedAdmin, acting
+from tenants.admin.scoping import TenantScopedAdmin, acting, written
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.search_keys.ending import allow
 from tenants.search_keys.minting import Outcome, begin_missing

@@ -11,7 +11,7 @@ import uuid
 from django.conf import settings
 from django.db import migrations, models
 
-from tenants.audit_triggers import drop_triggers, install_triggers
+from tenants.audit.triggers import drop_triggers, install_triggers
 
 
 def install(_apps, schema_editor):

@@ -6,7 +6,7 @@ from django.apps.registry import Apps
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from tenants.audit_triggers import drop_triggers, install_triggers
+from tenants.audit.triggers import drop_triggers, install_triggers
 
 
 def install(_apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:

@@ -1,8 +1,8 @@
 """AuditEvent, AuditPayload, AuditHead: the append-only trail of who did what, a hash chain for each owner.
 
-Invariant: the database itself refuses to change or delete events (`tenants/audit_triggers.py`), to change payloads and
+Invariant: the database itself refuses to change or delete events (`tenants/audit/triggers.py`), to change payloads and
 to shrink heads. Rows name tenants, users and memories by plain ids: the trail outlives what it speaks of.
-Only `tenants/audit.py` writes here.
+Only `tenants/audit/chain.py` writes here.
 """
 
 from __future__ import annotations

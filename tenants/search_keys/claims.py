@@ -4,6 +4,8 @@ Whoever makes a key claims the credential in a short transaction, asks the clust
 if the claim is still theirs. Invariant: a key whose maker lost the claim (they took too long, or the member was
 deactivated meanwhile) never becomes active: it is retired. The lock is the owner's (tenants/locks.py), taken before
 any audit chain's.
+
+Which key a member searches with now: one query, no network, and no answer for whoever may not act.
 """
 
 from __future__ import annotations
@@ -11,18 +13,20 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from tenants.actor import Actor
-from tenants.audit import EventDraft, record_tenant_event
-from tenants.errors import SearchKeysUnavailable
+from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.errors import NoSearchKey, SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
+from tenants.models.search_credential import MAY_ACT
+from tenants.principal import Actor, Principal
 from tenants.search_keys.cluster import Minted
+from tenants.search_keys.encryption import Undecipherable, unseal
 
 log = logging.getLogger(__name__)
 
@@ -149,3 +153,55 @@ def _activate(credential: SearchCredential, minted: Minted, secret: str) -> None
     credential.claim = credential.claimed_until = None
     credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
     credential.save()
+
+
+SENTENCES = {
+    "missing": "This member has no search key yet.",
+    CredentialState.PENDING.value: "The search key of this member is not made yet; it will be, as soon as possible.",
+    CredentialState.SUSPENDED.value: "This membership is not active.",
+    CredentialState.REVOKED.value: "The search key of this member was revoked.",
+    "expired": "The search key of this member has expired; it will be replaced as soon as possible.",
+    "undecipherable": "The search key of this member cannot be read; it has to be replaced.",
+}
+
+# Every search reads these, so nothing else is read.
+_READ = ("state", "key_id", "secret", "expires_at", *MAY_ACT)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchKey:
+    """What a search is asked with; `encoded` is the secret."""
+
+    key_id: str
+    encoded: str = field(repr=False)
+
+
+def search_key(principal: Principal) -> SearchKey:
+    """The active key of the principal's membership. Raises NoSearchKey, whose `state` is a key of SENTENCES."""
+    found = (
+        SearchCredential.objects.filter(
+            membership_id=principal.membership_id,
+            membership__tenant_id=principal.tenant_id,
+            membership__user_id=principal.user_id,
+        )
+        .values_list(*_READ)
+        .first()
+    )
+    if found is None:
+        raise no_key("missing")
+    state, key_id, secret, expires_at, *may_act = found
+    if not all(may_act):
+        raise no_key(CredentialState.SUSPENDED.value)
+    if state != CredentialState.ACTIVE:
+        raise no_key(state)
+    if expires_at is None or expires_at <= timezone.now():
+        raise no_key("expired")
+    try:
+        return SearchKey(key_id, unseal(principal.membership_id, secret))
+    except Undecipherable:
+        raise no_key("undecipherable") from None
+
+
+def no_key(state: str) -> NoSearchKey:
+    """The error for a state."""
+    return NoSearchKey(state, SENTENCES[state])

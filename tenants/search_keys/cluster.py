@@ -15,8 +15,7 @@ from uuid import UUID
 from memoryhub.elasticsearch import Identity, NoCredential, key_client, reading_aliases, service_client
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import KeyTrouble
-from tenants.search_keys.descriptor import Descriptors, member_descriptors, require_limited
-from tenants.search_keys.naming import belongs_here, installation
+from tenants.search_keys.policy import Descriptors, belongs_here, installation, member_descriptors, require_limited
 
 if TYPE_CHECKING:
     from elasticsearch import ApiError, Elasticsearch

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.descriptor import SEARCH_ACTIONS, Descriptors
+from tenants.search_keys.policy import SEARCH_ACTIONS, Descriptors
 
 
 class Drift(StrEnum):

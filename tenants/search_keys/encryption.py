@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
 
-from memoryhub.development_key import development_credential_key
+from memoryhub.env.development_key import development_credential_key
 from tenants.models import SearchCredential
 
 

@@ -2,6 +2,8 @@
 
 Invariant: whoever loses the right to search loses it in the transaction that says so, for the application hands no key
 out any more; the cluster follows within seconds, or when it is back, and until then the key is in RetiredKey.
+
+Whether members' search keys come near their end unreplaced: then nobody replaces keys, and soon nobody searches.
 """
 
 from __future__ import annotations
@@ -11,18 +13,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import EventDraft, record_tenant_event
+from memoryhub.health import State
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
 from tenants.models.search_credential import USABLE
+from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import LEASE, locked, locked_one, retire, take_key
-from tenants.search_keys.naming import is_temporary
+from tenants.search_keys.policy import is_temporary
 
 # A key is made without waiting for the cluster's own index of keys, which shows it about a second later.
 VISIBLE_AFTER = timedelta(seconds=15)
@@ -203,3 +206,20 @@ def _uuid(value: object) -> UUID | None:
         return UUID(str(value))
     except ValueError:
         return None
+
+
+# A key is replaced after two thirds of its life, so one that is due for hours and near its end was not.
+NEAR = timedelta(days=7)
+OVERDUE = timedelta(hours=1)
+
+
+def keys_near_expiry() -> State:
+    """For `/readyz`: whether a key that should have been replaced expires soon, or has."""
+    now = timezone.now()
+    try:
+        left = SearchCredential.objects.filter(
+            USABLE, state=CredentialState.ACTIVE, rotate_at__lte=now - OVERDUE, expires_at__lte=now + NEAR
+        ).exists()
+    except DatabaseError:
+        return State.UNAVAILABLE
+    return State.EXPIRING if left else State.OK

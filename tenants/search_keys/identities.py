@@ -22,8 +22,7 @@ from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, ser
 from tenants.errors import SearchKeysUnavailable, TenantsError
 from tenants.search_keys import cluster
 from tenants.search_keys.minting import temporary_key
-from tenants.search_keys.naming import installation
-from tenants.search_keys.roles import SERVICES, Rights, rights_of, role_name
+from tenants.search_keys.policy import SERVICES, Rights, installation, rights_of, role_name
 
 START_SECONDS = 30.0
 SHORTEST_PASSWORD = 8

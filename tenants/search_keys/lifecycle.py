@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from tenants.actor import SYSTEM, Actor
 from tenants.models import CredentialState, Membership, SearchCredential, Tenant, User
+from tenants.principal import SYSTEM, Actor
 from tenants.search_keys.ending import resume, suspend
 from tenants.search_keys.minting import Outcome, begin_missing, provision, rotate
 

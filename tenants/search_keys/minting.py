@@ -17,16 +17,15 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from memoryhub.elasticsearch import in_use
-from tenants.actor import SYSTEM, Actor
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.models.search_credential import USABLE
+from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
-from tenants.search_keys.claims import GRACE, Claim, claim, give_up, retire, store
+from tenants.search_keys.claims import GRACE, Claim, SearchKey, claim, give_up, retire, store
 from tenants.search_keys.encryption import box, seal
 from tenants.search_keys.ending import resume, suspend_strays
-from tenants.search_keys.naming import member_key_name, temporary_key_name
-from tenants.search_keys.reading import SearchKey
+from tenants.search_keys.policy import member_key_name, temporary_key_name
 from tenants.selectors import active_memberships
 
 # No temporary key outlives a long proof.

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from tenants.audit import record_event
+from tenants.audit.chain import record_event
 from tenants.locks import wait_for_owner
 from tenants.models import SearchCredential
 from tenants.principal import Principal

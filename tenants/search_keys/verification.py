@@ -16,15 +16,15 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryhub.elasticsearch import reading_aliases
-from tenants.actor import SYSTEM, Actor
 from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
+from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.descriptor import member_descriptors
 from tenants.search_keys.drift import Drift, drift_of
 from tenants.search_keys.encryption import Undecipherable, unseal
 from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting, suspend_strays
 from tenants.search_keys.minting import Outcome, provision, rotate
+from tenants.search_keys.policy import member_descriptors
 
 # A retired key that is valid for longer than its time and a sweep needs explaining.
 OVERDUE = timedelta(minutes=2)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from benchmarks.collecting import floor, measured, spread_over_a_year
 from benchmarks.texts import Writer
 from memories.models import Fact
-from memories.services.collection import collect
+from memories.services.retention.collection import collect
 from memories.types import Status
 from tenants.principal import Principal
 

@@ -11,7 +11,7 @@ from rich.progress import Progress
 from benchmarks.hygiene import EACH, fill, floor, scanned
 from benchmarks.texts import Writer
 from memories.models import Fact
-from memories.services.hygiene import hygiene_scan
+from memories.services.retention.hygiene_run import hygiene_scan
 
 pytestmark = pytest.mark.django_db
 

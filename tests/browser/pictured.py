@@ -30,21 +30,20 @@ from memories.models import (
     ThresholdProposal,
 )
 from memories.search.outbox import drain
+from memories.services.chain_proofs import prove_supersession
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.holds import place_hold
 from memories.services.erasure.requests import approve_erasure, ask_erasure
-from memories.services.facts import remember_fact
-from memories.services.holds import place_hold
-from memories.services.proving import prove_supersession
-from memories.services.undo import undo
+from memories.services.erasure.stages import carry_out
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.undo import undo
 from memories.types import Kind, Owner
-from tenants.actor import Actor
-from tenants.audit import owner_chain, tenant_chain
+from tenants.audit.chain import owner_chain, tenant_chain
+from tenants.audit.recorded_checks import prove
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tenants.principals import principal_of, system_principal
 from tenants.services import issue_token
-from tenants.verifying import prove
 
 MERGED = "Both brakes squealed in the wet until salmon-coloured pads were fitted"
 MISTAKEN = "Both brakes squealed until the rims were replaced"

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from memories.models import Session
 from memories.search.outbox import drain
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from tenants.models import Membership, User
 from tests.browser.conftest import OpenPage
 from tests.browser.staff_pages import faults_of

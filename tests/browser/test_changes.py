@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.talking import ask

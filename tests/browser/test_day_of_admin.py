@@ -14,7 +14,7 @@ from django.test import override_settings
 from playwright.sync_api import Page, expect
 
 from memories.models import Episode, Fact, MemoryPolicy
-from memories.services.erasure import carrying
+from memories.services.erasure import stages
 from memoryhub.elasticsearch import in_use
 from tests.browser.conftest import SitDown
 from tests.browser.workshop import AFTERNOONS, Workshop, make_workshop
@@ -37,7 +37,7 @@ def workshop(transactional_db: None) -> Workshop:
 def eraser() -> Iterator[None]:
     """The thread of a serving process that erases what was approved."""
     with override_settings(MEMORYHUB_DRAIN="thread"):
-        stop = carrying.serve()
+        stop = stages.serve()
     yield
     stop()
 

@@ -6,10 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import ErasureRequest, LegalHold, ReviewDecision, ReviewItem
-from memories.services.holds import place_hold
-from tenants.actor import SYSTEM
+from memories.services.erasure.holds import place_hold
 from tenants.models import User
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.browser.conftest import OpenPage
 from tests.memories.services.reviewing import proposed, say
 

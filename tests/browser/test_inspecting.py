@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from memories.agent.loop import run_turn
 from memories.recall import recording
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.types import Kind
 from tenants.models import Membership, User

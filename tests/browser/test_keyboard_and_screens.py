@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage
 from tests.browser.talking import ask

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.services.holds import place_hold
-from tenants.actor import SYSTEM
+from memories.services.erasure.holds import place_hold
 from tenants.models import Membership, User
+from tenants.principal import SYSTEM
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage
 from tests.memories.admin.members.looking import page_of
 

@@ -10,8 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from memories.services.turns import begin_turn, finish_turn
-from memories.services.working_memory import note, observe, set_plan, set_task
+from memories.services.sessions.turns import begin_turn, finish_turn
+from memories.services.sessions.working_memory import note, observe, set_plan, set_task
 from memories.types import Importance
 from tenants.models import Membership
 from tests.browser.conftest import OpenPage

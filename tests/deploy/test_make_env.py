@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from deploy import make_env
-from memoryhub.signing import sign, verify
+from memoryhub.signing.keys import sign, verify
 
 SCRIPT = Path(make_env.__file__)
 

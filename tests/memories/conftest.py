@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from memories.models import Fact, ReviewItem
-from memories.selectors.chains import verify_chains
-from tenants.audit_verification import verify_all
+from memories.selectors.history.chains import verify_chains
+from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.memories.services.reviewing import asked, two_widths
 

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.services.facts import remember_fact
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.undo import undo
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -14,7 +14,7 @@ from memories import tasks
 from memories.models import Fact, OutboxEntry
 from memories.search import outbox
 from memories.search.drainer import Announcer
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memoryhub.celery import DRAIN_OUTBOX, app
 from tenants.principal import Principal
 from tests.celery_broker import Broker

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from memoryhub.archive import MANIFEST, SIGNATURE, ArchiveFile, stream_archive
-from memoryhub.archive_reading import NotGenuine, genuine
-from memoryhub.signing import new_key, public_keys, sign
-from memoryhub.tables import Table, TableFormat, as_file
+from memoryhub.signing.archive import MANIFEST, SIGNATURE, ArchiveFile, stream_archive
+from memoryhub.signing.keys import new_key, public_keys, sign
+from memoryhub.signing.tabular import Table, TableFormat, as_file
+from memoryhub.signing.verify import NotGenuine, genuine
 
 ROWS = [("moss", "likes shade,\nand rain"), ("fern", '"unfurls" in May')]
 

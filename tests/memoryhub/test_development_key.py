@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.development_key import FILE_NAME, development_key
+from memoryhub.env.development_key import FILE_NAME, development_key
 
 
 def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:

@@ -10,21 +10,22 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from memoryhub import at_work
-from memoryhub.log_words import message_of
-from memoryhub.logs import settings_for
-from memoryhub.modes import LogFormat
+from memoryhub.env.choices import LogFormat
+from memoryhub.observability import context as log_context
+from memoryhub.observability.logs import message_of, settings_for
 from tests.logged import FORMATS, Logged, logged
 
 WORD = "heliotrope"
 forms = pytest.mark.parametrize("form", FORMATS)
 
+ACCESS_LOG = "memoryhub.middleware.access_log"
+
 
 @pytest.fixture(autouse=True)
 def _nobody() -> Iterator[None]:
-    at_work.forget()
+    log_context.clear()
     yield
-    at_work.forget()
+    log_context.clear()
 
 
 def fail(log: logging.Logger) -> None:
@@ -93,8 +94,8 @@ def test_extras_of_a_record_are_not_written(form: str) -> None:
 def test_a_line_names_whoever_it_is_about() -> None:
     log = logging.getLogger("memories.somewhere")
     with logged("line") as lines, logged("json") as objects:
-        with at_work.working(task="sweep"):
-            at_work.note(tenant_id="t1", membership_id="m1", request_id="r1")
+        with log_context.bound(task="sweep"):
+            log_context.bind(tenant_id="t1", membership_id="m1", request_id="r1")
             log.warning("Over\ntwo lines")
         log.warning("For nobody")
     assert "memories.somewhere Over two lines [request=r1 tenant=t1 member=m1 task=sweep]\n" in lines.text
@@ -125,7 +126,7 @@ def test_a_message_that_does_not_fit_its_arguments_is_no_error() -> None:
 
 def paths_of(found: Logged) -> list[tuple[str, int]]:
     """The routes and statuses of the access log."""
-    return [(line["route"], line["status"]) for line in found.objects if line["logger"] == "memoryhub.access"]
+    return [(line["route"], line["status"]) for line in found.objects if line["logger"] == ACCESS_LOG]
 
 
 def test_a_request_has_one_line_with_its_route(client: Client) -> None:
@@ -135,10 +136,10 @@ def test_a_request_has_one_line_with_its_route(client: Client) -> None:
         client.get("/livez")
     assert answer.headers["X-Request-ID"] == "a-request-of-mine"
     assert paths_of(found) == [("/login/", 200), ("-", 404)]
-    first = next(line for line in found.objects if line["logger"] == "memoryhub.access")
+    first = next(line for line in found.objects if line["logger"] == "memoryhub.middleware.access_log")
     assert (first["request_id"], first["method"]) == ("a-request-of-mine", "GET")
     assert first["message"].startswith("GET /login/ 200 in ")
-    assert not at_work.ids()
+    assert not log_context.ids()
 
 
 @forms
@@ -158,4 +159,4 @@ def test_no_request_however_bad_leaves_a_word_of_it(form: str, monkeypatch: pyte
         client.get(f"/readyz?q={WORD}")
     assert WORD not in found.text.casefold()
     assert "builtins.ValueError" in found.text
-    assert found.text.count("memoryhub.access") >= 6
+    assert found.text.count("memoryhub.middleware.access_log") >= 6

@@ -15,6 +15,8 @@ import pytest
 from tests.migrated import Migrated
 from tests.proofs.site import Site
 
+ACCESS_LOG = "memoryhub.middleware.access_log"
+
 
 @pytest.fixture
 def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
@@ -50,7 +52,7 @@ def test_it_serves_this_host_only_and_ends_when_told_to(site: Site) -> None:
     assert site.stop() == 0
     assert not site.answers()
     written = lines(site)
-    requests = [(line["route"], line["status"]) for line in written if line["logger"] == "memoryhub.access"]
+    requests = [(line["route"], line["status"]) for line in written if line["logger"] == ACCESS_LOG]
     assert requests == [("-", 400), ("-", 404)]
     assert "gunicorn.error" in {line["logger"] for line in written}
     assert not [line for line in written if "exception" in line or "heliotrope" in str(line)]

@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from memoryhub.development_key import SIGNING_FILE_NAME
-from memoryhub.signing import new_key, public_keys, read_public_key, sign, verify
+from memoryhub.env.development_key import SIGNING_FILE_NAME
+from memoryhub.signing.keys import new_key, public_keys, read_public_key, sign, verify
 
 DOCUMENT = b"The bread is proved for fourteen hours."
 

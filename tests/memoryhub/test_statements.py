@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.statements import MOST_IDS, Part, Prepared, PreparedUpdate, Value
+from memoryhub.db.compiled_query import MOST_IDS, Part, Prepared, PreparedUpdate, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.tables import Table, TableFormat, as_file, defused, rows_in
+from memoryhub.signing.tabular import Table, TableFormat, as_file, defused, rows_in
 
 COLUMNS = ("id", "text", "share", "when", "tags", "yes")
 ID = UUID("5f5dfd5b-7f1d-4f11-9a3c-0f3e2a1c9b77")

@@ -11,9 +11,10 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from memoryhub import at_work, spans, tracing
 from memoryhub.celery import app, task
-from memoryhub.checks import traces_can_be_sent
+from memoryhub.env.problems import traces_can_be_sent
+from memoryhub.observability import context as log_context
+from memoryhub.observability import otel, tracing
 from tests.collector import Collector, collecting
 from tests.logged import logged
 
@@ -37,7 +38,7 @@ def test_without_a_collector_a_span_is_nothing() -> None:
 
 def test_spans_inside_each_other_say_so_and_whose_they_are(collector: Collector) -> None:
     owner = uuid4()
-    with at_work.working(tenant_id=owner), tracing.span("outer", count=2, none=None), tracing.span("inner") as inner:
+    with log_context.bound(tenant_id=owner), tracing.span("outer", count=2, none=None), tracing.span("inner") as inner:
         inner.note(ratio=0.5, well=True)
     within, outer = collector.spans()
     assert (within.name, outer.name) == ("inner", "outer")
@@ -68,7 +69,7 @@ def test_a_task_goes_on_with_the_trace_of_whoever_sent_it(collector: Collector) 
 
     @task("tests.look")
     def look() -> None:
-        seen.extend((tracing.trace_id(), at_work.ids()["task"]))
+        seen.extend((tracing.trace_id(), log_context.ids()["task"]))
 
     try:
         app.tasks["tests.look"].apply(headers={"traceparent": ASKED_BY})
@@ -77,11 +78,11 @@ def test_a_task_goes_on_with_the_trace_of_whoever_sent_it(collector: Collector) 
     ran = collector.span("task")
     assert seen == [TRACE, "tests.look"]
     assert (ran.trace, ran.parent, ran.attributes["task"]) == (TRACE, PARENT, "tests.look")
-    assert not at_work.ids()
+    assert not log_context.ids()
 
 
 def test_a_collector_that_is_away_costs_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(otel, "ANSWER_SECONDS", 0.05)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         tracing.configure(f"http://127.0.0.1:{listener.getsockname()[1]}/v1/traces")

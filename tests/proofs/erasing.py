@@ -23,14 +23,14 @@ from django.db import connection  # noqa: E402 - after the set-up
 from memories.models import ErasureRequest  # noqa: E402
 from memories.search.outbox import drain  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402
-from memories.services.erasure.carrying import carry_out  # noqa: E402
 from memories.services.erasure.requests import ask_erasure  # noqa: E402
-from memories.services.facts import remember_fact  # noqa: E402
+from memories.services.erasure.stages import carry_out  # noqa: E402
+from memories.services.facts.remember import remember_fact  # noqa: E402
 from memories.services.playbooks import remember_playbook  # noqa: E402
-from memories.services.remember import EpisodeDraft, remember_episodes  # noqa: E402
-from memories.services.sessions import start_session  # noqa: E402
-from tenants.actor import SYSTEM  # noqa: E402
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes  # noqa: E402
+from memories.services.sessions.sessions import start_session  # noqa: E402
 from tenants.models import Membership, User  # noqa: E402
+from tenants.principal import SYSTEM  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
 
 # After each batch: time in which the process may be killed.

@@ -29,21 +29,21 @@ from memories.consolidation.material import Material  # noqa: E402
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact  # noqa: E402
 from memories.errors import MemoriesError  # noqa: E402
 from memories.models import EpisodeLedger, Fact, Playbook, Session  # noqa: E402
-from memories.services.collection import collect  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402
-from memories.services.forget import forget  # noqa: E402
+from memories.services.erasure.forget import forget  # noqa: E402
+from memories.services.facts.promote import promote  # noqa: E402
+from memories.services.facts.supersede import correct, retire, supersede  # noqa: E402
+from memories.services.facts.undo import undo  # noqa: E402
 from memories.services.outcomes import record_outcome  # noqa: E402
 from memories.services.playbooks import remember_playbook  # noqa: E402
-from memories.services.promote import promote  # noqa: E402
-from memories.services.remember import EpisodeDraft, remember_episodes  # noqa: E402
-from memories.services.session_expiry import expire_sessions  # noqa: E402
-from memories.services.session_memory import end_session  # noqa: E402
-from memories.services.sessions import start_session  # noqa: E402
-from memories.services.supersede import correct, retire, supersede  # noqa: E402
-from memories.services.undo import undo  # noqa: E402
-from memories.services.working_memory import observe, set_task  # noqa: E402
+from memories.services.retention.collection import collect  # noqa: E402
+from memories.services.sessions.entries import end_session  # noqa: E402
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes  # noqa: E402
+from memories.services.sessions.expiry import expire_sessions  # noqa: E402
+from memories.services.sessions.sessions import start_session  # noqa: E402
+from memories.services.sessions.working_memory import observe, set_task  # noqa: E402
 from memories.types import Importance, Kind, Scope, Status  # noqa: E402
-from memoryhub.exclusive import Busy  # noqa: E402
+from memoryhub.db.advisory_lock import Busy  # noqa: E402
 from tenants.models import Membership  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402

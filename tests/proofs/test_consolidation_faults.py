@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from rich.progress import track
 
-from memories.selectors.chains import verify_chains
-from tenants.audit import verify_all
+from memories.selectors.history.chains import verify_chains
+from tenants.audit.chain import verify_all
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import FAULTS, go_through
 

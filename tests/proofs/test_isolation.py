@@ -19,20 +19,20 @@ from memories.errors import Conflict, NotFound
 from memories.models import MEMORY_MODELS
 from memories.recall.pipeline import recall
 from memories.search import outbox
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, find_memory, get_memory, list_memories, messages_using
 from memories.selectors.sessions import get_session, list_sessions, transcript
-from memories.services.exporting import export_memories
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget, forget_session, preview_forget
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import rename_session
-from memories.services.supersede import correct, retire, supersede
-from memories.services.turns import begin_turn
-from memories.services.undo import undo
+from memories.services.erasure.forget import forget, forget_session, preview_forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
+from memories.services.portability.memories_export import export_memories
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import rename_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Contradiction, Kind, Scope
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tests.proofs.world import Resident, World
 
 SEED = 20

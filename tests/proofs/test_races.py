@@ -8,10 +8,10 @@ from pytest_django import Settings
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
+from memories.selectors.history.chains import verify_chains
+from memories.services.facts.remember import remember_fact
 from memories.types import Status, WriteResult
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
 

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from benchmarks.texts import Writer
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.models import User
 from tenants.principal import Principal

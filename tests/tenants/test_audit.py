@@ -11,8 +11,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import DjangoAssertNumQueries
 
-from tenants.actor import SYSTEM
-from tenants.audit import (
+from tenants.audit.chain import (
     EventDraft,
     erase_payloads,
     owner_chain,
@@ -22,9 +21,9 @@ from tenants.audit import (
     verify_all,
     verify_chain,
 )
-from tenants.audit_digest import DIGESTED_COLUMNS, GENESIS, event_digest
+from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, event_digest
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Tenant
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.tenants.trail import append
 
 

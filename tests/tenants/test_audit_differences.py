@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenants.audit_differences import Difference, Piece, differences
+from tenants.audit.differences import Difference, Piece, differences
 
 
 def test_the_words_that_differ_are_marked() -> None:

@@ -17,18 +17,16 @@ from django.db import connection
 from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from memoryhub.archive_reading import genuine
-from memoryhub.signing import new_key, public_keys
-from memoryhub.tables import TableFormat
-from tenants.actor import Actor
-from tenants.audit import owner_chain, tenant_chain
-from tenants.audit_archive import EVENTS_FILE
-from tenants.audit_export import EXPORTED, export_audit
-from tenants.audit_filters import AuditFilter
-from tenants.audit_triggers import drop_triggers
+from memoryhub.signing.keys import new_key, public_keys
+from memoryhub.signing.tabular import TableFormat
+from memoryhub.signing.verify import genuine
+from tenants.audit.chain import owner_chain, tenant_chain
+from tenants.audit.export import EVENTS_FILE, EXPORTED, export_audit
+from tenants.audit.filters import AuditFilter
+from tenants.audit.triggers import drop_triggers
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute
 

@@ -14,14 +14,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from memoryhub.archive_reading import genuine
-from tenants.actor import Actor
-from tenants.audit import EventDraft, owner_chain, record_event, record_tenant_event
-from tenants.audit_listing import PAGE
-from tenants.audit_triggers import drop_triggers
+from memoryhub.signing.verify import genuine
+from tenants.audit.chain import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.audit.listing import PAGE
+from tenants.audit.triggers import drop_triggers
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute
@@ -224,7 +223,7 @@ def test_pages_follow_each_other_while_events_come_in(auditor: Client, principal
 def test_a_filter_without_an_index_looks_a_stretch_at_a_time(
     auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tenants.audit_listing.LOOKED_AT", 4)
+    monkeypatch.setattr("tenants.audit.listing.LOOKED_AT", 4)
     event = changed(principal)
     append(principal, *["fact.created"] * 9)
     for asked in ({"actor_kind": "agent"}, {"actor_kind": "agent", "member": "Ada"}):

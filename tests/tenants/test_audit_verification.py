@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
-from tenants.audit import ChainReport, owner_chain, verify_chain
-from tenants.audit_digest import GENESIS, event_digest
-from tenants.audit_triggers import drop_triggers, expected_triggers, install_triggers, missing_triggers
+from tenants.audit.chain import ChainReport, owner_chain, verify_chain
+from tenants.audit.digest import GENESIS, event_digest
+from tenants.audit.triggers import drop_triggers, expected_triggers, install_triggers, missing_triggers
 from tenants.models import AuditEvent, AuditHead
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -203,7 +203,7 @@ def test_the_database_refuses_to_truncate(chain: str, table: str) -> None:
 
 
 def test_a_long_chain_is_read_in_pages(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenants.audit_verification._EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr("tenants.audit.verification._EVENTS_AT_ONCE", 3)
     append(principal, *["fact.created"] * 7)
     assert verify_chain(owner_chain(principal.tenant_id, principal.user_id)).events == 7
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tenants.audit import PLATFORM_CHAIN, tenant_chain
+from tenants.audit.chain import PLATFORM_CHAIN, tenant_chain
 from tenants.models import AuditEvent, Membership, User
 from tests.factories import PASSWORD, make_tenant
 

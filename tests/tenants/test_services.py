@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tenants import services
-from tenants.actor import Actor
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.models.user import erased_username
-from tenants.principal import ActorKind, Role
+from tenants.principal import Actor, ActorKind, Role
 from tests.factories import make_membership
 
 

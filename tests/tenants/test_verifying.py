@@ -10,11 +10,11 @@ from django.db import connection
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from tenants.admin.verification import Badge
-from tenants.audit import owner_chain
+from tenants.admin.audit_event import Badge
+from tenants.audit.chain import owner_chain
+from tenants.audit.recorded_checks import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
 from tenants.models import AuditEvent, ChainCheck, Checked
 from tenants.principal import Principal
-from tenants.verifying import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
 from tests.audit import audit_unguarded
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from tenants.audit import EventDraft, record_events
+from tenants.audit.chain import EventDraft, record_events
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal

@@ -20,8 +20,8 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.times import moment_in, moment_of, said, written
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
-from memories.presenting.sections import SECTIONS, Section
-from memories.selectors.as_of import (
+from memories.presenting.lines import SECTIONS, Section
+from memories.selectors.history.as_of import (
     Filters,
     Since,
     changes_by_day,

@@ -17,16 +17,15 @@ from memories.admin.members.candidates_table import CUTS, FACTORS, Line, table_o
 from memories.admin.members.page import Looking, MemberPage
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput, SearchForbidden
-from memories.presenting.sections import SECTIONS
+from memories.presenting.lines import SECTIONS
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Explanation, explain
-from memories.recall.screening import screened
+from memories.recall.request import screened
 from memories.selectors.policies import policy_of
-from memories.services.staff_reading import note_question
+from memories.services.admin_requests import note_question
 from memories.types import Kind
 from tenants.errors import Forbidden
-from tenants.principals import reading_principal
-from tenants.standing import still
+from tenants.principals import reading_principal, still
 
 TEMPLATE = "admin/memories/member/ask.html"
 # Rows of a table; whoever asks for more items sees them all.

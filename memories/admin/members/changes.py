@@ -16,8 +16,8 @@ from memories.admin.members.times import moment_in, said, written
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
 from memories.models import Fact
-from memories.presenting.sections import SECTIONS, Section
-from memories.selectors.differences_between import (
+from memories.presenting.lines import SECTIONS, Section
+from memories.selectors.history.changes import (
     Change,
     Differences,
     Statement,

@@ -18,10 +18,10 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.errors import InvalidInput, NotFound
 from memories.models import Mention, MessageState, Relation
 from memories.presenting.lines import usage_of
-from memories.selectors.conversations import conversations, digests, exchanges_of, mentions_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import TurnView, get_session, transcript
-from tenants.storing import is_storable
+from memories.selectors.staff.conversations import conversations, digests, exchanges_of, mentions_of
+from tenants.validation import is_storable
 
 ROWS = 50
 # Of a long message a list shows its beginning.

@@ -19,7 +19,7 @@ from memories.admin.members.page import Looking, MemberPage
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
 from tenants.admin.search_key import EXPIRED, MISSING, WORDS
-from tenants.audit import EventDraft, record_tenant_event
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS

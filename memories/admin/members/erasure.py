@@ -11,12 +11,11 @@ from django.urls import reverse
 from memories.admin.members.page import Looking, MemberPage
 from memories.errors import MemoriesError
 from memories.models import OPEN_ERASURES, ErasureState
-from memories.selectors.erasure import latest_request, owner_of
-from memories.selectors.holds import holds_on
+from memories.selectors.erasure import holds_on, latest_request, owner_of
 from memories.selectors.policies import policy_of
-from memories.services.asking import REASON_CHARACTERS
+from memories.services.admin_requests import REASON_CHARACTERS
+from memories.services.erasure.holds import place_hold
 from memories.services.erasure.requests import ask_erasure
-from memories.services.holds import place_hold
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from uuid import UUID
 
 from memories.admin.members.page import Looking
-from memories.presenting.deeds import DID
+from memories.presenting.lines import DID
 from memories.selectors.memories import history_of
-from memories.services.staff_reading import READINGS
-from tenants.actor_names import actor_names
+from memories.services.admin_requests import READINGS
+from tenants.audit.sentences import actor_names
 
 # Events of one memory that are read at most; a memory that is confirmed again and again has many.
 MOST = 200

@@ -16,8 +16,8 @@ from memories.errors import InvalidInput, SearchUnavailable
 from memories.models import OutboxEntry
 from memories.search import search_plane
 from memories.search.checking import CheckReport, Problem, check, settle
-from memories.selectors.lag import lag_of, waiting_of
 from memories.selectors.paging import page_of
+from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.types import Kind, Owner
 
 A_PAGE = 50

@@ -14,9 +14,8 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.rows import Row, rows_of
 from memories.errors import InvalidInput
 from memories.selectors.erasure import is_erased
-from memories.selectors.inspecting import Show, Whose, counts_by_status, inspected
-from memories.selectors.member_state import member_state
 from memories.selectors.paging import Page, page_of
+from memories.selectors.staff.inspecting import Show, Whose, counts_by_status, inspected, member_state
 from memories.types import CURRENT, Kind, Status
 from tenants.principal import ADMINISTERS
 

@@ -13,8 +13,8 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from memories.admin.members.page import Looking, MemberPage
-from memories.selectors.live import pulse_of
-from memories.services.staff_reading import READINGS
+from memories.selectors.staff.change_token import pulse_of
+from memories.services.admin_requests import READINGS
 
 
 def pulse(looking: Looking) -> HttpResponse:

@@ -17,11 +17,10 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from memories.services.staff_reading import note_reading
-from tenants.actor import Actor
+from memories.services.admin_requests import note_reading
 from tenants.middleware import request_id_of
 from tenants.models import Membership, User
-from tenants.principal import READS_MEMORY, ActorKind, Principal, Role
+from tenants.principal import READS_MEMORY, Actor, ActorKind, Principal, Role
 from tenants.principals import staff_principal
 
 ADDRESS = "admin:memories_membermemory_"

@@ -22,13 +22,12 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.admin.members.rows import rows_of
 from memories.errors import NotFound
 from memories.models import CatalogEntry, Episode, Fact, Playbook
-from memories.selectors.index_state import IndexState, Standing, index_state_of
-from memories.selectors.memories import ChainLink, Memory, chain_of, find_memory, is_shared
-from memories.selectors.originals import has_original
+from memories.selectors.memories import ChainLink, Memory, chain_of, find_memory, has_original, is_shared
 from memories.selectors.reviews import review_about
 from memories.selectors.runs import read_by
-from memories.selectors.uses import learned_from, uses_of, words_behind
-from memories.services.staff_reading import note_refresh
+from memories.selectors.staff.index_state import IndexState, Standing, index_state_of
+from memories.selectors.staff.uses import learned_from, uses_of, words_behind
+from memories.services.admin_requests import note_refresh
 from memories.types import CURRENT, Contradiction, Kind
 
 USES_SHOWN = 10

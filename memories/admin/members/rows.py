@@ -17,9 +17,9 @@ from memories.admin.members.page import Looking
 from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.presenting.lines import headline
-from memories.selectors.index_state import unindexed
-from memories.selectors.inspecting import times_recalled
 from memories.selectors.memories import Memory, memories_by_id
+from memories.selectors.staff.index_state import unindexed
+from memories.selectors.staff.inspecting import times_recalled
 from memories.types import Handling, Kind, Scope, SensitiveKind, Status
 
 _QUIET = ("uses", "waiting")

@@ -24,7 +24,7 @@ from memories.selectors.paging import page_of
 from memories.selectors.runs import backlog_of, get_run, list_runs, reruns_of
 from memories.services.consolidation import rerun
 from memories.types import Kind
-from tenants.admin.moments import written
+from tenants.admin.scoping import written
 from tenants.errors import TenantsError
 from tenants.principal import ADMINISTERS
 

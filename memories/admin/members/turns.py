@@ -21,8 +21,8 @@ from memories.agent.prompt import made_for_the_model
 from memories.errors import NotFound
 from memories.hygiene.sensitivity.telling import short
 from memories.models import RecallTrace, Relation
-from memories.selectors.conversations import TracedRecall, TurnRecord, turn_record
 from memories.selectors.sessions import MentionView, StepView
+from memories.selectors.staff.conversations import TracedRecall, TurnRecord, turn_record
 from memories.types import Kind, SensitiveKind
 
 _STAGES: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from memories.agent.offline.wording import date, listed, quote, tells_of_others
 from memories.consolidation.grammar.text import phrases
 from memories.consolidation.grammar.vocabulary import PEOPLE, QUESTION
 from memories.consolidation.grammar.words import content_words, shared_words
-from memories.llm.sentences import erased
+from memories.llm.tokens import erased
 from memories.types import Kind
 
 QUOTED_MEMORIES = 3

@@ -13,7 +13,7 @@ from memories.agent.offline.past import asks_for_history
 from memories.agent.offline.questions import parts
 from memories.agent.offline.records import LONGEST_QUERY, WIDE, Turn, tool_call
 from memories.consolidation.grammar.rules import Reading
-from memories.hygiene.sensitivity.masks import has_label
+from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ToolCall
 
 # The tools that change the memory; once one was called, what the message asks for is done.

@@ -1,4 +1,9 @@
-"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`."""
+"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`.
+
+What is said of a memory whose time is over, or might be: that it still holds, or is to come back.
+
+What is told of a playbook that was followed.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +26,11 @@ from memories.api.fields import (
     Whole,
     Words,
 )
-from memories.api.serializers.common import CascadeQuery, PageQuery, Sensitivity
+from memories.api.serializers.common import DEFAULT_LISTED, CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
     MAX_KEY_CHARACTERS,
     MAX_LINKS,
+    MAX_LISTED,
     MAX_MEMORY_CHARACTERS,
     MAX_MESSAGE_CHARACTERS,
     MAX_STEPS,
@@ -131,7 +137,7 @@ ANY_MEMORY = PolymorphicProxySerializer(
 
 @extend_schema_field(ANY_MEMORY)
 class AnyMemory(serializers.JSONField):
-    """A memory that `memories/api/rendering.py` has rendered."""
+    """A memory that `memories/api/http.py` has rendered."""
 
 
 class MemoryPage(serializers.Serializer[Any]):
@@ -336,3 +342,41 @@ class Written(OutcomeSerializer):
     """What a write did, and the memory as it is now."""
 
     memory = AnyMemory()
+
+
+class Confirmation(StrictSerializer):
+    """Why it is known to hold still."""
+
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class Restoration(StrictSerializer):
+    """Why it comes back."""
+
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class ReviewQuery(StrictSerializer):
+    """How many facts to review."""
+
+    limit = serializers.IntegerField(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED)
+
+
+class ReviewList(serializers.Serializer[Any]):
+    """Facts to review, those that were confirmed longest ago first."""
+
+    results = serializers.ListField(child=AnyMemory())
+
+
+class Outcome(StrictSerializer):
+    """Whether it worked; `refined_steps` are the steps as they should have been."""
+
+    success = Truth()
+    refined_steps = Several(
+        Text(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=(), help_text="They make a new version."
+    )
+    supporting_episode_ids = Several(
+        Identifier(), limit=MAX_LINKS, default=(), help_text="The words that say so; an episode counts once."
+    )
+    at = Moment(default=None, help_text="Default: now.")
+    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")

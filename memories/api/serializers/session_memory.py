@@ -20,8 +20,8 @@ from memories.constants import (
 )
 from memories.models import EntryKind
 from memories.selectors.session_memory import Part
-from memories.services.session_memory import Ended
-from memories.services.working_memory import SlotChanges
+from memories.services.sessions.entries import Ended
+from memories.services.sessions.working_memory import SlotChanges
 from memories.slots import Slots, foremost
 from memories.types import Importance, Kind, WriteResult
 

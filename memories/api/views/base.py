@@ -14,10 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memories.api.authentication import SessionAuthentication, TokenAuthentication
+from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import StrictSerializer
 from memories.api.parsing import JsonParser, LengthRequired
-from memories.api.permissions import HasRights
 from memories.api.problems import handle
 from tenants.principal import Principal, Right
 

@@ -1,4 +1,9 @@
-"""What may be said of a memory: that it was wrong, has changed, is over, came back, matters, or holds for more."""
+"""What may be said of a memory: that it was wrong, has changed, is over, came back, matters, or holds for more.
+
+Memories whose time is over, or might be: what to review, that it still holds, and that it is to come back.
+
+Whether a playbook worked.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +13,35 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.permissions import READ_WRITE
-from memories.api.rendering import memory_to_change, own_memory, rendered, written
+from memories.api.authentication import READ, READ_WRITE
+from memories.api.http import memory_to_change, own_memory, rendered, rendered_all, written
 from memories.api.schema import problems
 from memories.api.serializers.memories import (
     ANY_MEMORY,
+    Confirmation,
     Correction,
+    Outcome,
     Pin,
     Promotion,
     Replacement,
+    Restoration,
     Retirement,
+    ReviewList,
+    ReviewQuery,
     Undoing,
     Written,
 )
 from memories.api.views.base import ApiView
 from memories.errors import Conflict
 from memories.selectors.memories import get_memory
-from memories.services.facts import pin_fact
-from memories.services.promote import promote
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.selectors.reviews import facts_to_review
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
+from memories.services.outcomes import record_outcome
+from memories.services.retention.dates import confirm_fact
+from memories.services.retention.restore import restore
 from memories.types import Kind, WriteResult
 
 
@@ -131,3 +145,75 @@ class PinView(ApiView):
             raise Conflict("Only facts can be pinned.")
         pin_fact(self.principal, fact_id=memory_id, **fields)
         return Response(rendered(self.principal, get_memory(self.principal, memory.kind, memory_id)))
+
+
+class ReviewView(ApiView):
+    """Facts that nobody has confirmed for long."""
+
+    rights = {"GET": READ}
+
+    @extend_schema(
+        operation_id="memories_review", parameters=[ReviewQuery], responses={200: ReviewList, **problems(400)}
+    )
+    def get(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.query
+        """Facts to ask their owner about, those that were confirmed longest ago first. Listing changes nothing."""
+        facts = facts_to_review(self.principal, **self.query(ReviewQuery))
+        return Response({"results": rendered_all(self.principal, facts)})
+
+
+class ConfirmView(ApiView):
+    """A fact that still holds."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_confirm",
+        request=Confirmation,
+        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Say that a fact still holds: its dates begin anew, and a stale one counts in full again."""
+        fields = self.body(Confirmation)
+        if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
+            raise Conflict("Only facts are confirmed.")
+        confirm_fact(self.principal, fact_id=memory_id, **fields)
+        return Response(rendered(self.principal, get_memory(self.principal, Kind.SEMANTIC, memory_id)))
+
+
+class RestoreView(ApiView):
+    """A memory that was evicted or archived."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_restore",
+        request=Restoration,
+        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
+        """Undo what the collection did to a memory, unless it has been erased since."""
+        fields = self.body(Restoration)
+        kind = memory_to_change(self.principal, memory_id).kind
+        restore(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(rendered(self.principal, get_memory(self.principal, kind, memory_id)))
+
+
+class OutcomeView(ApiView):
+    """A playbook that was followed."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="memories_outcome",
+        request=Outcome,
+        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
+    )
+    def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Say whether it worked. 200: it is counted; 201: other steps took the place of the old ones besides."""
+        fields = self.body(Outcome)
+        if own_memory(self.principal, memory_id).kind is not Kind.PROCEDURAL:
+            raise Conflict("Only playbooks work or fail.")
+        outcome = record_outcome(self.principal, playbook_id=memory_id, **fields)
+        return Response(
+            written(self.principal, outcome), status=201 if outcome.result is WriteResult.SUPERSEDED else 200
+        )

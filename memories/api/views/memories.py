@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.permissions import READ, READ_WRITE
-from memories.api.rendering import own_memory, rendered, rendered_all, written
+from memories.api.authentication import READ, READ_WRITE
+from memories.api.http import own_memory, rendered, rendered_all, written
 from memories.api.schema import problems
 from memories.api.serializers.common import Forgotten, forgotten
 from memories.api.serializers.memories import (
@@ -27,10 +27,10 @@ from memories.api.views.base import ApiView
 from memories.selectors.memories import chain_of, find_memory, list_memories
 from memories.selectors.paging import page_of
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
+from memories.services.sessions.episodes import remember_episode
 from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal
 

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.answers import recalled
-from memories.api.permissions import READ
+from memories.api.authentication import READ
+from memories.api.http import recalled
 from memories.api.schema import problems
 from memories.api.serializers.recall import RecallQuestion, RecallSerializer
 from memories.api.views.base import ApiView

@@ -1,4 +1,7 @@
-"""Reviews: what a machine found in one's own memory and a person decides; and taking a decision back."""
+"""Reviews: what a machine found in one's own memory and a person decides; and taking a decision back.
+
+Consolidation: the runs, a run on demand, and running one again.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,27 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.permissions import READ, READ_WRITE
-from memories.api.rendering import rendered_all
+from memories.api.authentication import READ, READ_WRITE
+from memories.api.http import rendered_all
 from memories.api.schema import problems
-from memories.api.serializers.reviews import ReviewAnswer, ReviewPage, ReviewSerializer, ReviewsQuery, ReviewUndoing
+from memories.api.serializers.common import Nothing, PageQuery
+from memories.api.serializers.reviews import (
+    ConsolidatedSerializer,
+    ReviewAnswer,
+    ReviewPage,
+    ReviewSerializer,
+    ReviewsQuery,
+    ReviewUndoing,
+    RunPage,
+    RunSerializer,
+)
 from memories.api.views.base import ApiView
 from memories.models import ReviewItem
 from memories.selectors.paging import page_of
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.selectors.runs import backlog_of, get_run, list_runs
+from memories.services.consolidation import consolidate, rerun
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from tenants.principal import Principal
 
 
@@ -93,3 +108,59 @@ def _shown(principal: Principal, item: ReviewItem) -> dict[str, Any]:
         "decided_at": item.decided_at,
         "created_at": item.created_at,
     }
+
+
+class RunsView(ApiView):
+    """The owner's consolidation runs."""
+
+    rights = {"GET": READ, "POST": READ_WRITE}
+
+    @extend_schema(operation_id="runs_list", parameters=[PageQuery], responses={200: RunPage, **problems(400)})
+    def get(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.query
+        """The runs, latest first, and what waits."""
+        page = page_of(list_runs(self.principal), **self.query(PageQuery))
+        backlog = backlog_of(self.principal)
+        return Response(
+            RunPage(
+                {
+                    "waiting": backlog.waiting,
+                    "waiting_since": backlog.since,
+                    "retry_at": backlog.retry_at,
+                    "results": page.rows,
+                    "next_cursor": page.next_cursor or None,
+                }
+            ).data
+        )
+
+    @extend_schema(
+        operation_id="runs_create", request=Nothing, responses={200: ConsolidatedSerializer, **problems(400, 409)}
+    )
+    def post(self, request: Request) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Consolidate one batch now, without waiting for the rules of the tenant. Answers when it is done."""
+        self.body(Nothing)
+        return Response(ConsolidatedSerializer(consolidate(self.principal, max_batches=1)).data)
+
+
+class RunView(ApiView):
+    """One run."""
+
+    rights = {"GET": READ}
+
+    @extend_schema(operation_id="runs_read", responses={200: RunSerializer, **problems(404)})
+    def get(self, request: Request, run_id: UUID) -> Response:  # noqa: ARG002
+        """What a run read and decided, and why."""
+        return Response(RunSerializer(get_run(self.principal, run_id)).data)
+
+
+class RerunView(ApiView):
+    """A run, once more."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="runs_rerun", request=Nothing, responses={200: ConsolidatedSerializer, **problems(400, 404, 409)}
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Read the episodes of a run again. What it learned before is known now, so nothing comes twice."""
+        self.body(Nothing)
+        return Response(ConsolidatedSerializer(rerun(self.principal, run_id)).data)

@@ -1,4 +1,7 @@
-"""Sessions: list, open, read with the transcript, rename, forget."""
+"""Sessions: list, open, read with the transcript, rename, forget.
+
+What a session keeps while it lives: its working memory, a search within it, and its end.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.api.permissions import READ, WRITE
+from memories.api.authentication import READ, READ_WRITE, WRITE
 from memories.api.schema import problems
 from memories.api.serializers.common import CascadeQuery, Forgotten, PageQuery, forgotten
+from memories.api.serializers.session_memory import (
+    EndedSerializer,
+    EndSession,
+    EntriesQuery,
+    FoundPage,
+    WorkingMemoryChange,
+    WorkingMemorySerializer,
+    ended_shown,
+    slot_changes,
+    slots_shown,
+)
 from memories.api.serializers.sessions import (
     NewSession,
     SessionPage,
@@ -22,9 +36,12 @@ from memories.api.serializers.sessions import (
 )
 from memories.api.views.base import ApiView
 from memories.selectors.paging import page_of
+from memories.selectors.session_memory import search_session, working_memory
 from memories.selectors.sessions import get_session, list_sessions, transcript
-from memories.services.forget import forget_session
-from memories.services.sessions import rename_session, start_session
+from memories.services.erasure.forget import forget_session
+from memories.services.sessions.entries import end_session
+from memories.services.sessions.sessions import rename_session, start_session
+from memories.services.sessions.working_memory import set_slots
 
 
 class SessionsView(ApiView):
@@ -84,3 +101,52 @@ class SessionView(ApiView):
         """Erase a session for good: its transcript, its episodes and its recalls."""
         outcome = forget_session(self.principal, session_id=session_id, **self.query(CascadeQuery))
         return Response(forgotten(outcome))
+
+
+class WorkingMemoryView(ApiView):
+    """The working memory of a session."""
+
+    rights = {"GET": READ, "PATCH": READ_WRITE}
+
+    @extend_schema(operation_id="working_memory_read", responses={200: WorkingMemorySerializer, **problems(404)})
+    def get(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002 - the framework's signature
+        """Goal, plan, constraints, observations and scratchpad."""
+        return Response(slots_shown(working_memory(self.principal, session_id)))
+
+    @extend_schema(
+        operation_id="working_memory_set",
+        request=WorkingMemoryChange,
+        responses={200: WorkingMemorySerializer, **problems(400, 404)},
+    )
+    def patch(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Set the slots that are named."""
+        changes = slot_changes(self.body(WorkingMemoryChange))
+        return Response(slots_shown(set_slots(self.principal, session_id=session_id, changes=changes)))
+
+
+class SessionEntriesView(ApiView):
+    """What a session holds."""
+
+    rights = {"GET": READ}
+
+    @extend_schema(
+        operation_id="session_entries", parameters=[EntriesQuery], responses={200: FoundPage, **problems(400, 404)}
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.query
+        """Search the turns, tools and entries of one session; without words, its latest entries."""
+        wanted = self.query(EntriesQuery)
+        found = search_session(self.principal, session_id, wanted["q"], limit=wanted["limit"])
+        return Response(FoundPage({"results": found}).data)
+
+
+class EndSessionView(ApiView):
+    """The end of a task, or of a session."""
+
+    rights = {"POST": READ_WRITE}
+
+    @extend_schema(
+        operation_id="session_end", request=EndSession, responses={200: EndedSerializer, **problems(400, 404)}
+    )
+    def post(self, request: Request, session_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
+        """Propose what mattered as lasting memory, and empty the working memory. The session may go on."""
+        return Response(ended_shown(end_session(self.principal, session_id=session_id, **self.body(EndSession))))

@@ -18,10 +18,10 @@ from rest_framework.response import Response
 
 from memories.agent import sse
 from memories.agent.loop import run_turn
-from memories.api.answers import whole_answer
-from memories.api.permissions import CONVERSE
+from memories.api.authentication import CONVERSE
+from memories.api.http import whole_answer
 from memories.api.schema import problems
-from memories.api.serializers.turns import AnswerSerializer, NewTurn
+from memories.api.serializers.sessions import AnswerSerializer, NewTurn
 from memories.api.views.base import ApiView
 
 

@@ -1,4 +1,9 @@
-"""One memory: what it says, where it came from, what became of it; and correcting, retiring, pinning and undoing."""
+"""One memory: what it says, where it came from, what became of it; and correcting, retiring, pinning and undoing.
+
+Forgetting one memory: first a page that says what will go, then the erasure.
+
+What the member really wrote, where it was masked before it was stored and their tenant keeps originals.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +16,29 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from memories.chat.cards import address, cards_of
-from memories.chat.details import details_of
+from memories.chat.cards import address, cards_of, details_of
 from memories.chat.history import states_of
-from memories.chat.pages import member_page, next_address
-from memories.chat.wording import refusal
+from memories.chat.presenting import counted, member_page, next_address, refusal
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook
-from memories.presenting.sections import SECTIONS
-from memories.selectors.memories import get_memory, messages_using
-from memories.selectors.originals import has_original
+from memories.presenting.lines import SECTIONS
+from memories.selectors.history.stories import questions_of, supported_facts
+from memories.selectors.memories import get_memory, has_original, is_shared, messages_using
 from memories.selectors.reviews import review_about
-from memories.selectors.sources import questions_of, supported_facts
-from memories.services.facts import pin_fact
+from memories.services.erasure.forget import forget as forget_memory
+from memories.services.erasure.forget import preview_forget
+from memories.services.facts.remember import pin_fact
+from memories.services.facts.supersede import correct as correct_memory
+from memories.services.facts.supersede import retire as retire_memory
+from memories.services.facts.undo import undo as undo_ending
+from memories.services.originals import open_original
 from memories.services.screening import Screen
-from memories.services.supersede import correct as correct_memory
-from memories.services.supersede import retire as retire_memory
-from memories.services.undo import undo as undo_ending
-from memories.types import Kind, WriteOutcome
+from memories.types import ForgetOutcome, Kind, WriteOutcome
+from tenants.errors import Forbidden
 from tenants.principal import Principal
 
 USES_SHOWN = 10
@@ -174,3 +181,57 @@ def _page(
 
 def _session(session_id: UUID) -> str:
     return reverse("chat:session", args=[session_id])
+
+
+@require_http_methods(["GET", "POST"])
+@member_page
+def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """Ask, then erase. `more` takes along the words that a fact came from, or the facts that only an event supports."""
+    row = get_memory(principal, kind, memory_id)
+    if is_shared(row):
+        raise Forbidden("Only an administrator can remove what is shared with everybody.")
+    if request.method == "POST":
+        more = request.POST.get("more") == "1"
+        try:
+            outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
+        except Conflict as error:
+            messages.error(request, str(error))
+            return redirect(request.get_full_path())
+        messages.success(request, _told(kind, outcome))
+        return redirect(_back(request, kind, memory_id))
+    alone = preview_forget(principal, kind=kind, memory_id=memory_id).rows
+    gone = {erased for _, erased, _ in alone}
+    widest = preview_forget(principal, kind=kind, memory_id=memory_id, cascade=True, sources=True).rows
+    context = {
+        "section": SECTIONS[kind],
+        "card": cards_of(principal, [row])[0],
+        "rows": [(each, text) for each, _, text in alone],
+        "extra": [(each, text) for each, erased, text in widest if erased not in gone],
+        "next": next_address(request, ""),
+    }
+    return render(request, "remember/forget.html", context)
+
+
+def _told(kind: Kind, outcome: ForgetOutcome) -> str:
+    """What went, in a sentence or two."""
+    others = len(outcome.erased) - 1
+    along = f", and {counted(others, 'memory', 'memories')} with it" if others else ""
+    emptied = f" Emptied too: {counted(outcome.redacted_messages, 'message')}." if outcome.redacted_messages else ""
+    return f"Forgotten for good: one {SECTIONS[kind].noun}{along}.{emptied}"
+
+
+def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
+    """Where the reader came from, unless that was a page of what is gone."""
+    onward = next_address(request, reverse("remember:list", kwargs={"kind": kind}))
+    return reverse("remember:list", kwargs={"kind": kind}) if str(memory_id) in onward else onward
+
+
+@require_POST
+@never_cache
+@member_page
+def show_original(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """Open it, this once: a form leads here and no link does, for opening is an event of the trail."""
+    row = get_memory(principal, kind, memory_id)
+    text = open_original(principal, memory_id=memory_id)
+    (card,) = cards_of(principal, [row])
+    return render(request, "remember/original.html", {"section": SECTIONS[kind], "card": card, "text": text})

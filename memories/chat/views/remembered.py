@@ -1,25 +1,36 @@
-"""What I remember: the lists of facts, how-tos, events and shared entries, with search and pages."""
+"""What I remember: the lists of facts, how-tos, events and shared entries, with search and pages.
+
+Taking one's memory along: everything as JSON lines, in the form that the import reads.
+
+How the pages look: the theme, kept in a cookie so that the server renders it and nothing flashes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from memories.chat.cards import Card, cards_of
-from memories.chat.pages import member_page
-from memories.chat.tabs import tabs_of
+from memories.chat.frame import THEME_COOKIE, THEMES
+from memories.chat.presenting import member_page, next_address, tabs_of
+from memories.importing.records import record_line
+from memories.presenting.lines import SECTIONS
 from memories.presenting.moments import Group, day_title, grouped
-from memories.presenting.sections import SECTIONS
+from memories.selectors.history.stories import facts_by_category
 from memories.selectors.memories import Memory, list_memories
-from memories.selectors.sources import facts_by_category
+from memories.services.portability.memories_export import export_memories
 from memories.types import Kind, Status
 from tenants.principal import Principal
 
@@ -77,3 +88,40 @@ def _category_title(card: Card) -> str:
     if card.pinned:
         return "Pinned"
     return card.category.replace("_", " ").capitalize() or "Other"
+
+
+@require_POST
+@member_page
+def export(_request: HttpRequest, principal: Principal) -> StreamingHttpResponse:
+    """A download of the member's events, facts and how-tos, what was replaced among them. It is recorded."""
+    records = export_memories(principal)
+
+    def lines() -> Iterator[str]:
+        with closing(records):
+            for record in records:
+                yield f"{record_line(record)}\n"
+
+    name = f"memories-{timezone.localdate():%Y-%m-%d}.jsonl"
+    return StreamingHttpResponse(
+        lines(),
+        content_type="application/jsonl; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+_REMEMBERED_FOR = timedelta(days=365)
+
+
+@login_not_required
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Remember the chosen theme; anything else than a theme means what the system prefers."""
+    response = redirect(next_address(request, "/"))
+    chosen = request.POST.get("theme", "")
+    if chosen in THEMES:
+        response.set_cookie(
+            THEME_COOKIE, chosen, max_age=_REMEMBERED_FOR, samesite="Lax", secure=settings.SESSION_COOKIE_SECURE
+        )
+    else:
+        response.delete_cookie(THEME_COOKIE, samesite="Lax")
+    return response

@@ -19,10 +19,9 @@ from django.views.decorators.http import require_POST
 from memories.agent import sse
 from memories.agent.events import Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
-from memories.chat.pages import member_page
-from memories.chat.stream import Reader, stream
-from memories.chat.views.conversation import render_chat
-from memories.chat.wording import refusal
+from memories.chat.frame import Reader, stream
+from memories.chat.presenting import member_page, refusal
+from memories.chat.views.conversations import render_chat
 from memories.errors import Conflict, InvalidInput
 from memories.selectors.sessions import find_turn, get_session
 from tenants.principal import Principal

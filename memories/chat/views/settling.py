@@ -11,15 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.pages import member_page
+from memories.chat.presenting import member_page, refusal, tabs_of
 from memories.chat.settling import reviews_of
-from memories.chat.tabs import tabs_of
-from memories.chat.wording import refusal
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import ReviewDecision, ReviewItem
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from memories.services.screening import Screen
 from tenants.principal import Principal
 

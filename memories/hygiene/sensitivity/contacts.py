@@ -1,6 +1,8 @@
 """Phones, by phonenumbers, and e-mail addresses.
 
 A number with a country code, or of the American or British form, counts alone; another only near words of phoning.
+
+Street addresses, by the forms in which several countries write them. Conservative: a street's name and a number.
 """
 
 from __future__ import annotations
@@ -105,3 +107,58 @@ def _valid(number: str, region: str | None) -> bool:
         return phonenumbers.is_valid_number(phonenumbers.parse(number.replace("\n", " "), region))
     except phonenumbers.NumberParseException:
         return False
+
+
+_CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]{0,24}"
+_NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
+_NUMBER_ENDS = rf"{_NUMBER}(?!\d|[.,:]\d)"
+_UNIT = r",? (?:Apt|Apartment|Unit|Suite|Ste|Flat|Floor|#)\.? ?[\w-]{1,6}"
+# What may follow a street: the town with its code before it, after it, or without one.
+_TOWN = (
+    rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?"
+    rf"|, {_CAP}(?: (?![A-Z]{{1,2}}\d){_CAP}){{0,2}})?"
+)
+_CODE = r"(?:,? [A-Z]{2},? \d{5}(?:-\d{4})?)?(?:,? [A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})?"
+_SURE = (
+    r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Crescent|Terrace|Parkway|Pkwy|Highway|Hwy|Mews|"
+    r"Gardens)\b\.?"
+)
+# Also words of other things: "Court", "Way" and "Hill" count with a town or a unit after them.
+_UNSURE = (
+    r"(?:Dr|Court|Ct|Way|Place|Pl|Square|Sq|Close|Row|Hill|Grove|Walk|Park|Circle|Trail|Quay|Green|Rise|View)\b\.?"
+)
+_ROMANCE = (
+    r"(?:Rua|R\.|Avenida|Av\.|Travessa|Largo|Praça|Alameda|Estrada|Calle|C/|Paseo|Plaza|Carrer|Ronda|Camino|Via|"
+    r"Viale|Piazza|Corso|Vicolo)"
+)
+_FRENCH = r"(?:rue|avenue|av\.|boulevard|bd|place|chemin|allée|impasse|quai|route|cours|square|passage)"
+_OF = r"(?:(?:d[aeo]s?|du|des|del|della|dei|degli|las?|los|les?|el|l'|d'|aux?|y|e) ?)"
+_ENDING = (
+    r"(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|gracht|plein|kade|singel|dijk|gatan|"
+    r"vägen|gränd|gade|vej|allé|veien|gata|katu|tie)"
+)
+_HOUSE_POLISH = rf"{_NUMBER}(?: m\. ?\d{{1,4}})?(?!\d|[.,:]\d)"
+_HOUSE_ROMANCE = rf"(?:n[.ºo°]{{1,2}} ?|núm\.? ?)?{_NUMBER_ENDS}"
+_FORMS = (
+    # English
+    rf"(?:Flat|Unit|Apt|Apartment) ?\w{{1,5}},? ?{_NUMBER} (?:{_CAP} ){{1,3}}{_SURE}{_TOWN}{_CODE}",
+    rf"{_NUMBER} (?:[NSEW]\.? )?(?:(?:{_CAP}|\d{{1,3}}(?:st|nd|rd|th)) ){{1,3}}{_SURE}(?:{_UNIT})?{_TOWN}{_CODE}",
+    rf"{_NUMBER} (?:{_CAP} ){{1,3}}{_UNSURE}(?:{_UNIT}{_TOWN}|, {_CAP}(?: {_CAP}){{0,2}}){_CODE}",
+    r"(?i:P\.? ?O\.? ?Box|Postfach|Apartado(?: de Correos)?|Casilla|Caixa Postal|Postbus) \d{1,6}",
+    # Portuguese, Spanish, Italian
+    rf"{_ROMANCE} ?{_OF}{{0,3}}{_CAP}(?: {_OF}{{0,2}}{_CAP}){{0,4}},? ?{_HOUSE_ROMANCE}{_TOWN}",
+    # French
+    rf"{_NUMBER}(?: bis| ter)?,? {_FRENCH} {_OF}{{0,3}}{_CAP}(?:[ -]{_OF}{{0,2}}{_CAP}){{0,3}}{_TOWN}",
+    # German, Dutch and the Nordic languages: one word, or two
+    rf"(?:{_CAP} )?[A-ZÄÖÜÅØÆ][a-zäöüßåøæéè-]{{2,24}}{_ENDING} {_NUMBER_ENDS}{_TOWN}",
+    rf"{_CAP}[ -](?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer|Straat|Laan) {_NUMBER_ENDS}{_TOWN}",
+    # Polish and Czech
+    rf"(?:ul\.|ulica|al\.|pl\.|os\.|ulice|ul) {_CAP}(?: {_CAP}){{0,2}} {_HOUSE_POLISH}{_TOWN}",
+)
+_ADDRESS = lazy_regex("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
+
+
+def street_addresses(text: str) -> Iterator[Finding]:
+    """The street addresses in a folded text."""
+    for found in _ADDRESS.finditer(text):
+        yield Finding(SensitiveKind.ADDRESS, *found.span(), "street address")

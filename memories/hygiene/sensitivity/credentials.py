@@ -3,21 +3,30 @@
 Its rules on format are taken, with their filters and checksums. Its rules on words ("password", "key") are not: they
 were made for source code and lean on a model of it; `passwords.py` reads prose instead. Invariant: its loggers, which
 print the lines that they read, are off.
+
+Vendors' tokens by their prefixes, also those whose check digits CredSweeper cannot confirm.
+
+A token that was shortened, retyped or made up has a wrong checksum and may be a secret all the same: where the prefix
+is unmistakable it is enough. Invariant: every pattern takes time in proportion to the text.
+
+Private keys: a whole PEM block is one finding, also without its end, on one line, or quoted in a program.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from memories.hygiene.sensitivity.entropy import is_placeholder
+from memories.hygiene.sensitivity.context import is_placeholder, looks_random
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
+from memoryhub.regexes import lazy_regex
 
 if TYPE_CHECKING:
     from credsweeper.file_handler.analysis_target import AnalysisTarget
@@ -118,3 +127,110 @@ def _made() -> Scanner:
         and rule.rule_type.name != "PEM_KEY"
     ]
     return made
+
+
+# Prefix and the fewest characters that follow it, as each vendor documents the format of its tokens.
+_PREFIXES: tuple[tuple[str, str, int], ...] = (
+    ("OpenAI or alike", r"sk-(?:proj|svcacct|admin|None|or-v1|ant-[a-z]+\d\d|live|test)-", 16),
+    ("OpenAI or alike, old", r"sk-", 20),
+    ("GitHub", r"gh[pousr]_", 16),
+    ("GitHub fine-grained", r"github_pat_", 20),
+    ("GitLab", r"gl(?:pat|ptt|dt|rt|oas|cbt|imt|ft|soat|agent|ffct)-", 12),
+    ("Slack", r"xox[abcdeoprs]-|xapp-\d-", 10),
+    ("Stripe", r"(?:[prs]k|rk)_(?:live|test)_|whsec_", 12),
+    ("npm", r"npm_", 24),
+    ("PyPI", r"pypi-", 30),
+    ("Google API", r"AIza", 30),
+    ("Google OAuth", r"GOCSPX-|ya29\.", 16),
+    ("SendGrid", r"SG\.", 24),
+    ("DigitalOcean", r"do[oprs]_v1_", 24),
+    ("Shopify", r"shp(?:at|ca|pa|ss|tka)_", 20),
+    ("Hugging Face", r"hf_", 24),
+    ("Docker", r"dckr_[op]at_", 16),
+    ("Grafana", r"gl(?:c|sa)_", 24),
+    ("Postman", r"PMAK-", 24),
+    ("Atlassian", r"ATATT3|ATCTT3|ATBB", 20),
+    ("Linear", r"lin_(?:api|oauth)_", 20),
+    ("Notion", r"ntn_|secret_", 32),
+    ("Vault", r"hv[sbr]\.", 20),
+    ("Databricks", r"dapi", 30),
+    ("Doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.", 24),
+    ("Groq, xAI, Perplexity, Replicate", r"gsk_|xai-|pplx-|r8_", 24),
+    ("Telegram bot", r"\d{8,10}:AA", 30),
+    ("Supabase, PlanetScale, Vercel, Netlify", r"sbp_|pscale_(?:tkn|pw|oauth)_|vcp_|nfp_", 24),
+    ("Figma, Tavily, Pulumi, RubyGems, New Relic", r"figd_|tvly-|pul-|rubygems_|NRAK-", 20),
+    ("Twilio", r"SK(?=[0-9a-f]{32}(?![0-9A-Za-z]))", 32),
+    ("Tailscale", r"tskey-(?:api|auth|client)-", 16),
+    ("Mailgun, Brevo", r"key-(?=[0-9a-f]{32})|xkeysib-", 32),
+)
+_TOKEN = lazy_regex(
+    r"(?<![A-Za-z0-9_])(?:"
+    + "|".join(
+        rf"(?P<v{place}>(?:{prefix})[A-Za-z0-9_.~-]{{{least},400}}=*)"
+        for place, (_, prefix, least) in enumerate(_PREFIXES)
+    )
+    + ")"
+)
+# Amazon's key ids have sixteen to twenty letters and digits 2 to 7 in capitals and no separator.
+_AMAZON = lazy_regex(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+# The signature may be cut off: what is left says whose session it is.
+_WEB_TOKEN = lazy_regex(
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}(?:\.[A-Za-z0-9_-]{0,2000})?"
+)
+_URL_PASSWORD = lazy_regex(
+    r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,64}:(?P<value>[^\s/@\"'<>{}$]{3,128})@(?=[\w\[])",
+    re.IGNORECASE,
+)
+
+
+def vendor_tokens(text: str) -> Iterator[Finding]:
+    """Tokens by prefix, web tokens and passwords in URLs, in a folded text."""
+    for found in _TOKEN.finditer(text):
+        vendor, prefix, _ = _PREFIXES[int(str(found.lastgroup)[1:])]
+        value = found.group().rstrip(".~-")
+        body = re.sub(rf"^(?:{prefix})", "", value)
+        if looks_random(body):
+            yield Finding(SensitiveKind.SECRET, found.start(), found.start() + len(value), f"{vendor} token")
+    for found in _AMAZON.finditer(text):
+        yield Finding(SensitiveKind.SECRET, *found.span(), "AWS key id")
+    for found in _WEB_TOKEN.finditer(text):
+        yield Finding(SensitiveKind.SECRET, *found.span(), "web token")
+    for found in _URL_PASSWORD.finditer(text):
+        if not is_placeholder(found["value"]):
+            yield Finding(SensitiveKind.SECRET, *found.span("value"), "password in a URL")
+
+
+_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+# What stands in a block whose end is missing: base64 in lines or as a quoted string, and the headers of old formats.
+_BODY = re.compile(
+    r"(?:[\s\"'+,]|\\n|\\r)*(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,80}|[A-Za-z0-9+/=]{6,}|\\n)"
+)
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [a-z0-9-]{3,40}")
+# The secret member of a JSON web key.
+_WEB_KEY = re.compile(r"[\"'](?:d|k)[\"']\s{0,3}:\s{0,3}[\"'](?P<value>[A-Za-z0-9_-]{20,4000}={0,2})[\"']")
+# Characters of one block at most: an RSA key of 16384 bits has 12,600.
+_LONGEST = 20_000
+
+
+def private_keys(text: str) -> Iterator[Finding]:
+    """The private keys in a folded text."""
+    place = 0
+    while begin := _BEGIN.search(text, place):
+        end = _END.search(text, begin.end(), begin.end() + _LONGEST)
+        place = end.end() if end else _body_end(text, begin.end())
+        yield Finding(SensitiveKind.PRIVATE_KEY, begin.start(), place, "PEM private key")
+    for found in _PUTTY.finditer(text):
+        mac = text.find("Private-MAC:", found.end(), found.end() + _LONGEST)
+        line_end = text.find("\n", mac) if mac >= 0 else found.end()
+        yield Finding(SensitiveKind.PRIVATE_KEY, found.start(), line_end if line_end >= 0 else len(text), "PuTTY key")
+
+    if re.search(r"[\"']kty[\"']", text):
+        for found in _WEB_KEY.finditer(text):
+            yield Finding(SensitiveKind.PRIVATE_KEY, *found.span("value"), "JSON web key")
+
+
+def _body_end(text: str, place: int) -> int:
+    while body := _BODY.match(text, place):
+        place = body.end()
+    return place

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from memories.errors import MemoriesError
-from memories.hygiene.sensitivity import bank_accounts, contacts, credentials, national_ids
+from memories.hygiene.sensitivity import contacts, credentials, national_ids, numbers
+from memories.hygiene.sensitivity.contacts import street_addresses
+from memories.hygiene.sensitivity.credentials import private_keys, vendor_tokens
 from memories.hygiene.sensitivity.findings import USUAL_HANDLING, Finding, apart, judged, repeated
 from memories.hygiene.sensitivity.folding import BLANK, fold
+from memories.hygiene.sensitivity.numbers import payment_cards
 from memories.hygiene.sensitivity.passwords import passwords
-from memories.hygiene.sensitivity.payment_cards import payment_cards
-from memories.hygiene.sensitivity.private_keys import private_keys
-from memories.hygiene.sensitivity.street_addresses import street_addresses
 from memories.hygiene.sensitivity.suspicious import named_tokens, suspicious
-from memories.hygiene.sensitivity.vendor_tokens import vendor_tokens
 from memories.types import HIGH_SEVERITY
 
 Detector = Callable[[str], Iterator[Finding]]
@@ -29,7 +28,7 @@ _FORMS: tuple[Detector, ...] = (
     private_keys,
     credentials.credentials,
     vendor_tokens,
-    bank_accounts.bank_accounts,
+    numbers.bank_accounts,
     payment_cards,
     national_ids.national_ids,
 )
@@ -101,7 +100,7 @@ def without_secrets(words: str) -> str:
 
 def load() -> None:
     """Load the libraries now, so that the first text does not wait for them: about a second."""
-    for part in (credentials, national_ids, bank_accounts, contacts):
+    for part in (credentials, national_ids, numbers, contacts):
         part.load()
     scan("Ready?")
 

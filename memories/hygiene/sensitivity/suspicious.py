@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memories.hygiene.sensitivity.context import near
-from memories.hygiene.sensitivity.entropy import bits, classes, looks_random
+from memories.hygiene.sensitivity.context import bits, classes, looks_random, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 

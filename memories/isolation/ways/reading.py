@@ -8,6 +8,7 @@ from uuid import UUID
 from memories.isolation.attempt import Attempt, way
 from memories.isolation.marks import Told
 from memories.isolation.residents import Part
+from memories.selectors.history.stories import facts_by_category, supported_facts, supporting_episodes
 from memories.selectors.memories import (
     chain_of,
     count_memories,
@@ -19,9 +20,8 @@ from memories.selectors.memories import (
     messages_using,
 )
 from memories.selectors.sessions import find_turn, get_session, list_sessions, transcript
-from memories.selectors.sources import facts_by_category, supported_facts, supporting_episodes
-from memories.services.exporting import export_memories
-from memories.services.forget import preview_forget
+from memories.services.erasure.forget import preview_forget
+from memories.services.portability.memories_export import export_memories
 from memories.types import Kind, Status
 
 

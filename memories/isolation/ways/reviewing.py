@@ -9,7 +9,7 @@ from memories.isolation.attempt import Attempt, way
 from memories.isolation.residents import Part
 from memories.models import ReviewDecision
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews, review_about
-from memories.services.deciding import Answer, decide, undo_decision
+from memories.services.reviews.decisions import Answer, decide, undo_decision
 from tenants.principals import reading_principal, staff_principal
 
 

@@ -11,17 +11,17 @@ from memories.isolation.residents import Part
 from memories.isolation.texts import WRITTEN
 from memories.search import outbox
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget, forget_session
-from memories.services.importing import import_memories
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import rename_session
-from memories.services.supersede import correct, retire, supersede
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
-from memories.services.undo import undo
+from memories.services.portability.import_records import import_memories
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import rename_session
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
 from memories.types import Contradiction, Kind, Owner, Scope
 
 MINE = "Mine now"

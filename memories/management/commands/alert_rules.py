@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memories.metrics.rules import rules_file
+from memories.metrics.alerts import rules_file
 
 FILE = Path("deploy") / "prometheus" / "alerts.yml"
 

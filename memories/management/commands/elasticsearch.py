@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
-from memories.search.elasticsearch import layout, policy
+from memories.search.elasticsearch import indices, transport
 from memoryhub.elasticsearch import Identity
 from tenants.search_keys.identities import (
     ClusterUnready,
@@ -79,10 +79,10 @@ class Command(BaseCommand):
 
 def _laid_out(manager: Elasticsearch) -> tuple[list[str], list[str]]:
     try:
-        if trouble := policy.trouble(manager):
+        if trouble := transport.trouble(manager):
             raise CommandError(trouble)
-        layout.install(manager)
-        return layout.create_missing(manager), layout.unfilled(manager)
+        indices.install(manager)
+        return indices.create_missing(manager), indices.unfilled(manager)
     except DatabaseError as error:
         raise CommandError("The database has no tables yet: run `manage.py migrate`, then this again.") from error
     except TransportError as error:
@@ -101,7 +101,7 @@ def _licence() -> str:
 
 def _policy() -> str:
     try:
-        return policy.trouble(service_client_or_unready(Identity.MANAGER))
+        return transport.trouble(service_client_or_unready(Identity.MANAGER))
     except TransportError as error:
         return no_answer(error)
 

@@ -15,8 +15,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from memories.management.member_command import progress, sentences
 from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import all_requests, due_requests, request_by_id
-from memories.services.erasure.carrying import carry_out
-from memories.services.erasure.verifying import read_receipt, stored_receipt, verify_receipt
+from memories.services.erasure.receipt import read_receipt, stored_receipt, verify_receipt
+from memories.services.erasure.stages import carry_out
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from memories.evaluation.cases import Form
-from memories.evaluation.scoring import RANKS
+from memories.evaluation.runner import RANKS
 from memories.evaluation.throwaway import MeasurementFailed, measure
 from memories.recall.scoring import Fusion
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.member_command import progress, sentences
-from memories.services.collection import Collected, CollectionReport, collect
-from memoryhub.exclusive import Busy
+from memories.services.retention.collection import Collected, CollectionReport, collect
+from memoryhub.db.advisory_lock import Busy
 from tenants.selectors import find_tenant
 
 

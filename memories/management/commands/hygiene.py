@@ -15,9 +15,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.member_command import progress, sentences
 from memories.models import HygieneState
-from memories.selectors.hygiene import BINS, Report, hygiene_report
-from memories.services.hygiene import Scanned, count_memories, hygiene_scan
-from memoryhub.exclusive import Busy
+from memories.selectors.retention import BINS, Report, hygiene_report
+from memories.services.retention.hygiene_run import Scanned, count_memories, hygiene_scan
+from memoryhub.db.advisory_lock import Busy
 from tenants.selectors import find_tenant
 
 # As a shell says of what a signal ended.

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from memories.importing import parse_memories
-from memories.importing.reading import read_lines
+from memories.importing.conversations import read_lines
 from memories.management.member_command import MemberCommand, progress, remarks, warm_index
-from memories.services.importing import ImportReport, import_memories
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.import_screening import ImportReport
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memories.presenting.sections import SECTIONS
-from memories.selectors.chain_trail import ToldBy
-from memories.selectors.chains import ChainFault, ChainsReport, verify_chains
+from memories.presenting.lines import SECTIONS
+from memories.selectors.history.chain_events import ToldBy
+from memories.selectors.history.chains import ChainFault, ChainsReport, verify_chains
 
 
 class Command(BaseCommand):

@@ -21,8 +21,11 @@ from elasticsearch import Elasticsearch
 from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, Seen, SeenDocument, StoredState, Tombstone
-from memories.search.elasticsearch import layout, reading
-from memories.search.elasticsearch.calls import (
+from memories.search.elasticsearch import indices, reading
+from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.queries import By, Leg, legs, legs_to_one
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.transport import (
     FORBIDDEN,
     MISSING,
     NO_ANSWER,
@@ -32,9 +35,6 @@ from memories.search.elasticsearch.calls import (
     of_status,
     translated,
 )
-from memories.search.elasticsearch.documents import actions
-from memories.search.elasticsearch.legs import By, Leg, legs, legs_to_one
-from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
 from memories.search.elasticsearch.writing import changes, removals, send, write
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, is_configured, key_client, service_client, writing_pattern
@@ -105,11 +105,11 @@ class ElasticsearchPlane:
             if is_configured(Identity.CHECKER):
                 for shelf in SHELVES:
                     self._purge(shelf, before)
-            indices = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
+            client = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
             # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
-            translated(partial(indices.flush, index=writing_pattern(), force=True))
-            translated(partial(indices.forcemerge, index=writing_pattern(), only_expunge_deletes=True))
-            translated(partial(indices.flush, index=writing_pattern(), force=True))
+            translated(partial(client.flush, index=writing_pattern(), force=True))
+            translated(partial(client.forcemerge, index=writing_pattern(), only_expunge_deletes=True))
+            translated(partial(client.flush, index=writing_pattern(), force=True))
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         """See SearchPlane."""
@@ -147,23 +147,23 @@ class ElasticsearchPlane:
         does not take is left out and named in the log; comparing names it, too.
         """
         manager = translated(partial(service_client, Identity.MANAGER))
-        translated(lambda: layout.install(manager))
-        made = {shelf: translated(partial(layout.new_index, manager, shelf)) for shelf in SHELVES}
+        translated(lambda: indices.install(manager))
+        made = {shelf: translated(partial(indices.new_index, manager, shelf)) for shelf in SHELVES}
         try:
             count = sum(self._fill(made, documents(owner)) for owner in owners)
             self.settle()
             before = [
                 name
                 for shelf, index in made.items()
-                for name in translated(partial(layout.point, manager, shelf, index))
+                for name in translated(partial(indices.point, manager, shelf, index))
             ]
         except BaseException:
             with suppress(SearchUnavailable):  # then the next rebuild removes them
-                translated(lambda: layout.drop(manager, made.values()))
+                translated(lambda: indices.drop(manager, made.values()))
             raise
         if before:
             time.sleep(GRACE_SECONDS)
-            translated(partial(layout.drop, manager, before))
+            translated(partial(indices.drop, manager, before))
         return count
 
     def erase_owner(self, owner: Owner) -> None:
@@ -186,11 +186,11 @@ class ElasticsearchPlane:
             return Health(self.name, ok=False, detail=NO_LICENCE)
         client = self._indexer.options(request_timeout=HEALTH_SECONDS)
         try:
-            found = translated(lambda: layout.targets(client, SHELVES))
-            encoders = translated(lambda: layout.encoders(client))
+            found = translated(lambda: indices.targets(client, SHELVES))
+            encoders = translated(lambda: indices.encoders(client))
         except MemoriesError as error:
             return Health(self.name, ok=False, detail=str(error))
-        if missing := [shelf for shelf, indices in found.items() if not indices]:
+        if missing := [shelf for shelf, names in found.items() if not names]:
             mending = SET_UP if missing == [ARCHIVE] else REBUILD
             return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {mending}")
         if encoders != {encoder_name()}:
@@ -254,11 +254,11 @@ class ElasticsearchPlane:
 
     def _purge(self, shelf: str, before: str) -> None:
         while old := reading.removed_before(self._checker, shelf, before):
-            indices = translated(lambda: layout.targets(self._indexer, [shelf]))[shelf]
+            behind = translated(lambda: indices.targets(self._indexer, [shelf]))[shelf]
             doomed = [
                 {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
                 for id_, version in old
-                for index in indices
+                for index in behind
             ]
             translated(partial(send, self._indexer, doomed))
             self.settle()

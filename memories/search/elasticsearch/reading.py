@@ -10,9 +10,9 @@ from uuid import UUID
 from elasticsearch import Elasticsearch
 
 from memories.search.base import StoredState
-from memories.search.elasticsearch.calls import translated
 from memories.search.elasticsearch.documents import visibility_of
-from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.transport import translated
 from memories.types import Kind, Owner, Status
 from memoryhub.elasticsearch import reading_alias
 

@@ -17,10 +17,10 @@ from elasticsearch.helpers import streaming_bulk
 
 from memories.errors import SearchUnavailable
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.calls import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
 from memories.search.elasticsearch.documents import actions
-from memories.search.elasticsearch.layout import targets
-from memories.search.elasticsearch.shelves import leaving, shelf_of, shelves_of
+from memories.search.elasticsearch.indices import targets
+from memories.search.elasticsearch.routing import leaving, shelf_of, shelves_of
+from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
 from memories.types import SearchDocument, Status
 
 log = logging.getLogger(__name__)

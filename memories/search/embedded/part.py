@@ -4,6 +4,12 @@ Those of archived memories are read when somebody asks for them.
 
 Invariant: what is read belongs to the file that lies at the path now. A file that was deleted or replaced under the
 open connection is noticed before each search, and counts as missing.
+
+Where the parts of the embedded plane lie: a file for each owner, in a folder for each tenant.
+
+Invariant: a path is made of UUIDs and fixed words only, so no text of anybody can name a file, and an owner names one.
+
+The parts that this process holds open, bounded by memory and number, the least recently used closed first.
 """
 
 from __future__ import annotations
@@ -11,15 +17,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.search.embedded.schema import MAIN, SHELVES, Shelf, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot, read
+from memories.types import Owner
 
 # More words than this in one query say nothing more, and cost a scan each.
 MAX_TERMS = 48
@@ -115,3 +124,87 @@ def quoted(term: str) -> str:
 def _identity(path: Path) -> tuple[int, int]:
     found = os.stat(path)  # noqa: PTH116 - twice as fast, on the path of every recall
     return found.st_dev, found.st_ino
+
+
+SUFFIX = ".sqlite3"
+_GLOBAL = f"global{SUFFIX}"
+_SHARED = f"shared{SUFFIX}"
+
+
+def path_of(root: Path, owner: Owner) -> Path:
+    """The file of `owner`. Raises ValueError for a user without a tenant, or for what is not a UUID."""
+    if not all(part is None or isinstance(part, UUID) for part in (owner.tenant_id, owner.user_id)):
+        raise ValueError("An owner is named by UUIDs.")
+    if owner.tenant_id is None:
+        if owner.user_id is not None:
+            raise ValueError("A user belongs to a tenant.")
+        return root / _GLOBAL
+    return root / str(owner.tenant_id) / (f"{owner.user_id}{SUFFIX}" if owner.user_id else _SHARED)
+
+
+def owners_in(root: Path) -> Iterator[Owner]:
+    """The owners that have a file; anything else in the folder is left alone."""
+    if (root / _GLOBAL).exists():
+        yield Owner(None, None)
+    for path in sorted(root.glob(f"*/*{SUFFIX}")):
+        try:
+            tenant_id = UUID(path.parent.name)
+            yield Owner(tenant_id, None if path.name == _SHARED else UUID(path.stem))
+        except ValueError:
+            continue
+
+
+MAX_OPEN_PARTS = 128
+
+
+class OpenParts:
+    """Open parts by path. Safe to use from several threads; a part that is closed while in use ends its search."""
+
+    def __init__(self, encoder: str, max_bytes: int) -> None:
+        self._encoder = encoder
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._parts: OrderedDict[Path, Part] = OrderedDict()
+
+    def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
+        """Search the part at `path`; see Part.search. Raises FileNotFoundError, sqlite3.Error."""
+        while True:
+            try:
+                return self._part(path).search(terms, with_archive=with_archive)
+            except PartClosed:
+                continue  # another thread needed the room between the two calls
+
+    def _part(self, path: Path) -> Part:
+        with self._lock:
+            part = self._parts.get(path)
+            if part is not None and not part.is_current():
+                del self._parts[path]
+                part.close()
+                part = None
+            if part is None:
+                self._parts[path] = part = Part(path, self._encoder)
+            self._parts.move_to_end(path)
+            self._shrink()
+            return part
+
+    def forget(self, path: Path) -> None:
+        """Close the part at `path` if it is open."""
+        with self._lock:
+            part = self._parts.pop(path, None)
+        if part is not None:
+            part.close()
+
+    def close(self) -> None:
+        """Close all parts."""
+        with self._lock:
+            parts, self._parts = list(self._parts.values()), OrderedDict()
+        for part in parts:
+            part.close()
+
+    def _shrink(self) -> None:
+        """Close the least recently used parts, but for the one just asked for."""
+        total = sum(part.nbytes for part in self._parts.values())
+        while len(self._parts) > 1 and (total > self._max_bytes or len(self._parts) > MAX_OPEN_PARTS):
+            _, part = self._parts.popitem(last=False)
+            total -= part.nbytes
+            part.close()

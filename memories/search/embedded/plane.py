@@ -20,8 +20,7 @@ from memories.embedding import Floats
 from memories.errors import SearchUnavailable
 from memories.search.base import Health, PartMissing, Seen, StoredState, Tombstone, readable_by
 from memories.search.embedded import writing
-from memories.search.embedded.open_parts import OpenParts
-from memories.search.embedded.paths import owners_in, path_of
+from memories.search.embedded.part import OpenParts, owners_in, path_of
 from memories.search.embedded.schema import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
 from memories.search.embedded.snapshot import Snapshot
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status

@@ -2,6 +2,8 @@
 
 Invariant: it runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
 itself and is recorded as refused, with the reason.
+
+Alikeness: how near two texts of a batch are to the encoder. Each text is encoded once, when first asked about.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db import transaction
 
+from memories.consolidation.material import Material
 from memories.consolidation.planner import Decision, Verdict
 from memories.consolidation.proposals import (
     Proposal,
@@ -21,14 +25,15 @@ from memories.consolidation.proposals import (
     ProposedOutcome,
     ProposedPlaybook,
 )
+from memories.embedding import Floats, encoder
 from memories.errors import Blocked, MemoriesError, NotFound
 from memories.models import Fact
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
+from memories.services.facts.undo import retract
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.retraction import retract
 from memories.services.screening import note_blocked
-from memories.services.supersede import retire
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
 
@@ -174,3 +179,31 @@ def _line(decision: Decision, verdict: str, reason: str, outcome: WriteOutcome |
         "superseded_ids": [str(pk) for pk in outcome.superseded_ids] if outcome else [],
         "episode_ids": [str(pk) for pk in decision.proposal.supporting_episode_ids],
     }
+
+
+class Alikeness:
+    """The cosine of two texts; the batch's own are encoded together before the owner's lock is taken."""
+
+    def __init__(self, material: Material, proposals: Sequence[Proposal]) -> None:
+        self._vectors: dict[str, Floats] = {}
+        if not proposals:
+            return
+        texts = [fact.text for fact in material.facts]
+        texts += [playbook.trigger or playbook.title for playbook in material.playbooks]
+        for proposal in proposals:
+            if isinstance(proposal, ProposedFact):
+                texts.append(proposal.text)
+            elif isinstance(proposal, ProposedPlaybook):
+                texts.append(proposal.trigger or proposal.title)
+        self._encode(texts)
+
+    def __call__(self, left: str, right: str) -> float:
+        """The cosine, from -1 to 1."""
+        self._encode([left, right])
+        return float(self._vectors[left] @ self._vectors[right])
+
+    def _encode(self, texts: Sequence[str]) -> None:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            vectors = np.asarray(encoder().encode(missing), np.float32)
+            self._vectors |= dict(zip(missing, vectors, strict=True))

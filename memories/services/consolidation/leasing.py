@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError
 from memories.models import ConsolidationRun, EpisodeLedger, RunState
-from memories.services.ledger import ledger_of
 from memories.services.ownership import owner_lock
+from memories.services.sessions.episodes import ledger_of
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 

@@ -28,24 +28,24 @@ from memories.consolidation.proposals import Extraction, ExtractionFault, Extrac
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
-from memories.services.consolidation.alikeness import Alikeness
-from memories.services.consolidation.applying import Applied, apply
-from memories.services.consolidation.gathering import gather, of_same_wording
-from memories.services.consolidation.leasing import Busy, Lease, take
-from memories.services.consolidation.watermark import (
+from memories.services.consolidation.applying import Alikeness, Applied, apply
+from memories.services.consolidation.gathering import (
     advance,
     count_waiting,
+    gather,
     give_up,
     next_episodes,
+    of_same_wording,
     pass_erased,
     postpone,
 )
+from memories.services.consolidation.leasing import Busy, Lease, take
 from memories.services.contradictions import scan_owner
-from memories.services.erasing.runs import ERASED_OUTPUT
+from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
-from memoryhub import tracing
-from tenants.audit import record_event
+from memoryhub.observability import tracing
+from tenants.audit.chain import record_event
 from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
 from tenants.selectors import active_memberships

@@ -21,7 +21,7 @@ from memories.models import EpisodeLedger, Trigger
 from memories.selectors.policies import Policy, policy_of
 from memories.services.consolidation.leasing import longest
 from memories.services.consolidation.running import RunReport, consolidate
-from memories.services.ledger import waiting
+from memories.services.sessions.episodes import waiting
 from memoryhub import background
 from memoryhub.background import Repeated
 from tenants.errors import TenantsError

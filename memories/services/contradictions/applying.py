@@ -16,9 +16,9 @@ from uuid import UUID
 from memories.consolidation.contradiction.judging import Judgement, Statement, Verdict
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact
+from memories.services.facts.closing import close, link
 from memories.services.ownership import SHARED
-from memories.services.reviews import open_contradiction, was_asked
-from memories.services.succession import close, link
+from memories.services.reviews.queue import open_contradiction, was_asked
 from memories.types import Contradiction
 from tenants.principal import Principal
 

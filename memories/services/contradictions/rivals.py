@@ -19,7 +19,7 @@ from memories.consolidation.contradiction.judging import FAMILIES, Read
 from memories.consolidation.slots import keys_of
 from memories.models import Fact
 from memories.models.base import OwnedQuerySet
-from memoryhub.statements import Part, Prepared
+from memoryhub.db.compiled_query import Part, Prepared
 
 # So many facts that hold one of the words are looked at, the latest first. What is missed the daily scan finds.
 LOOKED_AT = 64

@@ -2,24 +2,43 @@
 
 Invariant: they are found by what the member's own chain says of promotions, which outlives the rows and their payloads,
 so that a receipt can ask again. What others said or were answered since is theirs and stays.
+
+What a database still holds of deleted rows outside its tables, and what is done about it when a member is erased.
+
+SQLite overwrites what is deleted (`secure_delete`), but not the copies that it leaves in the free room of a page when
+rows move to another page: so its file is written anew (VACUUM), and its log is emptied into it. PostgreSQL marks rows
+as dead: VACUUM lets their room be used again and takes them out of the indexes, but bytes stay in free room of a page
+until they are written over, in the log until it is recycled, and in backups for as long as those are kept.
+
+The part of an erased member in the search plane, and what the plane still has of their promoted copies.
 """
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Iterable
 from uuid import UUID
 
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
+from django.utils import timezone
 
-from memories.models import ReviewItem
-from memories.search.outbox import enqueue_deletes
-from memories.services.forget import bridge_chain, bridged
-from memories.services.succession import AUDIT_NOUN, Supersedable, model_of
-from memories.types import Kind
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import EventDraft, owner_chain, record_tenant_event
-from tenants.erasing import erase_shared_payloads
+from memories.errors import SearchUnavailable
+from memories.models import Operation, ReviewItem
+from memories.search import search_plane
+from memories.search.base import PartMissing
+from memories.search.checking import check
+from memories.search.outbox import drain, enqueue_deletes, pending, rebuild_owner
+from memories.services.erasure.forget import bridge_chain, bridged
+from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.types import Kind, Owner
+from memoryhub.observability.redaction import rewrite_file, scrub_log
+from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
+from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership
+from tenants.principal import SYSTEM, Actor
 
 KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
@@ -82,3 +101,119 @@ def _erase(tenant_id: UUID, rows: list[Supersedable], actor: Actor) -> int:
         draft = EventDraft(action, row.kind.value, pk, why, after=bridged(successors, pk))
         record_tenant_event(actor, tenant_id, draft)
     return len(ids)
+
+
+log = logging.getLogger(__name__)
+
+# A reader of the log keeps it from being emptied, a writer the file from being written anew; both come and go.
+TRIES = 10
+PAUSE_SECONDS = 1.0
+
+
+class FileInUse(Exception):
+    """Others keep SQLite's file from being written anew, or its log from being emptied; it is tried again."""
+
+
+def clear_disk(tables: Iterable[str]) -> dict[str, object]:
+    """Do what the database can; say what was done, for the receipt. Raises FileInUse.
+
+    Inside a transaction nothing can be done; the receipt says so.
+    """
+    if connection.vendor == "sqlite":
+        return {"database": "sqlite", "file_rewritten": not connection.in_atomic_block and _rewritten()}
+    return {"database": connection.vendor, "vacuumed": _vacuumed(sorted(tables))}
+
+
+def _rewritten() -> bool:
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(PAUSE_SECONDS)
+        if rewrite_file() and scrub_log():
+            return True
+    raise FileInUse
+
+
+def _vacuumed(tables: list[str]) -> list[str]:
+    """The tables that a VACUUM went through; it needs a connection that is in no transaction, and their owner."""
+    if not transaction.get_autocommit():
+        return []
+    done = []
+    for table in tables:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"VACUUM {connection.ops.quote_name(table)}")
+        except DatabaseError as error:
+            log.warning("A table could not be vacuumed after an erasure (%s): %s.", table, type(error).__name__)
+        else:
+            done.append(table)
+    return done
+
+
+WAIT_SECONDS = 60.0
+INDEX_PAUSE_SECONDS = 0.5
+
+
+def erase_part(owner: Owner) -> None:
+    """Remove the part, whatever is on its way to it, and what the disk keeps of it. Raises SearchUnavailable.
+
+    On a plane that all owners share, the tombstones of every row are delivered first: their versions keep out what
+    another worker still carries. A part of one's own goes as a file, once nobody has rows in hand that are gone by now.
+    """
+    plane = search_plane()
+    if plane.joint:
+        _deliver(owner)
+    else:
+        _until_put_down(owner)
+    plane.erase_owner(owner)
+    plane.settle()
+    plane.expunge()
+
+
+def deliver_shared(tenant_id: UUID, *, copies: int) -> None:
+    """Have the plane let go of promoted copies, if there were any. Raises SearchUnavailable.
+
+    A file of the embedded plane is filled anew: pages of one that only loses some documents may keep words of theirs.
+    """
+    if not copies:
+        return
+    plane = search_plane()
+    known = set() if plane.joint else set(plane.owners())
+    for owner in (Owner(tenant_id, None), Owner(None, None)):
+        _deliver(owner)
+        if owner in known:
+            rebuild_owner(owner)
+
+
+def held_by_plane(owner: Owner) -> dict[str, int]:
+    """What the plane holds under the member's owner filter, and how often plane and database differ.
+
+    Raises SearchUnavailable.
+    """
+    plane = search_plane()
+    try:
+        plane.settle()
+        held = sum(1 for _ in plane.stored(owner))
+    except PartMissing:
+        held = 0
+    return {"held": held, "differences": len(check(owner).differences)}
+
+
+def _until_put_down(owner: Owner) -> None:
+    """Wait for whoever carries rows as they read them before: a part made anew meanwhile would take them."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while pending(owner).filter(operation=Operation.UPSERT, leased_until__gt=timezone.now()).exists():
+        if time.monotonic() > give_up:
+            raise SearchUnavailable("Another worker carries memories to the search index; it is tried again.")
+        time.sleep(INDEX_PAUSE_SECONDS)
+
+
+def _deliver(owner: Owner) -> None:
+    """Carry what waits of an owner to the plane; another worker may be carrying some of it."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while pending(owner).exists():
+        drain(owner=owner)
+        if not pending(owner).exists():
+            return
+        if time.monotonic() > give_up:
+            raise SearchUnavailable("The search index does not take the erasure; it is tried again.")
+        time.sleep(INDEX_PAUSE_SECONDS)

@@ -19,15 +19,13 @@ from django.db import DatabaseError, connections, transaction
 from django.utils import timezone
 
 from memories.models import ErasureRequest, ErasureState
-from memories.selectors.erasure import owner_of
-from memories.selectors.holds import on_hold
+from memories.selectors.erasure import on_hold, owner_of
 from memories.services.erasure.requests import AUDIT_KIND
-from tenants.actor import SYSTEM
-from tenants.audit import EventDraft, record_tenant_event
-from tenants.erasing import may_act, stop_member
+from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.erasure import may_act, stop_member
 from tenants.locks import wait_for_owner
 from tenants.models import Membership
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)

@@ -2,26 +2,33 @@
 
 Invariant: it holds counts, ids, times and digests, so it may be kept and handed out; an erasure is done in the
 transaction that stores its receipt, and only if every question was answered with 0 and the chain verifies.
+
+Verifying a receipt: who signed it, whether it was changed, and whether what it says still holds.
+
+Invariant: nothing is changed, and nothing of a stranger's file is believed but what the signature covers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 
-from memories.errors import Conflict
+from memories.errors import Conflict, InvalidInput, NotFound, SearchUnavailable
 from memories.models import ErasureRequest, ErasureState
 from memories.search import search_plane
 from memories.services.erasure.leasing import Counts, Work, record
-from memories.services.erasure.questions import Place, ask_all, chain_trouble
-from memoryhub import signing
-from tenants.audit import owner_chain
-from tenants.audit_digest import canonical_json
-from tenants.erasing import lives_elsewhere
+from memories.services.erasure.stores import Asked, Place, ask_all, chain_trouble
+from memoryhub.signing import keys
+from tenants.audit.chain import owner_chain
+from tenants.audit.digest import canonical_json
+from tenants.erasure import lives_elsewhere
 from tenants.models import AuditEvent, Membership
 
 FORMAT = "memoryhub.erasure-receipt/1"
@@ -44,7 +51,7 @@ def complete(work: Work, disk: dict[str, object]) -> None:
         request.finished_at = timezone.now()
         request.receipt = json.loads(canonical_json(_document(request, place, answers, disk)))
         body = canonical(request.receipt)
-        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), signing.sign(body)
+        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
         request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
         request.save()
         record(request, "done")
@@ -103,3 +110,83 @@ def _document(
         "chain": {"ok": True, "events": place.sequence, "digest": place.digest, "at": place.at},
         "disk": disk,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found; `troubles` are sentences, none if the receipt holds."""
+
+    erasure: str
+    asked: tuple[Asked, ...]
+    troubles: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the receipt is genuine and nothing is left."""
+        return not self.troubles
+
+
+def verify_receipt(document: dict[str, Any]) -> Verdict:
+    """Check a receipt as it is handed out, with digest and signature, and ask its questions again.
+
+    Raises InvalidInput for what is no receipt.
+    """
+    receipt = document.get("receipt")
+    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
+        raise InvalidInput("receipt", "is not a receipt of an erasure.")
+    troubles = list(_forged(document, receipt))
+    asked: list[Asked] = []
+    if not troubles:
+        asked, more = _asked(receipt)
+        troubles += more
+    return Verdict(str(receipt.get("erasure")), tuple(asked), tuple(troubles))
+
+
+def stored_receipt(request_id: UUID) -> dict[str, Any]:
+    """The receipt of a request, as it is handed out. Raises NotFound, also for one that is not done."""
+    request = ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first()
+    if request is None:
+        raise NotFound("receipt")
+    return download(request)
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """A receipt from a file. Raises InvalidInput, OSError."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InvalidInput("receipt", "is not JSON.") from None
+    if not isinstance(document, dict):
+        raise InvalidInput("receipt", "is not a receipt of an erasure.")
+    return document
+
+
+def _forged(document: dict[str, Any], receipt: dict[str, Any]) -> list[str]:
+    try:
+        body = canonical(receipt)
+    except (TypeError, ValueError):
+        return ["The receipt holds what no receipt holds."]
+    troubles = []
+    if hashlib.sha256(body).hexdigest() != document.get("digest"):
+        troubles.append("The receipt was changed: its digest is another.")
+    if not keys.verify(body, str(document.get("signature", ""))):
+        troubles.append("The signature is not that of this installation.")
+    return troubles
+
+
+def _asked(receipt: dict[str, Any]) -> tuple[list[Asked], list[str]]:
+    member = Membership.objects.filter(pk=receipt["membership"], tenant=receipt["tenant"]).first()
+    if member is None:
+        return [], ["The membership of the receipt is not in this database."]
+    place = place_in(receipt)
+    try:
+        asked = ask_all(member, place)
+    except SearchUnavailable as error:
+        return [], [f"The search index could not be asked: {error}"]
+    troubles = [f"{each.found:,} left in {each.store}: {each.query}." for each in asked if each.found]
+    if trouble := chain_trouble(member, place):
+        troubles.append(f"{trouble[:1].upper()}{trouble[1:]}.")
+    stored = ErasureRequest.objects.filter(pk=receipt["erasure"]).first()
+    if stored is None or stored.receipt_digest != hashlib.sha256(canonical(receipt)).hexdigest():
+        troubles.append("This database holds another receipt of this erasure, or none.")
+    return asked, troubles

@@ -1,10 +1,13 @@
 """Requests: asked for by an administrator, approved by a second one where the policy wants it, or refused.
 
 Invariant: a member has one open request at most; whoever asked never approves; what has begun is not taken back.
+
+What wakes the eraser of this process: an approval, or a hold that was released.
 """
 
 from __future__ import annotations
 
+import threading
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -14,13 +17,15 @@ from memories.errors import Conflict, NotFound
 from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import is_erased, open_request
 from memories.selectors.policies import policy_of
-from memories.services.asking import administrator_of, asked_reason, person
-from memories.services.erasure.waking import waiting
-from tenants.actor import Actor
-from tenants.audit import EventDraft, record_tenant_event
+from memories.services.admin_requests import administrator_of, asked_reason, person
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.models import Membership
-from tenants.principal import Principal
+from tenants.principal import Actor, Principal
+
+# Set when there may be something to erase.
+waiting = threading.Event()
+
 
 AUDIT_KIND = "erasure"
 _WAITING = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.STOPPED)

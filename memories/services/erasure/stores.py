@@ -1,12 +1,17 @@
 """Where rows of one member stand, store by store: what an erasure empties, and what its receipt asks about.
 
 Invariant: an erasure and the check of its receipt ask with the same queries.
+
+What a receipt asks, and asks again whenever it is verified: whether anything is left of this member, anywhere.
+
+Invariant: every question is answered by a number that is 0 when nothing is left; nothing here reads a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, QuerySet
@@ -29,7 +34,11 @@ from memories.models import (
 )
 from memories.models.base import MemoryRow
 from memories.search.outbox import enqueue_deletes
-from tenants.models import Membership
+from memories.selectors.erasure import owner_of
+from memories.services.erasure.copies import count_copies, held_by_plane
+from tenants.audit.chain import owner_chain, verify_chain
+from tenants.erasure import may_act, names_left, payloads_about, payloads_of_chain
+from tenants.models import AuditEvent, Membership
 
 # Rows of one transaction: other writers of the owner, and on SQLite of everybody, wait for it.
 BATCH = 250
@@ -82,10 +91,67 @@ OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)
 
 
 def hygiene_places(membership: Membership) -> QuerySet[HygieneRun]:
-    """Scans that name this member as the place where they stood; see `services/hygiene/run.py`."""
+    """Scans that name this member as the place where they stood; see `services/retention/hygiene_run.py`."""
     return HygieneRun.objects.filter(cursor__owner=f"2 {membership.pk}")
 
 
 def forget_hygiene_places(membership: Membership) -> int:
     """Have no scan name this member as its place; return how many did. One that goes on notes its place anew."""
     return hygiene_places(membership).update(cursor={})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the owner's chain was when everything was erased: what it says later, such as that staff looked, may stay.
+
+    `whole`: the user's own names went, too.
+    """
+
+    sequence: int
+    digest: str
+    at: datetime
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and its answer. `store` names it in a receipt, `query` says in words what was counted."""
+
+    store: str
+    query: str
+    found: int
+
+    def as_json(self) -> dict[str, object]:
+        """As the receipt holds it."""
+        return {"store": self.store, "query": self.query, "found": self.found}
+
+
+def ask_all(membership: Membership, place: Place) -> list[Asked]:
+    """Every question, answered now. Raises SearchUnavailable if the index does not answer."""
+    asked = [Asked(each.name, f"rows of the member: {each.noun}", each.count(membership)) for each in (*STORES, OUTBOX)]
+    payloads = payloads_of_chain(membership, below=place.sequence + 1)
+    elsewhere = payloads_about(membership, until=place.at)
+    names = names_left(membership, whole=place.whole)
+    asked += [
+        Asked("copies", "shared memories that were promoted from the member's", count_copies(membership)),
+        Asked("hygiene", "scans that name the member as their place", hygiene_places(membership).count()),
+        Asked("payloads", "payloads of the member's own audit chain", payloads.count()),
+        Asked("payloads_elsewhere", "payloads about the member in other chains", elsewhere.count()),
+        Asked("names", "rows that hold a name, address or external id of the member", names),
+        Asked("access", "ways to act as the member: membership, tokens, search key", int(may_act(membership.pk))),
+    ]
+    index = held_by_plane(owner_of(membership))
+    asked.append(Asked("index", "documents in the search index under the member's owner filter", index["held"]))
+    asked.append(Asked("index_check", "differences between index and database", index["differences"]))
+    return asked
+
+
+def chain_trouble(membership: Membership, place: Place) -> str:
+    """Why the owner's chain does not verify up to and beyond its place in the receipt; empty if it does."""
+    chain = owner_chain(membership.tenant_id, membership.user_id)
+    report = verify_chain(chain)
+    if not report.ok:
+        return f"event {report.first_bad} of the member's audit chain: {report.reason}"
+    if not AuditEvent.objects.filter(chain=chain, sequence=place.sequence, digest=place.digest).exists():
+        return "the member's audit chain is another than the one of the receipt"
+    return ""

@@ -4,7 +4,7 @@ Invariant: only who audits the member's tenant gets an archive, of that member a
 to the trail before the first byte leaves; rows are read while they are sent.
 """
 
-from memories.services.portability.chain import ChainExport, export_chain
-from memories.services.portability.member import export_member
+from memories.services.portability.chain_export import ChainExport, export_chain
+from memories.services.portability.member_export import export_member
 
 __all__ = ["ChainExport", "export_chain", "export_member"]

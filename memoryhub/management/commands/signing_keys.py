@@ -9,7 +9,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memoryhub.signing import new_key, public_keys
+from memoryhub.signing.keys import new_key, public_keys
 
 
 class Command(BaseCommand):

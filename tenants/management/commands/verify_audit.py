@@ -12,8 +12,8 @@ from django.db import connection
 from rich.console import Console
 from rich.progress import track
 
-from tenants.audit import ChainReport, verify_all
-from tenants.audit_triggers import missing_triggers
+from tenants.audit.chain import ChainReport, verify_all
+from tenants.audit.triggers import missing_triggers
 
 
 class Command(BaseCommand):

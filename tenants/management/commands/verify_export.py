@@ -13,9 +13,9 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memoryhub.archive_reading import NotGenuine, Opened, genuine
-from memoryhub.signing import public_keys, read_public_key
-from tenants.audit_archive import EVENTS_FILE, BadEvent, check_events
+from memoryhub.signing.keys import public_keys, read_public_key
+from memoryhub.signing.verify import NotGenuine, Opened, genuine
+from tenants.audit.export import EVENTS_FILE, BadEvent, check_events
 
 _NOT_GENUINE, _NOT_CHECKED = 1, 2
 

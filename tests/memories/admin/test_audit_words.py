@@ -8,19 +8,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.holds import place_hold, release_hold
 from memories.services.erasure.requests import ask_erasure
-from memories.services.holds import place_hold, release_hold
+from memories.services.erasure.stages import carry_out
 from memories.services.policies import set_policy
 from memories.services.tuning import propose_threshold
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import EventDraft, record_tenant_event
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.models import Membership, Tenant
-from tenants.principal import ActorKind
+from tenants.principal import SYSTEM, Actor, ActorKind
 from tests.factories import MakeMember, make_membership
-
-from .members.looking import words
-from .seated import signed_in
+from tests.memories.admin.members.looking import words
+from tests.memories.admin.seated import signed_in
 
 pytestmark = pytest.mark.django_db
 

@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from memories.services.facts import remember_fact
-from memories.services.proving import prove_supersession
+from memories.services.chain_proofs import prove_supersession
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner
-from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.models import ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.audit import audit_unguarded

@@ -16,13 +16,12 @@ from memories.admin import attention_list
 from memories.admin.attention_list import Figure, Need, figures_of
 from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
-from memories.selectors import attention
-from memories.services.facts import remember_fact
-from tenants.actor import Actor
+from memories.selectors.staff import attention
+from memories.services.facts.remember import remember_fact
 from tenants.admin.tenant_scope import scope_of
-from tenants.audit import EventDraft, record_platform_event, record_tenant_event, tenant_chain
+from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
-from tenants.principal import READS_HISTORY, ActorKind, Role
+from tenants.principal import READS_HISTORY, Actor, ActorKind, Role
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.admin.isolation.place import ROLES, Place, make_place
 from tests.memories.metrics import situations

@@ -8,17 +8,15 @@ import pytest
 from django.test import Client
 
 from memories.models import ErasureRequest, ErasureState, Fact, MemoryPolicy
-from memories.services.erasure.carrying import carry_out
 from memories.services.erasure.requests import ask_erasure
-from memories.services.facts import remember_fact
-from memoryhub import signing
-from tenants.actor import Actor
+from memories.services.erasure.stages import carry_out
+from memories.services.facts.remember import remember_fact
+from memoryhub.signing import keys
 from tenants.models import Membership
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import MakeMember
-
-from .members.looking import words
-from .seated import at, signed_in
+from tests.memories.admin.members.looking import words
+from tests.memories.admin.seated import at, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +111,7 @@ def test_the_receipt_is_shown_handed_out_and_verified(
     assert "data-erasing" not in page
     handed_out = json.loads(admin.get(at("erasurerequest_receipt", request.pk)).content)
     body = json.dumps(handed_out["receipt"], sort_keys=True, separators=(",", ":")).encode()
-    assert signing.verify(body, handed_out["signature"])
+    assert keys.verify(body, handed_out["signature"])
     verify = at("erasurerequest_verify", request.pk)
     answer = admin.post(verify)
     assert (answer.status_code, answer["Location"]) == (302, at("erasurerequest_change", request.pk))

@@ -13,11 +13,11 @@ from pytest_django import Settings
 
 from memories.admin.audit_words import links
 from memories.models import Episode
-from memories.services.facts import remember_fact
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
-from memoryhub.archive_reading import genuine
+from memoryhub.signing.verify import genuine
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Principal, Role
 from tests.factories import make_membership

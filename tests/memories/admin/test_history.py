@@ -11,11 +11,11 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Fact
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.promote import promote
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope
-from tenants.audit import owner_chain, tenant_chain
+from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.audit import audit_unguarded

@@ -10,8 +10,7 @@ from django.test import Client
 from memories.models import LegalHold
 from tenants.models import Membership, User
 from tests.factories import MakeMember
-
-from .seated import at, signed_in
+from tests.memories.admin.seated import at, signed_in
 
 pytestmark = pytest.mark.django_db
 

@@ -16,9 +16,8 @@ from memories.metrics.sampling import EVERY, sample_metrics
 from memories.models import MetricSample, RunState
 from tenants.models import Membership, Tenant, User
 from tests.factories import make_membership, make_tenant
+from tests.memories.admin.test_deciding import with_access
 from tests.memories.metrics import situations as made
-
-from .test_deciding import with_access
 
 pytestmark = pytest.mark.django_db
 

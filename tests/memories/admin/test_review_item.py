@@ -14,18 +14,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
+from memories.services.facts.supersede import retire
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
+from tests.memories.admin.test_deciding import with_access
 from tests.memories.retelling import retell
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
 from tests.stored import lives
-
-from .test_deciding import with_access
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 

@@ -10,8 +10,7 @@ from memories.models import ThresholdProposal
 from memories.selectors.policies import policy_of
 from tenants.models import AuditEvent, Tenant
 from tests.factories import make_membership
-
-from .test_deciding import with_access
+from tests.memories.admin.test_deciding import with_access
 
 pytestmark = pytest.mark.django_db
 

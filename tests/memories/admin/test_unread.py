@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import Fact
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.supersede import supersede
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import supersede
 from memories.types import Kind
 from tenants.models import AuditEvent, ChainCheck, Membership, Tenant
 from tenants.principal import Principal

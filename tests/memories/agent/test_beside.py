@@ -13,15 +13,14 @@ from memories.agent.offline import OfflineResponder
 from memories.errors import SearchForbidden
 from memories.llm.base import Finished, Output, StopReason, ToolCall
 from memories.models import Fact, Mention, Message, MessageRole, RecallTrace, Relation
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind
 from tenants.principal import Principal
+from tests.memories.agent.boundaries import answered, decide, texts, told
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, recalled, say, text_of
 from tests.memories.services.test_forget import database_text
 from tests.openai_server import Call, Say
-
-from .boundaries import answered, decide, texts, told
-from .conftest import FakeRecall, ScriptedModel, call, recalled, say, text_of
 
 pytestmark = pytest.mark.django_db
 

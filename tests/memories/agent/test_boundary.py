@@ -19,16 +19,15 @@ from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, U
 from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
 from memories.models import Fact, Mention, Message, MessageState, RecallTrace, Relation
 from memories.selectors.policies import Policy
-from memories.services.facts import remember_fact
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
-from memories.services.working_memory import set_task
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.working_memory import set_task
 from memories.types import RecallMode
 from tenants.principal import Principal
+from tests.memories.agent.boundaries import answered, decide, offered, texts, told
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, failure, only_turn, say
 from tests.openai_server import Call, Say
-
-from .boundaries import answered, decide, offered, texts, told
-from .conftest import FakeRecall, ScriptedModel, failure, only_turn, say
 
 pytestmark = pytest.mark.django_db
 

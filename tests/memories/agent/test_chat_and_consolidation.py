@@ -8,11 +8,10 @@ from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
 from memories.consolidation.rules import RuleExtractor
 from memories.models import Fact
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
 from tenants.principal import Principal
-
-from .conftest import started_of
+from tests.memories.agent.conftest import started_of
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ import pytest
 from django.core.serializers import serialize
 from django.db import connection
 
-from memories.agent import answering, record, tools
+from memories.agent import answering, tools
 from memories.agent.events import (
     Event,
     TextDelta,
@@ -26,13 +26,12 @@ from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
 from memories.models import Episode, Fact, Message, MessageState, RecallTrace, Relation
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget, forget_session
-from memories.services.sessions import start_session
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
-
-from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -106,10 +105,10 @@ class Killed(BaseException):
     [
         (answering, "transcript"),
         (tools, "recall"),
-        (record, "add_tool_step"),
-        (record, "add_tool_result"),
+        (answering, "add_tool_step"),
+        (answering, "add_tool_result"),
         (tools, "remember_fact"),
-        (record, "finish_turn"),
+        (answering, "finish_turn"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

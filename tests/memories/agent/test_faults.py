@@ -19,6 +19,7 @@ from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Message, MessageState
 from tenants.models import AuditEvent
 from tenants.principal import Principal
+from tests.memories.agent.conftest import only_turn, text_of
 from tests.openai_server import (
     KEY,
     Call,
@@ -37,8 +38,6 @@ from tests.openai_server import (
     patience,
     until,
 )
-
-from .conftest import only_turn, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("remembered")]
 

@@ -20,15 +20,14 @@ from memories.agent.offline import OfflineResponder
 from memories.importing import parse_memory
 from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
-from memories.services.importing import import_memories
+from memories.selectors.history.chains import verify_chains
+from memories.services.facts.remember import remember_fact
+from memories.services.portability.import_records import import_memories
 from memories.types import Contradiction, Status
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.principal import Principal
+from tests.memories.agent.conftest import started_of, text_of
 from tests.openai_server import Call, Reply, Say, openai_server
-
-from .conftest import started_of, text_of
 
 pytestmark = pytest.mark.django_db
 

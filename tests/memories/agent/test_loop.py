@@ -24,13 +24,22 @@ from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, T
 from memories.llm.tokens import estimated
 from memories.models import Episode, Fact, Message, MessageState, Relation
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-
-from .conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, started_of, text_of
+from tests.memories.agent.conftest import (
+    FakeRecall,
+    ScriptedModel,
+    call,
+    failure,
+    only_turn,
+    recalled,
+    say,
+    started_of,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -17,8 +17,7 @@ from memories.models import Fact, Message, Playbook, RecallTrace, SessionEntry
 from memories.types import SensitiveKind
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-
-from .conftest import ScriptedModel, call, only_turn, say, started_of, text_of
+from tests.memories.agent.conftest import ScriptedModel, call, only_turn, say, started_of, text_of
 
 pytestmark = pytest.mark.django_db
 

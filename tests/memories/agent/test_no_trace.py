@@ -19,17 +19,16 @@ from memories.llm.base import ChatModel
 from memories.models import Fact, Playbook
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
-from memories.services.supersede import correct, retire
-from memories.services.undo import undo
+from memories.services.facts.supersede import correct, retire
+from memories.services.facts.undo import undo
 from memories.types import Kind
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.principal import Principal
+from tests.memories.agent.conftest import ScriptedModel, call, started_of, text_of
+from tests.memories.agent.conftest import say as answer
 from tests.parts import about_the_embedded_plane
-
-from .conftest import ScriptedModel, call, started_of, text_of
-from .conftest import say as answer
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -10,11 +10,10 @@ from memories.agent.loop import run_turn
 from memories.agent.model import chat_model
 from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Message, Playbook
-from memories.services.turns import begin_turn
+from memories.services.sessions.turns import begin_turn
 from memories.types import Status
 from tenants.principal import Principal
-
-from .conftest import text_of
+from tests.memories.agent.conftest import text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -16,8 +16,7 @@ from memories.llm.base import ChatMessage
 from memories.models import MessageState
 from memories.selectors.sessions import TurnView
 from memories.types import Kind, Recall, Recalled, Scope, Status
-
-from .conftest import SAID_AT, recalled
+from tests.memories.agent.conftest import SAID_AT, recalled
 
 SYSTEM: ChatMessage = {"role": "system", "content": "S"}
 

@@ -28,8 +28,7 @@ from memories.agent.events import (
 )
 from memories.models import MessageState
 from memories.types import Kind, Recall, WriteOutcome, WriteResult
-
-from .conftest import recalled
+from tests.memories.agent.conftest import recalled
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 RECALL = Recall(A, "tea?", (recalled("Likes tea", memory_id=B, key="drink", reasons=("same words",)),), False, 2.04)

@@ -11,21 +11,19 @@ import pytest
 from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
-from memories.agent.task_schemas import TaskArguments
-from memories.agent.tool_schemas import BadArguments, checked, tool_schemas
+from memories.agent.tool_schemas import BadArguments, TaskArguments, checked, tool_schemas
 from memories.agent.tools import Answer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
 from tenants.principal import Principal
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, say, text_of
 from tests.memories.services.test_forget import CANARY, database_text
-
-from .conftest import FakeRecall, ScriptedModel, call, say, text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -14,14 +14,13 @@ from memories.consolidation.grammar.rules import read
 from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.models import Episode, Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import pin_fact, remember_fact
+from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.turns import begin_turn
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Status, WriteOutcome, WriteResult
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-
-from .conftest import FakeRecall
+from tests.memories.agent.conftest import FakeRecall
 
 pytestmark = pytest.mark.django_db
 

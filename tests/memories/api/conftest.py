@@ -7,13 +7,13 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from memories.models import ConsolidationRun, Playbook, RunState
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.reviews import open_eviction
-from memories.services.sessions import start_session
-from memories.services.working_memory import set_task
+from memories.services.reviews.queue import open_eviction
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.working_memory import set_task
 from memories.types import Scope
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal

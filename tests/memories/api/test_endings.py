@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services.collection import collect
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.retention.collection import collect
 from memories.types import Scope
 from tenants.models import Tenant
 from tests.factories import make_membership

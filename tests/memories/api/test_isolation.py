@@ -24,7 +24,7 @@ from memories.models import (
     Session,
     SessionEntry,
 )
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tests.memories.api.caller import Answer, Caller, Life
 
 SECRET = "xylophone"

@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Episode, Fact
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from memories.metrics import exposition
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership, User
 from tenants.principal import Principal
 from tests.factories import make_membership

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from memories.models import Fact, RecallTrace
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tests.memories.api.caller import Caller, Life
 
 MARCH, JUNE = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)

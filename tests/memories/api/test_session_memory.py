@@ -8,14 +8,13 @@ from uuid import UUID
 import pytest
 
 from memories.models import Fact, Session
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
-from memories.services.working_memory import observe
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
+from memories.services.sessions.working_memory import observe
 from memories.types import Importance
 from tenants.models import Membership
 from tenants.principal import Right
-
-from .caller import Caller, caller_of
+from tests.memories.api.caller import Caller, caller_of
 
 pytestmark = pytest.mark.django_db
 

@@ -8,8 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.agent.loop import run_turn
 from memories.models import Episode, Fact, Message, Session
-from memories.services.sessions import start_session
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind, WriteOutcome, WriteResult
 from tests.memories.api.caller import Caller, Life
 

@@ -11,7 +11,7 @@ import pytest
 from django.http.response import StreamingHttpResponse
 
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
-from memories.api.answers import whole_answer
+from memories.api.http import whole_answer
 from memories.api.problems import TurnNotAnswered
 from memories.llm.base import ModelFault, Output, Text
 from memories.models import Episode, Message, MessageState, Session

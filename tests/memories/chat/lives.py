@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from memories.models import Playbook
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.reviews import open_eviction
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.reviews.queue import open_eviction
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind
 from tenants.principal import Principal
 

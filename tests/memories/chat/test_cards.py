@@ -7,7 +7,7 @@ import pytest
 from memories.chat.cards import cards_of
 from memories.selectors.memories import get_memory
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope
 from tenants.principal import Principal
 from tests.memories.chat.lives import live

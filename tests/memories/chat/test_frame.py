@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tests.factories import make_tenant, own_principal
 

@@ -9,10 +9,10 @@ import pytest
 
 from memories.chat.history import span, states_of, told
 from memories.selectors.memories import ChainLink
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.types import Kind, Status
 from tenants.principal import ActorKind, Principal
 from tests.memories.chat.lives import live

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from memories.models import Episode, Fact, Message, Playbook, ReviewItem, Session, SessionEntry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import other_addresses, owned_addresses
 from tests.memories.chat.lives import live

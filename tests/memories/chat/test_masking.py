@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from memories.hygiene.sensitivity.findings import label
 from memories.models import Fact, Playbook, Session
-from memories.services.facts import remember_fact
-from memories.services.turns import begin_turn
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, SensitiveKind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -12,11 +12,11 @@ from memories.importing import ConversationSession, ConversationTurn
 from memories.models import MessageState, Relation, Session
 from memories.presenting.lines import usage_of
 from memories.selectors.sessions import find_turn, transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.importing import import_sessions
-from memories.services.supersede import retire
-from memories.services.turns import add_tool_result, begin_turn, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
+from memories.services.portability.sessions_import import import_sessions
+from memories.services.sessions.turns import add_tool_result, begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Recall, Recalled, Scope, Status
 from tenants.principal import Principal
 from tests.memories.chat.lives import live

@@ -10,7 +10,7 @@ import pytest
 
 from memories.agent.events import Event, TurnStarted
 from memories.agent.loop import run_turn
-from memories.chat.stream import Reader, stream
+from memories.chat.frame import Reader, stream
 from memories.models import MessageState
 from memories.selectors.sessions import find_turn
 from tenants.principal import Principal

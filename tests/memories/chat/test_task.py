@@ -10,11 +10,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.chat.stream import Reader, page_frame
-from memories.chat.task import shown_task
+from memories.chat.frame import Reader, page_frame
+from memories.chat.presenting import shown_task
 from memories.models import EntryKind, Fact
-from memories.services.turns import begin_turn
-from memories.services.working_memory import note, observe, set_plan, set_task
+from memories.services.sessions.turns import begin_turn
+from memories.services.sessions.working_memory import note, observe, set_plan, set_task
 from memories.slots import Plan, Slots
 from memories.types import Importance
 from tenants.principal import Principal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.chat.time_zone import zone_named
+from memories.chat.presenting import zone_named
 
 
 def test_a_known_zone_is_taken() -> None:

@@ -10,8 +10,7 @@ from memories.consolidation.answer_shape import Answer
 from memories.consolidation.proposals import ProposedEnd, ProposedFact, ProposedOutcome, ProposedPlaybook
 from memories.consolidation.question import NOTHING, Labels
 from memories.types import Contradiction
-
-from .conftest import batch
+from tests.memories.consolidation.conftest import batch
 
 LABELS = Labels.of(batch())
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from memories.consolidation.answer_shape import Answer, moment
-from memories.llm.json_schema import strict_schema
+from memories.llm.json_answers import strict_schema
 
 FACT = {"text": "Lives in Edinburgh", "confidence": 1, "quote": "in Edinburgh", "episodes": ["E1"]}
 EMPTY: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}

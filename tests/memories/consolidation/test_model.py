@@ -13,6 +13,7 @@ from memories.consolidation.material import Material
 from memories.consolidation.model import ModelExtractor
 from memories.consolidation.proposals import ExtractionFault, FaultKind, ProposedFact
 from memories.llm.json_answers import JsonAnswers
+from tests.memories.consolidation.conftest import batch, episode
 from tests.openai_server import (
     KEY,
     Call,
@@ -31,8 +32,6 @@ from tests.openai_server import (
     said_as_json,
     until,
 )
-
-from .conftest import batch, episode
 
 EMPTY: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}
 MOVED = {

@@ -8,8 +8,7 @@ from typing import Any
 
 from memories.consolidation.material import Material
 from memories.consolidation.question import INSTRUCTIONS, Labels, question
-
-from .conftest import batch, episode
+from tests.memories.consolidation.conftest import batch, episode
 
 
 def asked(material: Material) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from memories.consolidation.rules import RuleExtractor
 from memories.models import ConsolidationRun, Fact
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate, rerun
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal

@@ -17,11 +17,11 @@ from pytest_django import DjangoDbBlocker
 from memories.demo.people import OPERATOR, PASSWORD, PEOPLE, Person
 from memories.demo.seeding import is_seeded, seed, steps
 from memories.models import CatalogEntry, Episode, Fact, MessageState, OutboxEntry, Playbook, Relation
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, list_memories
 from memories.selectors.sessions import list_sessions, transcript
 from memories.types import Kind
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.models import User
 from tenants.principal import Principal, Role
 from tenants.principals import system_principal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memories.evaluation.scoring import Outcome, report
+from memories.evaluation.runner import Outcome, report
 
 
 def test_recall_is_the_mean_share_of_evidence_in_the_first_k() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memories.errors import InvalidInput
 from memories.importing import MemoryRecord
-from memories.importing.belief import in_order_of_belief
+from memories.importing.records import in_order_of_belief
 from memories.types import Kind, Status
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

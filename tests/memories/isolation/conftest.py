@@ -15,14 +15,14 @@ import pytest
 from memories.isolation import building
 from memories.models import MEMORY_MODELS
 from memories.models.base import OwnedQuerySet
-from memories.recall import candidates, hydration, loading, statements
+from memories.recall import candidates, hydration, loading
 from memories.recall.request import Request
-from memories.search.elasticsearch import legs
+from memories.search.elasticsearch import queries
 from memories.search.embedded import plane
 from memories.types import Kind, Owner
 from tenants.principal import Principal
 from tenants.search_keys import cluster
-from tenants.search_keys.descriptor import SEARCH_ACTIONS
+from tenants.search_keys.policy import SEARCH_ACTIONS
 
 Break = Callable[[], None]
 
@@ -49,10 +49,10 @@ def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
     def remove() -> None:
         for module in (candidates, hydration, loading):
             monkeypatch.setattr(module, "visible_rows", everything)
-        statements._compiled.cache_clear()
+        loading._compiled.cache_clear()
 
     yield remove
-    statements._compiled.cache_clear()
+    loading._compiled.cache_clear()
 
 
 @pytest.fixture
@@ -87,4 +87,4 @@ def no_filter_in_legs(monkeypatch: pytest.MonkeyPatch) -> Break:
     def owners(_principal: Principal, _kind: Kind) -> Iterator[list[dict[str, Any]]]:
         yield [{"match_all": {}}]
 
-    return lambda: monkeypatch.setattr(legs, "_owners", owners)
+    return lambda: monkeypatch.setattr(queries, "_owners", owners)

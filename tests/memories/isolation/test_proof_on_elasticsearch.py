@@ -12,7 +12,7 @@ from memories.isolation.report import Report, Verdict
 from memories.isolation.residents import Part
 from memories.search import search_plane
 from memories.search.outbox import drain
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
 from tenants.models import RetiredKey, SearchCredential
 from tenants.search_keys.cluster import every_valid_key

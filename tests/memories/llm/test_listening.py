@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text
-from memories.llm.listening import heard
+from memories.llm.streaming import heard
 
 DONE = Finished(StopReason.DONE)
 

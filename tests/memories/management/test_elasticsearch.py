@@ -19,7 +19,7 @@ from memories.models import CatalogEntry
 from memories.types import Kind, Scope
 from memoryhub.elasticsearch import Identity, index_pattern, reading_aliases, service_client
 from tenants.search_keys.identities import check
-from tenants.search_keys.roles import SERVICES
+from tenants.search_keys.policy import SERVICES
 from tests import cluster as clusters
 from tests.cluster import Cluster
 
@@ -138,7 +138,7 @@ def test_setup_before_the_tables_are_made_says_so(
     db: None, empty_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CatalogEntry._meta, "db_table", "not_made_yet")
-    monkeypatch.setattr("memories.search.elasticsearch.layout.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
+    monkeypatch.setattr("memories.search.elasticsearch.indices.MEMORY_MODELS", {Kind.CATALOG: CatalogEntry})
     with pytest.raises(CommandError, match=r"manage\.py migrate"), transaction.atomic():
         ran("setup")
 

@@ -12,13 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memories.models import ErasureRequest, ErasureState, Fact, LegalHold
+from memories.services.erasure.receipt import stored_receipt
 from memories.services.erasure.requests import ask_erasure
-from memories.services.erasure.verifying import stored_receipt
-from memories.services.facts import remember_fact
-from tenants.actor import SYSTEM
-from tenants.audit import EventDraft, record_tenant_event
+from memories.services.facts.remember import remember_fact
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.models import AuditEvent, Membership
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.audit import audit_unguarded
 
 pytestmark = pytest.mark.django_db

@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from memories.models import Fact
 from memories.services import keeping
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Status
-from memoryhub.exclusive import Busy
-from tenants.audit import EventDraft, record_events
+from memoryhub.db.advisory_lock import Busy
+from tenants.audit.chain import EventDraft, record_events
 from tenants.models import Tenant
 from tenants.principal import Principal
 
@@ -88,7 +88,7 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")
 

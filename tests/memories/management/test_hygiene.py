@@ -12,12 +12,12 @@ from django.core.management import CommandError, call_command
 from django.db.models import Q
 
 from memories.errors import Blocked
-from memories.metrics.ranks import percentile
+from memories.metrics.states import percentile
 from memories.models import Fact, HygieneRun, HygieneState
-from memories.selectors.hygiene import hygiene_report
-from memories.services.facts import remember_fact
-from memories.services.hygiene import run, scan
-from memoryhub.exclusive import Busy
+from memories.selectors.retention import hygiene_report
+from memories.services.facts.remember import remember_fact
+from memories.services.retention import hygiene_run, hygiene_scan
+from memoryhub.db.advisory_lock import Busy
 from tenants.models import Tenant
 from tenants.principal import Principal
 from tests.memories.services.hygiene.lives import live
@@ -101,8 +101,8 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
 def test_a_signal_ends_it_after_a_page(
     lives: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    monkeypatch.setattr(scan, "PAGE", 2)
-    decide = scan._decide
+    monkeypatch.setattr(hygiene_scan, "PAGE", 2)
+    decide = hygiene_scan._decide
 
     def interrupted(*task: Any) -> Any:
         os.kill(os.getpid(), number)
@@ -110,7 +110,7 @@ def test_a_signal_ends_it_after_a_page(
 
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patch:
-        patch.setattr(scan, "_decide", interrupted)
+        patch.setattr(hygiene_scan, "_decide", interrupted)
         with pytest.raises(SystemExit) as ended:
             call_command("hygiene", "scan")
     assert ended.value.code == 130
@@ -125,6 +125,6 @@ def test_two_at_once_are_refused(lives: None, monkeypatch: pytest.MonkeyPatch) -
     def at_work(work: str) -> None:
         raise Busy(work)
 
-    monkeypatch.setattr(run, "alone", at_work)
+    monkeypatch.setattr(hygiene_run, "alone", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("hygiene", "scan")

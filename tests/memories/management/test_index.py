@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memories.models import Fact
-from memories.search.embedded.paths import path_of
+from memories.search.embedded.part import path_of
 from memories.search.outbox import backlog, drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal

@@ -30,7 +30,7 @@ def test_it_prints_json_of_every_way_and_logs_no_request(run: Run, caplog: pytes
     assert printed["attempts"] == sum(printed["ways"].values()) == 70
     assert {guard["name"]: guard["holds"] for guard in printed["guards"]} == {"search": True, "database": True}
     assert printed["plane"] and printed["versions"]["python"]
-    assert "memoryhub.access" not in {record.name for record in caplog.records}
+    assert "memoryhub.middleware.access_log" not in {record.name for record in caplog.records}
 
 
 @pytest.mark.long

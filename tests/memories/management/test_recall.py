@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memories.models import RecallTrace
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tenants.principal import Principal
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memories.selectors.policies import policy_of
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Tenant
 from tenants.principal import Principal
 from tests.memories.services.test_tuning import record_enough

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memories.models import Fact
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
 from tests.audit import audit_unguarded

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memories.metrics.alerting import Standing
+from memories.metrics.alerts import Standing, description
 from memories.metrics.exposition import SHARED
 from memories.metrics.measuring import Measured
-from memories.metrics.rules import description
 from tests.parts import missing_part
 
 _LINE = re.compile(r"^(?P<series>memoryhub_\S*\{.*\}) (?P<value>\S+)$")

@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from memories.management.commands.alert_rules import FILE
-from memories.metrics.alerting import Holding, Reading, Standing, standings
+from memories.metrics.alerts import Holding, Reading, Standing, standings
 from memories.metrics.definitions import ALERTS, Alert, Comparison
 from memories.metrics.exposition import render
 from memories.metrics.measuring import Measured, measure
 from memories.metrics.sampling import EVERY
 from tests.factories import make_membership
-
-from .promtool import expected, judged, write_test
-from .situations import SITUATIONS, mend
+from tests.memories.metrics.promtool import expected, judged, write_test
+from tests.memories.metrics.situations import SITUATIONS, mend
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = ROOT / FILE

@@ -6,12 +6,11 @@ import subprocess
 import uuid
 from datetime import UTC, datetime
 
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.definitions import METRICS, STAGES
 from memories.metrics.exposition import SHARED, render
 from memories.metrics.measuring import Measured
-
-from .promtool import promtool
+from tests.memories.metrics.promtool import promtool
 
 ACME = uuid.uuid4()
 NOW = datetime(2026, 3, 3, 12, 0, tzinfo=UTC)

@@ -9,20 +9,19 @@ import pytest
 
 from memories.errors import Blocked
 from memories.metrics import activity
-from memories.metrics.alerting import Reading
+from memories.metrics.alerts import Reading
 from memories.metrics.measuring import measure
-from memories.metrics.ranks import HALF, MOST, percentile
+from memories.metrics.states import HALF, MOST, percentile
 from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.turns import begin_turn
+from memories.services.sessions.turns import begin_turn
 from tenants.models import AuditEvent, Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership
-
-from . import situations as made
+from tests.memories.metrics import situations as made
 
 pytestmark = pytest.mark.django_db
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memories.metrics.alerts import duration
 from memories.metrics.charting import condition, shown
 from memories.metrics.definitions import ALERTS, METRICS, Alert, Metric, Unit
 from memories.metrics.exposition import CACHED_SECONDS
-from memories.metrics.rules import duration
 from memories.metrics.sampling import EVERY, FINE, KEPT
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "monitoring.md"

@@ -10,15 +10,27 @@ from django.db import IntegrityError, connections
 
 from memories import tasks
 from memories.metrics import measuring, sampling
-from memories.metrics.alerting import LONGEST_GAP, Holding, Reading
-from memories.metrics.history import course, last_look, looks
-from memories.metrics.sampling import ALERT, EVERY, FINE, KEPT, MARK, held, look_of, marks, sample_metrics, thin
+from memories.metrics.alerts import LONGEST_GAP, Holding, Reading
+from memories.metrics.sampling import (
+    ALERT,
+    EVERY,
+    FINE,
+    KEPT,
+    MARK,
+    course,
+    held,
+    last_look,
+    look_of,
+    looks,
+    marks,
+    sample_metrics,
+    thin,
+)
 from memories.models import ConsolidationRun, MetricSample, RunState
 from memoryhub.celery import SCHEDULE
 from tenants.models import Membership
 from tests.factories import make_membership
-
-from . import situations as made
+from tests.memories.metrics import situations as made
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,9 @@ from django.apps import apps
 from django.db import connection
 
 from memories.models import Fact, Playbook
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.supersede import retire
+from memories.services.facts.supersede import retire
 from memories.types import Kind
 from tenants.principal import Principal
 

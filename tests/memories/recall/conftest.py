@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from memories.recall import candidates, statements
+from memories.recall import candidates, loading
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Recall
 from tenants.principal import Principal
 
@@ -48,10 +48,10 @@ def limit_tail(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitTail]:
 
     def limit(count: int) -> None:
         monkeypatch.setattr(candidates, "TAIL_LIMIT", count)
-        statements._compiled.cache_clear()
+        loading._compiled.cache_clear()
 
     yield limit
-    statements._compiled.cache_clear()
+    loading._compiled.cache_clear()
 
 
 def texts(answer: Recall) -> list[str]:

@@ -15,12 +15,12 @@ from memories.search import search_plane
 from memories.search.checking import Problem, check, rebuild
 from memories.search.outbox import drain
 from memories.selectors.memories import chain_of
-from memories.services.collection import collect
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
-from memories.services.restore import restore
-from memories.services.supersede import retire
+from memories.services.retention.collection import collect
+from memories.services.retention.restore import restore
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, texts

@@ -6,8 +6,8 @@ import pytest
 
 from memories.recall.boundary import Contender, Cut, select
 from memories.recall.pipeline import recall
-from memories.services.facts import remember_fact
-from memories.services.turns import begin_turn
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Status
 from tenants.principal import Principal
 

@@ -15,7 +15,7 @@ from memories.errors import SearchForbidden
 from memories.models import Episode, RecallTrace
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tenants.search_keys import revoke

@@ -10,9 +10,9 @@ import pytest
 from memories.models import OutboxEntry
 from memories.recall import candidates
 from memories.recall.pipeline import recall
-from memories.search.embedded.paths import path_of
+from memories.search.embedded.part import path_of
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, Say, texts
@@ -126,7 +126,7 @@ def test_somebody_new_gets_their_empty_parts_at_once(principal: Principal, index
 def test_a_long_tail_is_scored_even_where_it_is_not_encoded(
     principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memories.recall.tail.MAX_ENCODED", 2)
+    monkeypatch.setattr("memories.recall.candidates.MAX_ENCODED", 2)
     say(*(f"Bulb number {number} is broken" for number in range(10)))
     answer = recall(principal, "broken bulb", limit=20)
     assert len(answer.items) == 10

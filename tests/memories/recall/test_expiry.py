@@ -10,7 +10,7 @@ from django.utils import timezone
 from memories.models import Fact
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.recall.conftest import texts

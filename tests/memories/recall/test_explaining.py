@@ -18,7 +18,7 @@ from memories.recall.explaining import Considered, Explanation, Origin, explain
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.types import Kind, Status
 from tenants.errors import Forbidden

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memories.recall.adjust import RECIPE, RRF_K
 from memories.recall.fusion import Evidence, contributions, reciprocal_rank, total
 from memories.recall.late_interaction import Coverage
-from memories.recall.weights import RECIPE, RRF_K
 
 
 def evidence(count: int = 1) -> Evidence:

@@ -11,10 +11,10 @@ from memories.models import Fact
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import ALL_KINDS, Candidate, Candidates, Kind, Scope
 from tenants.principal import Principal
 from tests.memories.recall.conftest import texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from memories.recall.pinned import foremost
+from memories.recall.pipeline import foremost
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -15,11 +15,11 @@ from memories.recall.pipeline import recall
 from memories.recall.scoring import Fusion
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import ALL_KINDS, Kind, Scope, Status
 from tenants.errors import Forbidden
 from tenants.principal import Principal, Right

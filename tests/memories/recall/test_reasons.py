@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.recall.reasons import reasons
+from memories.recall.adjust import reasons
 
 
 @pytest.mark.parametrize(

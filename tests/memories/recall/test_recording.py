@@ -15,8 +15,8 @@ from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
 from tenants.locks import lock_owner
 from tenants.principal import Principal
 from tests.memories.recall.conftest import Say

@@ -7,7 +7,7 @@ import pytest
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.selectors.memories import list_memories
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope
 from tenants.models import Membership
 from tenants.principal import Principal

@@ -11,10 +11,9 @@ import pytest
 from django.db.models import QuerySet
 
 from memories.models import Fact
+from memories.recall.loading import fetch, instances, visible_rows
 from memories.recall.request import Request
-from memories.recall.statements import fetch, instances
-from memories.recall.visibility import visible_rows
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import ALL_KINDS, Kind, Scope
 from tenants.principal import Principal
 

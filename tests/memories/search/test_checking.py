@@ -11,8 +11,8 @@ from memories.models import Fact
 from memories.search import outbox, search_plane
 from memories.search.base import Tombstone
 from memories.search.checking import Problem, check, owners, rebuild
-from memories.search.embedded.paths import path_of
-from memories.services.facts import remember_fact
+from memories.search.embedded.part import path_of
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
 from tests.parts import about_the_embedded_plane

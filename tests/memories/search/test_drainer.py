@@ -11,7 +11,7 @@ from pytest_django import Settings
 from memories.models import OutboxEntry
 from memories.search import outbox
 from memories.search.drainer import Drainer, serve
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db(transaction=True)

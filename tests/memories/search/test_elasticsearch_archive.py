@@ -14,16 +14,16 @@ from elasticsearch import Elasticsearch
 from memories.errors import SearchForbidden, SearchUnavailable
 from memories.models import Fact
 from memories.search.base import Tombstone
-from memories.search.elasticsearch import layout, writing
+from memories.search.elasticsearch import indices, writing
 from memories.search.elasticsearch import plane as plane_module
-from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
-from memories.services.facts import remember_fact
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key
-from tenants.search_keys.descriptor import member_descriptors
+from tenants.search_keys.policy import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
 from tests.memories.search.test_elasticsearch_plane import Keys, SettlingPlane
@@ -170,7 +170,7 @@ def test_a_key_opens_the_archive_by_its_alias_alone_and_to_searches_alone(plane:
     mine = archived(ada)
     plane.upsert([mine])
     client = key_client(Keys()(ada).encoded).options(ignore_status=403)
-    (index,) = layout.indices_of(service_client(Identity.MANAGER), ARCHIVE)
+    (index,) = indices.indices_of(service_client(Identity.MANAGER), ARCHIVE)
     for name in (index, f"{reading_alias(ARCHIVE)}-writing"):
         assert client.search(index=name).meta.status == 403
     alias = reading_alias(ARCHIVE)
@@ -215,7 +215,7 @@ def test_a_members_key_of_today_opens_the_archive(principal: Principal) -> None:
 def without_an_archive() -> Elasticsearch:
     """The manager of a cluster that nobody has set up again since."""
     manager = service_client(Identity.MANAGER)
-    layout.drop(manager, layout.indices_of(manager, ARCHIVE))
+    indices.drop(manager, indices.indices_of(manager, ARCHIVE))
     return manager
 
 
@@ -236,10 +236,10 @@ def test_without_an_archive_the_rest_is_searched_and_the_plane_says_what_is_miss
 def test_setting_up_again_makes_the_archive_and_opens_it_at_once(principal: Principal) -> None:
     remember_fact(principal, text="Lives in Bristol")
     manager = without_an_archive()
-    (made,) = layout.create_missing(manager)
+    (made,) = indices.create_missing(manager)
     assert made.startswith(reading_alias(ARCHIVE))
-    assert layout.unfilled(manager) == []
-    assert layout.targets(manager, SHELVES)[ARCHIVE] == [made]
+    assert indices.unfilled(manager) == []
+    assert indices.targets(manager, SHELVES)[ARCHIVE] == [made]
 
 
 def test_an_archive_that_has_to_be_filled_first_is_not_opened_empty(principal: Principal) -> None:
@@ -247,5 +247,5 @@ def test_an_archive_that_has_to_be_filled_first_is_not_opened_empty(principal: P
     now = timezone.now()
     Fact.objects.update(status=Status.SUPERSEDED, superseded_at=now, archived_at=now)
     manager = without_an_archive()
-    layout.create_missing(manager)
-    assert layout.unfilled(manager) == [ARCHIVE]
+    indices.create_missing(manager)
+    assert indices.unfilled(manager) == [ARCHIVE]

@@ -10,7 +10,7 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch.calls import Calls, Circuit, RetryBudget, answered, of_status, translated
+from memories.search.elasticsearch.transport import Calls, Circuit, RetryBudget, answered, of_status, translated
 
 SECRET = "what a query may quote"
 

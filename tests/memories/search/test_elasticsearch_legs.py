@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.search.elasticsearch.legs import By, Leg, legs
-from memories.search.elasticsearch.rarity import brevity, rarity
-from memories.search.elasticsearch.shelves import ARCHIVE
+from memories.search.elasticsearch.queries import By, Leg, brevity, legs, rarity
+from memories.search.elasticsearch.routing import ARCHIVE
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 from tests.memories.search.library import somebody
 

@@ -19,7 +19,7 @@ from pytest_django import Settings
 from memories.embedding import encoder_name
 from memories.errors import SearchForbidden, SearchUnavailable
 from memories.search.base import SearchPlane, Tombstone
-from memories.search.elasticsearch import layout
+from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.plane import ElasticsearchPlane
 from memories.search.elasticsearch.writing import DocumentRefused
@@ -133,7 +133,7 @@ def test_old_tombstones_are_purged_and_young_ones_stay(
 
 
 def test_a_field_that_is_not_declared_is_refused(ada: Principal) -> None:
-    (index,) = layout.targets(service_client(Identity.INDEXER), [Kind.SEMANTIC])[Kind.SEMANTIC]
+    (index,) = indices.targets(service_client(Identity.INDEXER), [Kind.SEMANTIC])[Kind.SEMANTIC]
     answer = service_client(Identity.INDEXER).bulk(
         operations=[{"index": {"_index": index, "_id": "1", "version": 1, "version_type": "external"}}, {"owner": "x"}]
     )
@@ -142,10 +142,10 @@ def test_a_field_that_is_not_declared_is_refused(ada: Principal) -> None:
 
 def test_a_write_never_makes_an_index(plane: SettlingPlane, ada: Principal) -> None:
     manager = service_client(Identity.MANAGER)
-    layout.drop(manager, layout.indices_of(manager, Kind.SEMANTIC))
+    indices.drop(manager, indices.indices_of(manager, Kind.SEMANTIC))
     with pytest.raises(SearchUnavailable, match="index rebuild"):
         plane.upsert([document(own(ada), BRISTOL)])
-    assert not layout.indices_of(manager, Kind.SEMANTIC)
+    assert not indices.indices_of(manager, Kind.SEMANTIC)
     with pytest.raises(SearchUnavailable, match="index rebuild"):
         plane.candidates(ada, question(BRISTOL))
     assert "semantic" in plane.health().detail
@@ -199,7 +199,7 @@ def test_a_key_that_was_just_replaced_is_fetched_again(ada: Principal) -> None:
 def test_a_member_cannot_read_the_index_by_other_names(plane: SettlingPlane, ada: Principal) -> None:
     plane.upsert([document(own(ada), BRISTOL)])
     client = key_client(Keys()(ada).encoded)
-    (index,) = layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC)
+    (index,) = indices.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC)
     for name in (index, f"{reading_alias(Kind.SEMANTIC)}-writing"):
         assert client.options(ignore_status=403).search(index=name).meta.status == 403
 
@@ -211,7 +211,7 @@ def test_a_member_cannot_read_the_index_by_other_names(plane: SettlingPlane, ada
 def test_a_rebuild_takes_over_while_reads_and_writes_go_on(plane: SettlingPlane, ada: Principal) -> None:
     kept = [document(own(ada), f"{BRISTOL} {number}") for number in range(50)]
     plane.upsert([*kept, document(own(ada), "To be gone")])
-    before = set(layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
+    before = set(indices.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
     written: list[SearchDocument] = []
     searched: list[int] = []
     stop = threading.Event()
@@ -237,7 +237,7 @@ def test_a_rebuild_takes_over_while_reads_and_writes_go_on(plane: SettlingPlane,
     plane.rebuild_all([own(ada)], lambda _owner: [*kept, *written])
     assert {state.id for state in plane.stored(own(ada))} == {each.id for each in (*kept, *written)}
     assert searched and set(searched) == {50}
-    assert not before & set(layout.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
+    assert not before & set(indices.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC))
 
 
 def test_a_write_during_a_rebuild_is_in_the_new_index(plane: SettlingPlane, ada: Principal) -> None:
@@ -257,7 +257,7 @@ def test_a_rebuild_that_fails_leaves_no_index_behind(plane: SettlingPlane, ada: 
     fact = document(own(ada), BRISTOL)
     plane.upsert([fact])
     manager = service_client(Identity.MANAGER)
-    before = layout.indices_of(manager, Kind.SEMANTIC)
+    before = indices.indices_of(manager, Kind.SEMANTIC)
 
     def breaking(_owner: Owner) -> Iterator[SearchDocument]:
         yield document(own(ada), "Half of it")
@@ -265,16 +265,16 @@ def test_a_rebuild_that_fails_leaves_no_index_behind(plane: SettlingPlane, ada: 
 
     with pytest.raises(RuntimeError):
         plane.rebuild_all([own(ada)], breaking)
-    assert layout.indices_of(manager, Kind.SEMANTIC) == before
+    assert indices.indices_of(manager, Kind.SEMANTIC) == before
     assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
 
 
 def test_an_index_that_takes_over_is_written_to_whoever_took_over_meanwhile() -> None:
     manager = service_client(Identity.MANAGER)
-    first, second = (layout.new_index(manager, Kind.SEMANTIC) for _ in range(2))
-    layout.point(manager, Kind.SEMANTIC, first)
-    layout.point(manager, Kind.SEMANTIC, second)
-    assert layout.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
+    first, second = (indices.new_index(manager, Kind.SEMANTIC) for _ in range(2))
+    indices.point(manager, Kind.SEMANTIC, first)
+    indices.point(manager, Kind.SEMANTIC, second)
+    assert indices.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
 
 
 def test_one_damaged_row_keeps_no_index_from_being_made(
@@ -362,7 +362,7 @@ def test_an_installation_whose_name_begins_as_ours_is_none_of_our_business(
     try:
         plane.settle()
         assert plane.health().ok
-        assert layout.encoders(root) == {encoder_name()}
+        assert indices.encoders(root) == {encoder_name()}
     finally:
         root.indices.delete(index=f"{theirs}-1")
 

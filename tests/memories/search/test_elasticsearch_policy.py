@@ -9,10 +9,10 @@ from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, ObjectAp
 from elasticsearch import ApiError, Elasticsearch, NotFoundError
 from pytest_django import Settings
 
-from memories.search.elasticsearch import layout
-from memories.search.elasticsearch.layout import settings_of
-from memories.search.elasticsearch.policy import trouble
-from memories.search.elasticsearch.shelves import ARCHIVE, SHELVES
+from memories.search.elasticsearch import indices
+from memories.search.elasticsearch.indices import settings_of
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.transport import trouble
 
 NODE = NodeConfig("http", "127.0.0.1", 9200)
 ASKING = "elasticsearch._sync.client.ilm.IlmClient.get_lifecycle"
@@ -117,10 +117,10 @@ def test_an_archive_that_is_there_follows_the_setting(
     settings.ELASTICSEARCH_ARCHIVE_POLICY = wanted
     held = {"archive-1": {"settings": {"index.lifecycle.name": has_now}}} if has_now else {}
     sent: list[Any] = []
-    indices = "elasticsearch._sync.client.indices.IndicesClient"
-    monkeypatch.setattr(layout, "indices_of", lambda *_: ["archive-1"])
-    monkeypatch.setattr(f"{indices}.put_index_template", lambda *_, **__: None)
-    monkeypatch.setattr(f"{indices}.get_settings", lambda *_, **__: held)
-    monkeypatch.setattr(f"{indices}.put_settings", lambda _self, index, settings: sent.append((index, settings)))
-    layout.install(manager)
+    client = "elasticsearch._sync.client.indices.IndicesClient"
+    monkeypatch.setattr(indices, "indices_of", lambda *_: ["archive-1"])
+    monkeypatch.setattr(f"{client}.put_index_template", lambda *_, **__: None)
+    monkeypatch.setattr(f"{client}.get_settings", lambda *_, **__: held)
+    monkeypatch.setattr(f"{client}.put_settings", lambda _self, index, settings: sent.append((index, settings)))
+    indices.install(manager)
     assert sent == [("archive-1", {"index.lifecycle.name": name}) for name in told]

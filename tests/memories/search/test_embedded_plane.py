@@ -18,8 +18,8 @@ import pytest
 
 from memories.errors import SearchUnavailable
 from memories.search.base import PartMissing, SearchPlane, Seen, Tombstone
-from memories.search.embedded import open_parts
-from memories.search.embedded.paths import owners_in, path_of
+from memories.search.embedded import part
+from memories.search.embedded.part import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
@@ -228,7 +228,7 @@ def test_a_file_from_before_there_was_an_archive_counts_as_missing(plane: Embedd
 
 
 def test_open_parts_stay_within_their_bounds(index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_parts, "MAX_OPEN_PARTS", 4)
+    monkeypatch.setattr(part, "MAX_OPEN_PARTS", 4)
     plane = EmbeddedPlane(index_dir, "test-encoder", cache_bytes=2**24)
     members = [somebody() for _ in range(6)]
     for member in members:

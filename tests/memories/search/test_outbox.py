@@ -17,12 +17,12 @@ from memories.errors import SearchUnavailable
 from memories.models import Episode, Fact, OutboxEntry
 from memories.search import outbox, search_plane
 from memories.search.documents import documents, encode_missing
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Owner, Status
-from memoryhub.exclusive import alone
+from memoryhub.db.advisory_lock import alone
 from tenants.principal import Principal
 from tests.parts import about_the_embedded_plane
 

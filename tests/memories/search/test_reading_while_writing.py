@@ -9,8 +9,8 @@ from django.db import connection
 
 from memories.models import Episode
 from memories.search import documents
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Owner
 from tenants.models import Tenant
 from tests.factories import make_membership, own_principal

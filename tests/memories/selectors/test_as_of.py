@@ -10,9 +10,9 @@ from pytest_django import DjangoDbBlocker
 
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
+from memories.recall.loading import visible_rows
 from memories.recall.request import Request
-from memories.recall.visibility import visible_rows
-from memories.selectors.as_of import (
+from memories.selectors.history.as_of import (
     Filters,
     Since,
     as_of,
@@ -22,12 +22,12 @@ from memories.selectors.as_of import (
     page_as_of,
     since,
 )
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.supersede import retire
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
-from memories.services.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
 from tests.memories.services.reviewing import say

@@ -14,22 +14,21 @@ from django.db.models import DateTimeField, FloatField, IntegerField
 from django.utils import timezone
 
 from memories.models import Fact, Playbook
-from memories.selectors.chains import owners_of_memories, verify_chains, verify_owner
-from memories.services.collection import collect
-from memories.services.expiry import confirm_fact
-from memories.services.exporting import export_memories
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget
-from memories.services.importing import import_memories
+from memories.selectors.history.chains import owners_of_memories, verify_chains, verify_owner
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import correct, supersede
+from memories.services.facts.undo import retract, undo
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.restore import restore
-from memories.services.retraction import retract
-from memories.services.supersede import correct, supersede
-from memories.services.undo import undo
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_export import export_memories
+from memories.services.retention.collection import collect
+from memories.services.retention.dates import confirm_fact
+from memories.services.retention.restore import restore
 from memories.types import Contradiction, Kind, Owner, Scope
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload
 from tenants.models.audit_event import said_in
 from tenants.principal import Principal

@@ -21,14 +21,14 @@ from pytest_django import DjangoAssertNumQueries
 from memories.errors import Conflict
 from memories.hygiene.text import content_hash
 from memories.models import Fact, Playbook
-from memories.selectors import chain_checks
-from memories.selectors.chains import ChainsReport, verify_chains
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.selectors.history import chain_checks
+from memories.selectors.history.chains import ChainsReport, verify_chains
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.selectors.differences_between import Change, Step, differences_between, steps_between
-from memories.services.forget import forget
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import correct, retire
-from memories.services.undo import undo
+from memories.selectors.history.changes import Change, Step, differences_between, steps_between
+from memories.services.erasure.forget import forget
+from memories.services.facts.supersede import correct, retire
+from memories.services.facts.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Status
 from tenants.principal import Principal
 from tests.memories.retelling import retell

@@ -11,12 +11,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Fact
-from memories.selectors.histories import How, Sought, changes_of, histories, page_of_histories
-from memories.services.facts import remember_fact
+from memories.selectors.history.listing import How, Sought, changes_of, histories, page_of_histories
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.supersede import correct, retire
-from memories.services.undo import undo
 from memories.types import Kind, Scope
 from tenants.principal import ActorKind, Principal
 from tests.memories.five import Five, live_five

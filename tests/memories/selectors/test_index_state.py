@@ -8,8 +8,8 @@ from memories.errors import SearchForbidden, SearchUnavailable
 from memories.models import Fact, OutboxEntry
 from memories.search import search_plane
 from memories.search.outbox import drain
-from memories.selectors.index_state import Standing, index_state_of, queue_of, unindexed
-from memories.services.facts import remember_fact
+from memories.selectors.staff.index_state import Standing, index_state_of, queue_of, unindexed
+from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db

@@ -10,13 +10,13 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from memories.models import Episode, Fact
-from memories.selectors.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
+from memories.selectors.staff.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
 from tests.stored import Lived, Stored, stored_life

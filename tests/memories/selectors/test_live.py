@@ -12,11 +12,11 @@ from memories.agent.loop import run_turn
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.live import pulse_of
+from memories.selectors.staff.change_token import pulse_of
+from memories.services.admin_requests import READINGS, note_reading
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget
-from memories.services.staff_reading import READINGS, note_reading
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import pin_fact, remember_fact
 from memories.types import Kind, Scope
 from tenants.principal import Principal
 

@@ -7,7 +7,7 @@ import pytest
 from memories.agent.loop import run_turn
 from memories.recall import recording
 from memories.search.outbox import drain
-from memories.selectors.member_state import last_turn_of_member, member_state
+from memories.selectors.staff.inspecting import last_turn_of_member, member_state
 from tenants.models import Membership
 from tenants.principal import Principal
 from tests.parts import ON_ELASTICSEARCH

@@ -9,8 +9,8 @@ import pytest
 from memories.errors import InvalidInput, NotFound
 from memories.selectors.memories import count_memories, find_memory, get_memory, list_memories
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
-from memories.services.supersede import supersede
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import supersede
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
 

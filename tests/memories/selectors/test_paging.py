@@ -11,7 +11,7 @@ from memories.errors import InvalidInput
 from memories.models import Session
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import list_sessions
-from memories.services.sessions import start_session
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

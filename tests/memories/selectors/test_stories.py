@@ -7,8 +7,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import ConsolidationRun, Fact, Mention, Message, Relation, RunState
-from memories.selectors import stories
-from memories.selectors.stories import (
+from memories.selectors.history import stories
+from memories.selectors.history.stories import (
     Joint,
     Link,
     erased_state,
@@ -17,15 +17,15 @@ from memories.selectors.stories import (
     story_of_erased,
     told_id,
     told_reason,
+    words_of,
 )
-from memories.selectors.story_words import words_of
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import correct, retire
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
 from tenants.models import AuditPayload
 from tenants.principal import Principal

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
-from memories.services.deciding import Answer, decide, undo_decision
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.ownership import owner_lock
-from memories.services.reviews import open_contradiction, open_eviction
+from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.types import Scope, Source
 from tenants.models import AuditEvent
 from tenants.principal import Principal

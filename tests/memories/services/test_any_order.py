@@ -13,15 +13,14 @@ from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.promote import promote
-from memories.services.retraction import retract
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.selectors.history.chains import verify_chains
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import retract, undo
 from memories.types import Contradiction, Kind, Scope
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 

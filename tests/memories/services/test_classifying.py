@@ -11,8 +11,8 @@ from pytest_django import Settings
 
 from memories.errors import Blocked
 from memories.models import Episode, Fact
-from memories.services.facts import remember_fact
-from memories.services.turns import begin_turn
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import begin_turn
 from tenants.principal import Principal
 from tests.openai_server import OpenAIServer, Refuse, Reply, openai_server, said_as_json
 

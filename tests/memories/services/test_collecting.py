@@ -11,11 +11,11 @@ from pytest_django import Settings
 
 from memories import tasks
 from memories.models import Fact
-from memories.services import collecting
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.retention import collection
 from memories.types import Status
 from memoryhub.background import Repeated
-from memoryhub.exclusive import Busy
+from memoryhub.db.advisory_lock import Busy
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +39,8 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_it_waits_for_nobody_who_is_at_it(over: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.collection.alone", at_work)
-    collecting.collect_daily()
+    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    collection.collect_daily()
     assert Fact.objects.get().status == Status.ACTIVE
 
 
@@ -48,8 +48,8 @@ def test_a_process_collects_on_a_thread_unless_celery_does(settings: Settings, m
     started: list[str] = []
     monkeypatch.setattr(Repeated, "start", lambda _self: started.append("collection"))
     settings.MEMORYHUB_DRAIN = "celery"
-    collecting.serve()()
+    collection.serve()()
     assert started == []
     settings.MEMORYHUB_DRAIN = "thread"
-    collecting.serve()()
+    collection.serve()()
     assert started == ["collection"]

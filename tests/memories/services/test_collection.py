@@ -15,16 +15,17 @@ from memories.hygiene.endings import Cause, Ending
 from memories.models import Fact, MemoryPolicy, OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.chains import verify_chains
-from memories.selectors.due import plan
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of
-from memories.services import collection, keeping
-from memories.services.collection import CollectionReport, collect
-from memories.services.facts import remember_fact
+from memories.selectors.retention import plan
+from memories.services import keeping
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
+from memories.services.retention import collection
+from memories.services.retention.collection import CollectionReport, collect
 from memories.types import Kind, Scope, Status
-from memoryhub.exclusive import Busy
-from tenants.audit import verify_all
+from memoryhub.db.advisory_lock import Busy
+from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
 from tests.memories.retelling import retell
@@ -205,7 +206,7 @@ def at_work(work: str) -> NoReturn:
 
 def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     lives = live(principal)
-    monkeypatch.setattr("memories.services.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
     with pytest.raises(Busy):
         collect(apply=True)
     assert collect(apply=False).decisions

@@ -12,14 +12,14 @@ from django.db import connection
 
 from memories.errors import Conflict
 from memories.models import Episode, Fact, OutboxEntry, ReviewItem
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
-from memories.services.promote import promote
-from memories.services.supersede import correct, supersede
-from memories.services.turns import begin_turn
-from memories.services.undo import undo
+from memories.selectors.history.chains import verify_chains
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, supersede
+from memories.services.facts.undo import undo
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal

@@ -14,12 +14,12 @@ from memories.consolidation.contradiction.judging import Judgement, Verdict
 from memories.consolidation.contradiction.model import ModelJudge
 from memories.llm.json_answers import JsonAnswers
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.services.contradictions import scan_owner
 from memories.services.contradictions.scanning import Found
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import WriteResult
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden
 from tenants.principal import Principal, Right
 from tests.memories.services.hygiene.lives import fact

@@ -9,14 +9,14 @@ import pytest
 from django.utils import timezone
 
 from memories.models import Fact, ReviewItem
-from memories.selectors.chains import verify_chains
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.forget import forget
-from memories.services.promote import promote
-from memories.services.supersede import correct
-from memories.services.undo import undo
+from memories.selectors.history.chains import verify_chains
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import correct
+from memories.services.facts.undo import undo
 from memories.types import Kind, Scope, Source, Status, WriteOutcome, WriteResult
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 

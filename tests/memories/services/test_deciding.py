@@ -12,9 +12,9 @@ from memories.models import Episode, Fact, OutboxEntry, Playbook, ReviewDecision
 from memories.selectors.reviews import open_reviews
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.reviews import open_contradiction
-from memories.services.sessions import start_session
+from memories.services.reviews.queue import open_contradiction
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Source, Status
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal

@@ -6,7 +6,7 @@ import pytest
 
 from memories.errors import Conflict
 from memories.models import Fact, ReviewItem
-from memories.services.supersede import retire
+from memories.services.facts.supersede import retire
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -11,10 +11,10 @@ from django.utils import timezone
 from memories.errors import Conflict, NotFound
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews, review_about
-from memories.services.collection import collect
-from memories.services.expiry import confirm_fact
-from memories.services.forget import forget
-from memories.services.supersede import correct, retire
+from memories.services.erasure.forget import forget
+from memories.services.facts.supersede import correct, retire
+from memories.services.retention.collection import collect
+from memories.services.retention.dates import confirm_fact
 from memories.types import Kind, Scope, Source
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User

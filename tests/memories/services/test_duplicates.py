@@ -12,10 +12,10 @@ from benchmarks.duplicates import read_pairs
 from memories.hygiene.dedup import differs_in_detail, likeness
 from memories.models import Fact, Playbook
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Scope, WriteResult
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -119,13 +119,13 @@ def test_nobody_elses_and_no_other_scopes_facts_count(principal: Principal, make
 
 def test_what_is_new_is_not_encoded_to_see_that(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_fact(principal, text=LEFT)
-    monkeypatch.setattr("memories.services.duplicates.encoder", lambda: pytest.fail("encoded"))
+    monkeypatch.setattr("memories.services.facts.duplicates.encoder", lambda: pytest.fail("encoded"))
     assert remember_fact(principal, text="I collect stamps").result is WriteResult.CREATED
 
 
 def test_words_that_the_encoder_finds_unlike_stay_two(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_fact(principal, text=LEFT)
-    monkeypatch.setattr("memories.services.duplicates.DUPLICATE_COSINE", 1.01)
+    monkeypatch.setattr("memories.services.facts.duplicates.DUPLICATE_COSINE", 1.01)
     assert remember_fact(principal, text=RIGHT).result is WriteResult.CREATED
 
 

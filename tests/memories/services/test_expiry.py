@@ -10,9 +10,9 @@ from django.utils import timezone
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import ExpiryRule, Fact, OutboxEntry
 from memories.selectors.memories import list_memories
-from memories.services.expiry import confirm_fact
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.supersede import retire
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import retire
+from memories.services.retention.dates import confirm_fact
 from memories.types import Kind, Scope, Source, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal

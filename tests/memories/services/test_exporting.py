@@ -13,19 +13,19 @@ from pytest_django import DjangoAssertNumQueries
 from memories.importing import MemoryRecord, parse_memories
 from memories.importing.records import record_line
 from memories.models import Fact
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import list_memories
-from memories.services.expiry import confirm_fact
-from memories.services.exporting import count_for_export, export_memories
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.importing import import_memories
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_export import count_for_export, export_memories
+from memories.services.retention.dates import confirm_fact
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent

@@ -10,9 +10,9 @@ import pytest
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, OutboxEntry
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Scope, Source, Status, WriteResult
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent

@@ -11,16 +11,16 @@ from memories.errors import NotFound
 from memories.models import Episode, Fact, Message, MessageState, OutboxEntry, RecallTrace, Session
 from memories.recall import recording
 from memories.recall.pipeline import recall
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.sessions import transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget, forget_session, preview_forget
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import supersede
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.erasure.forget import forget, forget_session, preview_forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import supersede
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db

@@ -8,14 +8,14 @@ import pytest
 
 from memories.models import Fact, Message, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
-from memories.services.facts import remember_fact
-from memories.services.forget import forget, forget_session
-from memories.services.session_memory import end_session
-from memories.services.sessions import start_session
-from memories.services.turns import add_tool_step, begin_turn, finish_turn
-from memories.services.working_memory import note, observe, set_plan, set_task
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.entries import end_session
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import add_tool_step, begin_turn, finish_turn
+from memories.services.sessions.working_memory import note, observe, set_plan, set_task
 from memories.types import Importance, Kind
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.memories.services.test_forget import CANARY, database_text
 

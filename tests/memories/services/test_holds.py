@@ -13,18 +13,17 @@ from django.utils import timezone
 from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, LegalHold, Message, MessageState, Session, SessionEntry
-from memories.services.collection import collect
-from memories.services.facts import remember_fact
-from memories.services.forget import forget, forget_session
-from memories.services.holds import place_hold, release_hold
-from memories.services.session_expiry import expire_sessions
-from memories.services.turns import begin_turn, clear_answer, finish_turn
-from memories.services.working_memory import observe
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.erasure.holds import place_hold, release_hold
+from memories.services.facts.remember import remember_fact
+from memories.services.retention.collection import collect
+from memories.services.sessions.expiry import expire_sessions
+from memories.services.sessions.turns import begin_turn, clear_answer, finish_turn
+from memories.services.sessions.working_memory import observe
 from memories.types import Kind, Status
-from tenants.actor import Actor
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import MakeMember, own_principal
 from tests.memories.api.caller import caller_of
 

@@ -15,11 +15,11 @@ from memories.errors import InvalidInput
 from memories.importing import parse_memory
 from memories.importing.records import MemoryRecord
 from memories.models import CatalogEntry, Episode, Fact, OutboxEntry, Playbook, Session
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.importing import import_memories
+from memories.selectors.history.chains import verify_chains
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
+from memories.services.portability.import_records import import_memories
 from memories.types import Contradiction, Kind, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent

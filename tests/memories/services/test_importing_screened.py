@@ -10,16 +10,16 @@ import pytest
 
 from memories.hygiene.sensitivity.findings import label
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.importing.records import MemoryRecord
 from memories.models import CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal, Session
-from memories.selectors.chains import verify_chains
-from memories.services.importing import import_memories, import_sessions
+from memories.selectors.history.chains import verify_chains
 from memories.services.policies import set_policy
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import SensitiveKind
-from tenants.actor import SYSTEM
 from tenants.models import AuditEvent
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 
 pytestmark = pytest.mark.django_db
 

@@ -11,10 +11,10 @@ from memories.errors import InvalidInput
 from memories.importing import ConversationSession, ConversationTurn
 from memories.models import Episode, Message, OutboxEntry, Session
 from memories.selectors.sessions import transcript
-from memories.services.forget import forget, forget_session
-from memories.services.importing import import_sessions
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right

@@ -14,10 +14,10 @@ from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import RECORDS_NOTE
 from memories.models import Fact, Mention, Message, Playbook, Relation
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Source
 from tenants.principal import ActorKind, Principal
 

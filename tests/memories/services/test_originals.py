@@ -11,15 +11,14 @@ from pytest_django import Settings
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Episode, MemoryPolicy, SealedOriginal
-from memories.services.forget import forget, forget_session
+from memories.services.erasure.forget import forget, forget_session
 from memories.services.originals import open_original
 from memories.services.policies import set_policy
-from memories.services.turns import begin_turn
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
-from tenants.actor import Actor
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 
 pytestmark = pytest.mark.django_db
 

@@ -10,16 +10,16 @@ from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Playbook
-from memories.selectors.chains import verify_chains
-from memories.services.forget import forget
+from memories.selectors.history.chains import verify_chains
+from memories.services.erasure.forget import forget
+from memories.services.facts.supersede import retire
+from memories.services.facts.undo import undo
 from memories.services.outcomes import COUNTED, record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
-from memories.services.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Kind, WriteResult
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal

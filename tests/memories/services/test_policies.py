@@ -13,11 +13,10 @@ from memories.models import ExpiryRule, MemoryPolicy
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.services.policies import drop_expiry_rule, set_expiry_rule, set_policy
 from memories.types import RecallMode
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
-from tenants.principal import ActorKind, Principal, Right
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right
 
 pytestmark = pytest.mark.django_db
 

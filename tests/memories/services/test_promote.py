@@ -13,16 +13,16 @@ from django.utils import timezone
 from memories.errors import Blocked, Conflict, InvalidInput, NotFound
 from memories.models import Fact, MemoryPolicy, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit import PLATFORM_CHAIN, owner_chain, tenant_chain
+from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Principal, Right, Role

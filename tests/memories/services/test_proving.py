@@ -12,16 +12,16 @@ from pytest_django import Settings
 
 from memories import tasks
 from memories.models import Fact
-from memories.selectors.chains import chain_of_owner
-from memories.services import proving
-from memories.services.facts import remember_fact
-from memories.services.proving import prove_daily, prove_supersession
+from memories.selectors.history.chains import chain_of_owner
+from memories.services import chain_proofs
+from memories.services.chain_proofs import prove_daily, prove_supersession
+from memories.services.facts.remember import remember_fact
 from memories.types import Owner, Scope
 from memoryhub.background import Repeated
-from memoryhub.exclusive import Busy
+from memoryhub.db.advisory_lock import Busy
+from tenants.audit.recorded_checks import KEPT, latest
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
 from tenants.principal import Principal
-from tenants.verifying import KEPT, latest
 
 pytestmark = pytest.mark.django_db
 
@@ -110,7 +110,7 @@ def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: p
     def busy(work: str) -> NoReturn:
         raise Busy(work)
 
-    monkeypatch.setattr(proving, "alone", busy)
+    monkeypatch.setattr(chain_proofs, "alone", busy)
     assert prove_daily()
     assert not ChainCheck.objects.exists()
 
@@ -120,5 +120,5 @@ def test_a_process_proves_on_a_thread_unless_celery_does(settings: Settings, mon
     monkeypatch.setattr(Repeated, "start", lambda _self: started.append("proofs"))
     for drain in ("celery", "thread"):
         settings.MEMORYHUB_DRAIN = drain
-        proving.serve()()
+        chain_proofs.serve()()
     assert started == ["proofs"]

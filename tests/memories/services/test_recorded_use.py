@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.models import Mention, MessageState, RecallTrace, Relation
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.turns import Turn, add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import ForgetOutcome, Kind, Recall, Recalled, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 

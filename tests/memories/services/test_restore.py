@@ -13,12 +13,12 @@ from memories.errors import Conflict, NotFound
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.chains import verify_chains
-from memories.services.collection import collect
-from memories.services.expiry import confirm_fact
-from memories.services.facts import remember_fact
+from memories.selectors.history.chains import verify_chains
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.restore import restore
+from memories.services.retention.collection import collect
+from memories.services.retention.dates import confirm_fact
+from memories.services.retention.restore import restore
 from memories.types import Kind, Scope, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal

@@ -8,11 +8,11 @@ import pytest
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, OutboxEntry
-from memories.selectors.chains import verify_chains
-from memories.services.facts import remember_fact
-from memories.services.retraction import retract
+from memories.selectors.history.chains import verify_chains
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.undo import retract
 from memories.types import Kind, Status
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 

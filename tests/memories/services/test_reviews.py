@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.reviews import KEPT_FOR, open_contradiction, open_eviction, withdraw
+from memories.services.reviews.queue import KEPT_FOR, open_contradiction, open_eviction, withdraw
 from memories.types import Kind, Scope
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal

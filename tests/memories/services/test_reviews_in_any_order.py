@@ -10,17 +10,17 @@ import pytest
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.reviews import decidable
-from memories.services.deciding import DECISIONS, Answer, decide, undo_decision
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire
+from memories.services.facts.undo import undo
 from memories.services.ownership import owner_lock
-from memories.services.reviews import open_contradiction, open_eviction
-from memories.services.supersede import correct, retire
-from memories.services.undo import undo
+from memories.services.reviews.decisions import DECISIONS, Answer, decide, undo_decision
+from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.types import Kind, Scope
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 

@@ -14,16 +14,16 @@ from memories.hygiene.sensitivity.findings import Finding
 from memories.models import Episode, Fact, MemoryPolicy, Message, Playbook, RecallTrace, Session, SessionEntry
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
 from memories.services.screening import Screen
-from memories.services.sessions import rename_session, start_session
-from memories.services.supersede import correct, retire
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
-from memories.services.working_memory import set_task
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import rename_session, start_session
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.sessions.working_memory import set_task
 from memories.types import Kind, Scope, SensitiveKind, WriteResult
 from tenants.models import AuditEvent
 from tenants.principal import Principal

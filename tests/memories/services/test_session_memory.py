@@ -19,17 +19,17 @@ from memories.constants import SESSION_LIFETIME
 from memories.errors import InvalidInput, NotFound
 from memories.models import EntryKind, Episode, Fact, MemoryPolicy, Message, Session, SessionEntry
 from memories.selectors.session_memory import search_session, session_entries, working_memory
-from memories.services import session_expiry, session_memory
-from memories.services.facts import remember_fact
-from memories.services.session_expiry import Sweep, expire_sessions
-from memories.services.session_memory import end_session, expire_session, summary
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn, finish_turn
-from memories.services.working_memory import advance_plan, note, observe, set_plan, set_task
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions import entries, expiry
+from memories.services.sessions.entries import end_session, expire_session, summary
+from memories.services.sessions.expiry import Sweep, expire_sessions
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn, finish_turn
+from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Plan
 from memories.types import Importance, Source, WriteResult
 from memoryhub.celery import SCHEDULE, app
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 
@@ -119,7 +119,7 @@ def test_what_the_write_path_refuses_is_not_proposed_again(
     def refuse(*_: object, **__: object) -> None:
         raise InvalidInput("text", "holds a card number.")
 
-    monkeypatch.setattr(session_memory, "remember_fact", refuse)
+    monkeypatch.setattr(entries, "remember_fact", refuse)
     assert end_session(principal, session_id=worked, outcome="Fine").proposed == ()
     monkeypatch.undo()
     assert end_session(principal, session_id=worked).proposed == ()
@@ -227,14 +227,14 @@ def test_one_session_that_fails_does_not_keep_others(
     principal: Principal, worked: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_session(principal)
-    real = session_memory._propose
+    real = entries._propose
 
     def fail(who: Principal, session: Session, **options: Any) -> Any:
         if session.pk == worked:
             raise NotFound("membership")
         return real(who, session, **options)
 
-    monkeypatch.setattr(session_memory, "_propose", fail)
+    monkeypatch.setattr(entries, "_propose", fail)
     assert expire_sessions(later(days=2)) == Sweep(expired=1, failed=1)
     monkeypatch.undo()
     assert SessionEntry.objects.exists()
@@ -343,12 +343,12 @@ def test_the_lifetime_is_a_day() -> None:
 
 def test_a_serving_process_without_celery_expires_sessions(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     swept = threading.Event()
-    monkeypatch.setattr(session_expiry, "expire_sessions", swept.set)
+    monkeypatch.setattr(expiry, "expire_sessions", swept.set)
     settings.MEMORYHUB_DRAIN = "celery"
-    session_expiry.serve()()
+    expiry.serve()()
     assert not swept.is_set()
     settings.MEMORYHUB_DRAIN = "thread"
-    stop = session_expiry.serve()
+    stop = expiry.serve()
     assert swept.wait(10)
     stop()
 

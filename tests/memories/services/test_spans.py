@@ -6,10 +6,10 @@ import pytest
 
 from memories.search import outbox, search_plane
 from memories.services.consolidation import consolidate
-from memories.services.facts import remember_fact
-from memories.services.hygiene.run import hygiene_scan
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.retention.hygiene_run import hygiene_scan
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 from tests.collector import collecting
 

@@ -9,8 +9,8 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from memories.services import staff_reading
-from memories.services.staff_reading import MEMORY_READ, note_refresh
+from memories.services import admin_requests
+from memories.services.admin_requests import MEMORY_READ, note_refresh
 from tenants.models import AuditEvent, Membership
 from tenants.principals import reading_principal
 from tests.factories import make_membership
@@ -22,7 +22,7 @@ TABS = 4
 def test_tabs_that_refresh_at_once_are_one_look(membership: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
     staff = make_membership(membership.tenant, role="support", name="Sue").user
     principal = reading_principal(membership, staff=staff)
-    looked, first = staff_reading._has_looked, Barrier(TABS, timeout=20)
+    looked, first = admin_requests._has_looked, Barrier(TABS, timeout=20)
     seen: list[bool] = []
 
     def together(*whose: object) -> bool:
@@ -32,7 +32,7 @@ def test_tabs_that_refresh_at_once_are_one_look(membership: Membership, monkeypa
             first.wait()
         return has
 
-    monkeypatch.setattr(staff_reading, "_has_looked", together)
+    monkeypatch.setattr(admin_requests, "_has_looked", together)
 
     def refresh(_: int) -> None:
         try:
@@ -57,6 +57,6 @@ def test_it_is_told_again_of_another_page_another_person_and_after_a_while(
     for principal, page in ((sue, "inspector"), (sue, "inspector"), (sue, "record"), (tom, "inspector")):
         note_refresh(principal, page)
     assert AuditEvent.objects.filter(action=MEMORY_READ).count() == 3
-    monkeypatch.setattr(staff_reading, "_ONE_LOOK", timedelta(0))
+    monkeypatch.setattr(admin_requests, "_ONE_LOOK", timedelta(0))
     note_refresh(sue, "inspector")
     assert AuditEvent.objects.filter(action=MEMORY_READ).count() == 4

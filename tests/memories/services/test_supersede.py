@@ -12,17 +12,17 @@ from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, history_of
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import correct, retire, supersede
-from memories.services.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditPayload
 from tenants.principal import Principal
 

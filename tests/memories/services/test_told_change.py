@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import correct, retire
+from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
-from memories.services.retraction import retract
-from memories.services.supersede import correct, retire
 from memories.types import Contradiction, Kind
 from tenants.models import AuditEvent
 from tenants.principal import Principal

@@ -11,14 +11,13 @@ from memories.errors import Conflict, NotFound
 from memories.models import Mention, Message, MessageRole, RecallTrace, Relation, ThresholdProposal
 from memories.selectors.policies import policy_of
 from memories.services.policies import set_policy
-from memories.services.sessions import start_session
+from memories.services.sessions.sessions import start_session
 from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
 from memories.types import Kind
-from tenants.actor import SYSTEM, Actor
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
-from tenants.principal import ActorKind, Principal
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal
 from tests.factories import make_membership, own_principal
 
 pytestmark = pytest.mark.django_db

@@ -8,15 +8,13 @@ from pytest_django import Settings
 from memories import tasks
 from memories.models import ThresholdProposal
 from memories.selectors.policies import policy_of
-from memories.services import tuning_daily
+from memories.services import tuning
 from memories.services.policies import set_policy
 from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
 from memoryhub.background import Repeated
-from tenants.actor import SYSTEM
 from tenants.models import Tenant
-from tenants.principal import Principal
-
-from .test_tuning import record_enough
+from tenants.principal import SYSTEM, Principal
+from tests.memories.services.test_tuning import record_enough
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +86,7 @@ def test_one_tenants_trouble_is_not_the_others(
         apply_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal_id)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tuning_daily, "apply_proposal", faster)
+        patch.setattr(tuning, "apply_proposal", faster)
         tasks.tune_recall()
     assert policy_of(principal.tenant_id).recall_threshold is None
     tasks.tune_recall()
@@ -104,5 +102,5 @@ def test_a_process_tunes_on_a_thread_if_asked_and_unless_celery_does(
     started: list[str] = []
     monkeypatch.setattr(Repeated, "start", lambda _self: started.append("tuning"))
     settings.MEMORYHUB_DRAIN, settings.MEMORYHUB_TUNE_RECALL = drain, mode
-    tuning_daily.serve()()
+    tuning.serve()()
     assert len(started) == starts

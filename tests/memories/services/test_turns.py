@@ -11,9 +11,9 @@ import pytest
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Episode, Message, MessageState, Relation, Session
 from memories.selectors.sessions import get_session, list_sessions, transcript
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -23,11 +23,11 @@ from memories.constants import MAX_CONSTRAINTS, MAX_PLAN_STEPS, SLOT_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import EntryKind, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
-from memories.services import working_memory as services
-from memories.services.forget import forget
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
-from memories.services.working_memory import (
+from memories.services.erasure.forget import forget
+from memories.services.sessions import working_memory as services
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
+from memories.services.sessions.working_memory import (
     SlotChanges,
     advance_plan,
     note,
@@ -38,7 +38,7 @@ from memories.services.working_memory import (
 )
 from memories.slots import from_json
 from memories.types import Importance, Kind
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 
@@ -103,7 +103,7 @@ WORKER = """
 import sys, uuid, django
 django.setup()
 from memories.selectors.session_memory import working_memory
-from memories.services.working_memory import advance_plan, note, observe
+from memories.services.sessions.working_memory import advance_plan, note, observe
 from tenants.models import Membership
 from tenants.principals import system_principal
 

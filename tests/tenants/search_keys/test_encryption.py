@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from memoryhub.development_key import development_credential_key
+from memoryhub.env.development_key import development_credential_key
 from tenants.errors import NoSearchKey
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal

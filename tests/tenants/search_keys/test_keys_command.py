@@ -12,8 +12,8 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from memoryhub.development_key import development_credential_key
 from memoryhub.elasticsearch import Identity, service_client
+from memoryhub.env.development_key import development_credential_key
 from tenants.management.commands import keys
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tenants import services
-from tenants.audit_verification import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import Membership, RetiredKey, SearchCredential, Tenant
 from tenants.principal import Role
 from tenants.search_keys import mint_waiting, provision, record_refusal, revoke_waiting, rotate, rotate_due

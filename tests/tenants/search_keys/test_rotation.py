@@ -12,13 +12,13 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from tenants.actor import SYSTEM
 from tenants.models import AuditEvent, AuditPayload, CredentialState, Membership, RetiredKey, SearchCredential
+from tenants.principal import SYSTEM
 from tenants.search_keys import cluster, end_orphans, provision, revoke_waiting, rotate, rotate_due
 from tenants.search_keys.claims import GRACE, claim, store, take_key
 from tenants.search_keys.encryption import box, seal
 from tenants.search_keys.minting import Outcome, Swept
-from tenants.search_keys.naming import member_key_name
+from tenants.search_keys.policy import member_key_name
 from tests.factories import make_membership
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of, valid_keys

@@ -26,11 +26,11 @@ from memories.models import (
     ThresholdProposal,
 )
 from memories.services.catalog import remember_catalog_entry
+from memories.services.facts.supersede import supersede
 from memories.services.playbooks import remember_playbook
-from memories.services.supersede import supersede
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind, Recall, Scope
-from tenants.audit import owner_chain, tenant_chain
+from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import Principal, Role
 from tenants.services import issue_token

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.contrib import admin
 
-from .addresses import Address, addresses
-from .cases import COMPLETED, MODELS, OF_THE_SITE, PAGES
+from tests.memories.admin.isolation.addresses import Address, addresses
+from tests.memories.admin.isolation.cases import COMPLETED, MODELS, OF_THE_SITE, PAGES
 
 STOCK = ("changelist", "add", "change", "history", "delete")
 WHAT_TO_DO = "add a line to tests/memories/admin/isolation/cases.py"

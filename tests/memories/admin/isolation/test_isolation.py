@@ -22,11 +22,10 @@ from pytest_django import DjangoDbBlocker
 from tenants.models import Membership
 from tenants.principal import Role
 from tests.factories import make_membership
+from tests.memories.admin.isolation.addresses import addresses
+from tests.memories.admin.isolation.cases import MODELS, PAGES, Page
+from tests.memories.admin.isolation.place import ROLES, Place, make_place, nowhere, rows_of
 from tests.stored import stored
-
-from .addresses import addresses
-from .cases import MODELS, PAGES, Page
-from .place import ROLES, Place, make_place, nowhere, rows_of
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from memories.agent.loop import run_turn
 from memories.models import Session
 from memories.recall import recording
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Principal
 from tests.factories import make_membership

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services.forget import forget
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.erasure.forget import forget
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Status
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -14,14 +14,14 @@ from memories.admin.members.candidates_table import CUTS, ORIGINS, SIGNALS
 from memories.errors import SearchForbidden
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
+from memories.recall.adjust import Weights
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Origin, explain
 from memories.recall.pipeline import recall
-from memories.recall.weights import Weights
 from memories.search.outbox import drain
-from memories.services.facts import remember_fact
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Principal

@@ -14,7 +14,7 @@ from memories.errors import SearchUnavailable
 from memories.models import Fact, OutboxEntry
 from memories.search import search_plane
 from memories.search.outbox import drain
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.factories import make_membership

@@ -15,10 +15,10 @@ from django.utils import timezone
 from memories.admin.members.inspector import _WILL_APPEAR, PAGE_SIZE
 from memories.models import Episode, Session
 from memories.search.outbox import drain
-from memories.services.facts import pin_fact, remember_fact
+from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.factories import make_membership

@@ -16,11 +16,11 @@ from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
 from memories.services.consolidation import consolidate
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories.models import ConsolidationRun, Episode, Fact, RunState, Trigger
 from memories.services.consolidation import consolidate, running
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -14,10 +14,10 @@ from memories.admin.members import conversations
 from memories.admin.members.conversations import SHOWN, _beginning
 from memories.agent.prompt import BESIDE, call_id, made_for_the_model
 from memories.models import Episode, Fact, Mention, Message, MessageState, RecallTrace, Session
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.sessions import start_session
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -8,8 +8,8 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import MessageState
-from memories.services.forget import forget
-from memories.services.turns import begin_turn, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life

@@ -8,7 +8,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Episode, Fact, Session
-from memories.services.sessions import start_session
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life

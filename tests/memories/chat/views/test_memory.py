@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from memories.models import Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life

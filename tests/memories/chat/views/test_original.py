@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import MemoryPolicy, SealedOriginal
-from memories.services.turns import begin_turn
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
 from tenants.models import AuditEvent
 from tenants.principal import Principal

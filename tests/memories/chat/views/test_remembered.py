@@ -9,9 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.chat.views.remembered import PAGE_SIZE
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts import pin_fact, remember_fact
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import Episode, Message, MessageState, Session
-from memories.services.turns import begin_turn, finish_turn
+from memories.services.sessions.turns import begin_turn, finish_turn
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Fact, ReviewItem
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire
+from memories.services.facts.supersede import retire
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memories.models import Fact
-from memories.services.facts import remember_fact
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Source
 from tenants.principal import Principal
 from tests.memories.consolidation.memory import LONG_BEFORE

@@ -21,12 +21,13 @@ from pytest_django import Settings
 from memories.consolidation.material import Material
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.models import Fact, Playbook, Session
 from memories.recall.recording import flush
 from memories.search.outbox import drain
 from memories.services.consolidation import consolidate
-from memories.services.importing import import_memories, import_sessions
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
 from tests.factories import make_membership
 from tests.memories.api.caller import Caller, caller_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.hygiene.sensitivity.findings import label
-from memories.hygiene.sensitivity.masks import could_have_been
+from memories.hygiene.sensitivity.findings import could_have_been, label
 from memories.types import SensitiveKind
 
 PHONE, CARD = label(SensitiveKind.PHONE), label(SensitiveKind.PAYMENT_CARD)

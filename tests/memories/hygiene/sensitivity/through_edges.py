@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.importing import ConversationSession, parse_memory
-from memories.importing.conversation import ConversationTurn
+from memories.importing.conversations import ConversationTurn
 from memories.models import Episode, Message
-from memories.services.importing import import_memories, import_sessions
+from memories.services.portability.import_records import import_memories
+from memories.services.portability.sessions_import import import_sessions
 from memories.types import HIGH_SEVERITY
 from tenants.principal import Principal
 from tests.memories.api.caller import Caller

@@ -10,8 +10,8 @@ from uuid import UUID
 from memories.consolidation.material import Material
 from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, Proposal, ProposedFact
 from memories.models import Episode
-from memories.services.remember import EpisodeDraft, remember_episodes
-from memories.services.sessions import start_session
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from tenants.principal import Principal
 
 SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

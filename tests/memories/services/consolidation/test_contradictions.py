@@ -12,7 +12,7 @@ from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running
 from memories.services.contradictions import scan_owner
-from memories.services.facts import remember_fact
+from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import tell

@@ -16,14 +16,14 @@ from memories.consolidation.material import Material
 from memories.consolidation.proposals import FaultKind, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
 from memories.errors import Conflict, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
 from memories.services.consolidation import Busy, consolidate, rerun, running
+from memories.services.consolidation.gathering import ANSWERING
 from memories.services.consolidation.leasing import take
-from memories.services.consolidation.watermark import ANSWERING
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.turns import begin_turn, finish_turn
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memories.models import ConsolidationRun
-from memories.selectors.chains import verify_chains
+from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import extractor_at, record_of

@@ -12,10 +12,10 @@ from pytest_django import Settings
 from memories.consolidation.material import Material
 from memories.consolidation.proposals import FaultKind, Proposal
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
-from memories.services import ledger
 from memories.services.consolidation import Busy, consolidate, running, sweeping
 from memories.services.consolidation.sweeping import Due, consolidate_owner, due, sweep
-from memories.services.turns import begin_turn, finish_turn
+from memories.services.sessions import episodes
+from memories.services.sessions.turns import begin_turn, finish_turn
 from tenants.errors import Forbidden
 from tenants.models import Membership
 from tenants.principal import Principal
@@ -73,11 +73,11 @@ def test_every_turn_is_due_in_the_mode_turn(principal: Principal, settings: Sett
 def test_the_end_of_a_turn_wakes_the_consolidator_in_the_mode_turn(principal: Principal, settings: Settings) -> None:
     for mode, wakes in (("batch", False), ("turn", True)):
         settings.MEMORYHUB_CONSOLIDATE = mode
-        ledger.waiting.clear()
+        episodes.waiting.clear()
         turn = begin_turn(principal, text="Plays the cello")
-        assert not ledger.waiting.is_set()
+        assert not episodes.waiting.is_set()
         finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Noted.")
-        assert ledger.waiting.is_set() is wakes
+        assert episodes.waiting.is_set() is wakes
 
 
 def test_off_means_on_demand_alone(principal: Principal, settings: Settings) -> None:

@@ -7,14 +7,14 @@ from uuid import UUID
 import pytest
 
 from memories.models import Episode, Fact, Mention, Playbook, Relation
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire, supersede
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import retire, supersede
-from memories.services.turns import add_tool_result, begin_turn
-from memories.services.undo import undo
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import add_tool_result, begin_turn
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -8,10 +8,10 @@ from memories.consolidation.material import Material
 from memories.consolidation.proposals import Extraction, ProposedFact
 from memories.models import ConsolidationRun, Episode, Fact
 from memories.services.consolidation import consolidate
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
+from memories.services.erasure.forget import forget
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
 

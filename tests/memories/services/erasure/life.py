@@ -13,16 +13,15 @@ from django.db import connection
 from memories.models import ConsolidationRun, Fact, MemoryPolicy, ReviewItem, ReviewKind
 from memories.recall.pipeline import recall
 from memories.services.consolidation.running import consolidate
-from memories.services.facts import remember_fact
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import supersede
 from memories.services.playbooks import remember_playbook
-from memories.services.promote import promote
-from memories.services.supersede import supersede
-from memories.services.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
-from memories.services.working_memory import observe
+from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.sessions.working_memory import observe
 from memories.types import Kind, Scope
-from tenants.actor import Actor
 from tenants.models import Membership
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tenants.services import issue_token
 from tests.factories import own_principal
 

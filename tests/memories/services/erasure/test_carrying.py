@@ -17,15 +17,15 @@ from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.selectors.erasure import owner_of
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure import carrying, index, leasing
-from memories.services.erasure.carrying import carry_out, carry_out_due
+from memories.services.erasure import copies, leasing, stages
+from memories.services.erasure.holds import place_hold, release_hold
 from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.stages import carry_out, carry_out_due
 from memories.services.erasure.stores import STORES
-from memories.services.facts import remember_fact
-from memories.services.holds import place_hold, release_hold
-from memories.services.remember import remember_episode
-from memories.services.turns import begin_turn, finish_turn
-from tenants.audit import verify_all
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.turns import begin_turn, finish_turn
+from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import Principal
@@ -228,13 +228,13 @@ def test_an_index_that_does_not_answer_puts_it_off(
         raise SearchUnavailable("The index is away.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(carrying, "erase_part", away)
+        patch.setattr(stages, "erase_part", away)
         assert not carry_out(request_id)
     assert request_of(request_id).trouble == "The index is away."
     assert carry_out_due() == 0, "it waits a while"
     ErasureRequest.objects.update(leased_until=None)
     assert carry_out_due() == 1
-    assert index.held_by_plane(owner_of(membership)) == {"held": 0, "differences": 0}
+    assert copies.held_by_plane(owner_of(membership)) == {"held": 0, "differences": 0}
 
 
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="versions keep late deliveries out of a plane that all share")
@@ -244,8 +244,8 @@ def test_the_part_goes_when_nobody_carries_to_it_any_more(
     remember_fact(principal, text=f"Keeps a boat in {WORD}")
     OutboxEntry.objects.update(leased_until=timezone.now() + timedelta(seconds=50))
     request_id = asked(admin, membership)
-    monkeypatch.setattr(index, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(index, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(copies, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(copies, "PAUSE_SECONDS", 0.0)
     assert not carry_out(request_id)
     assert "Another worker" in request_of(request_id).trouble
     OutboxEntry.objects.update(leased_until=None)

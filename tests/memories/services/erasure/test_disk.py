@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection, transaction
 
-from memories.services.erasure import disk
-from memories.services.erasure.disk import FileInUse, clear_disk
+from memories.services.erasure import copies
+from memories.services.erasure.copies import FileInUse, clear_disk
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +29,7 @@ def test_each_database_does_what_it_can() -> None:
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="only SQLite has a file of its own to write anew")
 def test_a_file_in_use_puts_the_erasure_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(disk, "rewrite_file", lambda: False)
+    monkeypatch.setattr(copies, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(copies, "rewrite_file", lambda: False)
     with pytest.raises(FileInUse):
         clear_disk(())

@@ -22,14 +22,14 @@ from memories.models import ErasureRequest, ErasureState, Fact
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
-from memories.services.erasure.verifying import stored_receipt, verify_receipt
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from tenants.actor import SYSTEM
+from memories.services.erasure.stages import carry_out
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from tenants.errors import TenantsError
 from tenants.models import Membership
+from tenants.principal import SYSTEM
 from tests.collector import collecting
 from tests.factories import MakeMember, own_principal
 from tests.memories.services.erasure.life import live

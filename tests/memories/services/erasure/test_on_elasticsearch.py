@@ -9,13 +9,12 @@ from memories.models import Fact
 from memories.search import search_plane
 from memories.search.outbox import drain, enqueue_many
 from memories.selectors.erasure import owner_of
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
-from memories.services.erasure.verifying import stored_receipt, verify_receipt
+from memories.services.erasure.stages import carry_out
 from memories.types import Owner, Status
-from tenants.actor import SYSTEM
 from tenants.models import SearchCredential
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.factories import MakeMember, own_principal
 from tests.memories.services.erasure.life import live, share
 

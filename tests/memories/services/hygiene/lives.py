@@ -12,7 +12,7 @@ from memories.hygiene.dedup import likeness
 from memories.hygiene.text import content_hash
 from memories.models import Fact, RecallTrace, ReviewItem
 from memories.services.ownership import owner_lock
-from memories.services.reviews import open_contradiction
+from memories.services.reviews.queue import open_contradiction
 from tenants.principal import Principal
 from tests.memories.retelling import retell
 

@@ -16,20 +16,21 @@ from pytest_django import DjangoDbBlocker, Settings
 from memories import tasks
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
 from memories.services.contradictions import Found as Contradicting
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.stages import carry_out
 from memories.services.erasure.stores import hygiene_places
-from memories.services.erasure.verifying import stored_receipt, verify_receipt
-from memories.services.hygiene import daily, hygiene_scan, run, scan
-from memories.services.hygiene.words import found_in
 from memories.services.keeping import keeping
+from memories.services.retention import hygiene_run
+from memories.services.retention import hygiene_scan as scanning
+from memories.services.retention.hygiene_run import hygiene_scan
+from memories.services.retention.hygiene_scan import found_in
 from memories.types import Owner
 from memoryhub.background import Repeated
-from memoryhub.exclusive import Busy
-from tenants.actor import SYSTEM
-from tenants.audit import verify_all
+from memoryhub.db.advisory_lock import Busy
+from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, Membership
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.hygiene.lives import NOW, live
 from tests.stored import stored
@@ -59,7 +60,7 @@ def several() -> list[Principal]:
 
 @pytest.fixture(autouse=True)
 def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "PAGE", 2)
+    monkeypatch.setattr(scanning, "PAGE", 2)
 
 
 def state() -> list[Any]:
@@ -119,7 +120,7 @@ def test_a_scan_that_was_killed_leaves_no_page_half_done(
                 raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(scan, "keeping", mortal)
+        patch.setattr(scanning, "keeping", mortal)
         with pytest.raises(Killed):
             hygiene_scan(apply=True, now=NOW)
     assert HygieneRun.objects.get().state == HygieneState.RUNNING
@@ -141,22 +142,22 @@ def test_other_rules_begin_anew_and_read_all_words_again(
     hygiene_scan(apply=True, now=NOW)
     Fact.objects.update(updated_at=NOW - timedelta(days=30))
     assert hygiene_scan(apply=False, now=NOW).counts["junk"] == 0
-    monkeypatch.setattr(run, "rules", lambda: "newer")
+    monkeypatch.setattr(hygiene_run, "rules", lambda: "newer")
     assert hygiene_scan(apply=False, now=NOW).counts["junk"] == 3
 
 
 def test_an_owner_who_fails_keeps_nobody_waiting(
     owners: list[Principal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, second = scan._decide, sorted(owners, key=lambda each: each.membership_id)[1]
+    whole, second = scanning._decide, sorted(owners, key=lambda each: each.membership_id)[1]
 
-    def fail(task: scan.Task, *rest: Any) -> Any:
+    def fail(task: scanning.Task, *rest: Any) -> Any:
         if task.owner.user_id == second.user_id:
             raise ValueError(WORDS)
         return whole(task, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scan, "_decide", fail)
+        patch.setattr(scanning, "_decide", fail)
         scanned = hygiene_scan(apply=True, now=NOW)
     assert (scanned.state, scanned.counts["owners"], scanned.counts["failed"]) == (HygieneState.FAILED, 2, 1)
     assert HygieneRun.objects.get().error == "1 owners could not be scanned."
@@ -177,10 +178,10 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "alone", at_work)
+    monkeypatch.setattr(hygiene_run, "alone", at_work)
     with pytest.raises(Busy):
         hygiene_scan(apply=True)
-    assert daily.scan_daily()
+    assert hygiene_run.scan_daily()
     assert not HygieneRun.objects.exists()
     assert hygiene_scan(apply=False, now=NOW).counts["owners"] == 3
 
@@ -208,7 +209,7 @@ def test_a_process_scans_on_a_thread_unless_celery_does(settings: Settings, monk
     monkeypatch.setattr(Repeated, "start", lambda _self: started.append("hygiene"))
     for drain in ("celery", "thread"):
         settings.MEMORYHUB_DRAIN = drain
-        daily.serve()()
+        hygiene_run.serve()()
     assert started == ["hygiene"]
 
 
@@ -226,7 +227,7 @@ def test_no_place_is_kept_in_a_member_who_is_erased_while_they_are_scanned(
             assert carry_out(erased[0])
         return found
 
-    monkeypatch.setattr(scan, "found_in", erasing)
+    monkeypatch.setattr(scanning, "found_in", erasing)
     assert hygiene_scan(apply=True, now=NOW).state is HygieneState.DONE
     assert erased and not hygiene_places(last).exists()
     assert HygieneRun.objects.get().counts["failed"] == 0
@@ -238,12 +239,12 @@ def test_no_place_is_kept_after_the_contradictions_of_a_member_who_is_erased_the
 ) -> None:
     last = max(Membership.objects.filter(user__in=[each.user_id for each in owners]), key=lambda each: each.pk)
 
-    def erasing(task: scan.Task, **_: Any) -> Contradicting:
+    def erasing(task: scanning.Task, **_: Any) -> Contradicting:
         if task.owner.user_id != last.user_id:
             return Contradicting()
         assert carry_out(ask_erasure(SYSTEM, membership_id=last.pk, reason="asked by letter").pk)
         return Contradicting(contradictions=1)
 
-    monkeypatch.setattr(scan, "_contradictions", erasing)
+    monkeypatch.setattr(scanning, "_contradictions", erasing)
     hygiene_scan(apply=True, now=NOW)
     assert not hygiene_places(last).exists()

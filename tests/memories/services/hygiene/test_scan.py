@@ -21,18 +21,18 @@ from memories.models import (
     ReviewItem,
     ReviewKind,
 )
-from memories.services.collection import collect
-from memories.services.expiry import confirm_fact
-from memories.services.facts import remember_fact
-from memories.services.hygiene import Scanned, hygiene_scan
+from memories.services.facts.remember import remember_fact
 from memories.services.outcomes import record_outcome
 from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
-from memories.services.reviews import withdraw
-from memories.services.sessions import start_session
-from memories.services.turns import begin_turn
+from memories.services.retention.collection import collect
+from memories.services.retention.dates import confirm_fact
+from memories.services.retention.hygiene_run import Scanned, hygiene_scan
+from memories.services.reviews.queue import withdraw
+from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Scope
-from tenants.audit import verify_all
+from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.services.hygiene.lives import NOW, ago, asked, contradict, fact, live

@@ -12,20 +12,19 @@ import pytest
 from django.core.management import call_command
 
 from memories.errors import NotFound
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.forget import forget
+from memories.services.facts.promote import promote
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import supersede
 from memories.services.portability import ChainExport, export_chain
-from memories.services.promote import promote
-from memories.services.remember import remember_episode
-from memories.services.sessions import start_session
-from memories.services.supersede import supersede
+from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
-from memoryhub.archive_reading import NotGenuine, genuine
-from memoryhub.tables import TableFormat
-from tenants.actor import Actor
+from memoryhub.signing.tabular import TableFormat
+from memoryhub.signing.verify import NotGenuine, genuine
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import make_membership
 
 BOTH = (TableFormat.CSV, TableFormat.JSON_LINES)

@@ -19,20 +19,19 @@ from django.utils import timezone
 from memories.importing import parse_memories
 from memories.importing.records import record_line
 from memories.models import ErasureRequest
-from memories.services.erasure.carrying import carry_out
+from memories.services.erasure.forget import forget
 from memories.services.erasure.requests import ask_erasure
-from memories.services.exporting import export_memories
-from memories.services.facts import remember_fact
-from memories.services.forget import forget
+from memories.services.erasure.stages import carry_out
+from memories.services.facts.remember import remember_fact
 from memories.services.portability import export_member
+from memories.services.portability.memories_export import export_memories
 from memories.types import Kind
-from memoryhub.archive_reading import NotGenuine, genuine
-from memoryhub.tables import TableFormat
-from tenants.actor import SYSTEM
-from tenants.audit import owner_chain
+from memoryhub.signing.tabular import TableFormat
+from memoryhub.signing.verify import NotGenuine, genuine
+from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, Membership, User
-from tenants.principal import Principal
+from tenants.principal import SYSTEM, Principal
 from tests.factories import make_membership
 from tests.memories.services.test_exporting import live_a_little
 

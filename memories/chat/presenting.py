@@ -1,0 +1,188 @@
+"""The tabs over what is remembered: the kinds with how much is in each, and what is to be settled.
+
+Times are shown in the reader's own zone, which their browser names in a cookie; without one, in the site's.
+
+Small pieces of sentences.
+
+What every member's page has in common: a principal, and errors as answers.
+
+Invariant: an unknown id, another owner's id and another tenant's id get the very same 404.
+
+The task of a session as its owner sees it beside the conversation: what is to be reached, and how far it is.
+
+Invariant: made from slots alone; the templates query nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.presenting.lines import SECTIONS, Section
+from memories.selectors.memories import count_memories
+from memories.selectors.reviews import open_reviews
+from memories.slots import Noted, Slots, foremost
+from tenants.errors import Forbidden, NoMembership
+from tenants.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A section with how much is in it."""
+
+    section: Section
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """All of them; `to_settle` is how many questions wait."""
+
+    kinds: tuple[Tab, ...]
+    to_settle: int
+    settle_url: str
+
+
+def tabs_of(principal: Principal) -> Tabs:
+    """Those of a member, counted."""
+    counts = count_memories(principal)
+    kinds = tuple(Tab(section, counts[section.kind]) for section in SECTIONS.values())
+    return Tabs(kinds, open_reviews(principal).count(), reverse("remember:reviews"))
+
+
+TIME_ZONE_COOKIE = "tz"
+_ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,31}(/[A-Za-z0-9_+\-]{1,31}){0,2}", re.ASCII)
+
+
+class TimeZoneMiddleware:
+    """Activate the zone of the cookie; a name that is none is ignored."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer in the reader's zone."""
+        with timezone.override(zone_named(request.COOKIES.get(TIME_ZONE_COOKIE, ""))):
+            return self.get_response(request)
+
+
+def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
+    """The zone of that name; None (the site's own) if there is none."""
+    if not _ZONE_NAME.fullmatch(name):
+        return None
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):
+        return None
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Such as `1 memory`, `3 memories`; without `many` an s is added."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def sentence(words: str) -> str:
+    """The words with a capital at the beginning."""
+    return words[:1].upper() + words[1:]
+
+
+def refusal(error: InvalidInput | Conflict, subject: str) -> str:
+    """Why something was not taken, as a sentence about `subject`; a reason that is a sentence itself stays one."""
+    if isinstance(error, Conflict):
+        return str(error)
+    is_predicate = error.reason.partition(" ")[0] in _VERBS
+    return f"{subject} {error.reason}" if is_predicate else sentence(error.reason)
+
+
+# How reasons of InvalidInput begin when they continue the name of the field.
+_VERBS = frozenset({"has", "holds", "is", "lies", "must", "needs", "says"})
+
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+MemberView = Callable[Concatenate[HttpRequest, Principal, P], HttpResponseBase]
+
+
+def member_page(view: MemberView[P]) -> View[P]:
+    """Give the view the principal of the request, and turn what was not found or not allowed into 404 and 403."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        principal: Principal | None = getattr(request, "principal", None)
+        if principal is None:
+            raise PermissionDenied(
+                "You are signed in, but belong to no organisation yet. Ask an administrator to add you."
+            )
+        try:
+            return view(request, principal, *args, **kwargs)
+        except NotFound as error:
+            raise Http404(str(error)) from error
+        except (Forbidden, NoMembership) as error:
+            raise PermissionDenied(str(error)) from error
+
+    return answer
+
+
+def next_address(request: HttpRequest, default: str) -> str:
+    """Where to go after a form: its `next` if that is an address of this site, else `default`."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
+        return wanted
+    return default
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step of the plan; `state` is done, now or later."""
+
+    text: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTask:
+    """A task. `progress` is a phrase such as `Step 2 of 4`; empty without a plan."""
+
+    session_id: UUID
+    goal: str
+    progress: str
+    steps: tuple[ShownStep, ...]
+    constraints: tuple[Noted, ...]
+    observations: tuple[Noted, ...]
+    notes: tuple[str, ...]
+
+
+def shown_task(session_id: UUID, slots: Slots) -> ShownTask | None:
+    """The working memory of a session, ready to show; None if there is nothing in it."""
+    if slots.empty:
+        return None
+    plan = slots.plan
+    states = ["done"] * plan.done + ["now"] + ["later"] * len(plan.steps)
+    return ShownTask(
+        session_id=session_id,
+        goal=slots.goal.text if slots.goal else "",
+        progress=_progress(len(plan.steps), plan.done),
+        steps=tuple(ShownStep(text, state) for text, state in zip(plan.steps, states, strict=False)),
+        constraints=foremost(slots.constraints),
+        observations=foremost(slots.observations),
+        notes=tuple(each.text for each in slots.scratchpad),
+    )
+
+
+def _progress(steps: int, done: int) -> str:
+    if not steps:
+        return ""
+    return f"Step {done + 1} of {steps}" if done < steps else f"All {steps} steps done"

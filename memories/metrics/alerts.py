@@ -1,0 +1,149 @@
+"""Which alerts hold, since when, and whether they fire: what Prometheus does with the rules file, for the page. Pure.
+
+Invariant: decided by `definitions.ALERTS` alone, as the rules file is (`tests/memories/metrics/test_agreement.py`). An
+alert is pending while its condition holds, and fires once it has held at every look for as long as it must last.
+
+The rules file for Prometheus, from the definitions. Pure.
+
+Several processes serve the same values, so each rule takes the worst of them; it compares tenant by tenant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from memories.metrics.definitions import ALERTS, Alert, Comparison
+
+# Two looks further apart than this are not one after the other: what held at both may not have held between them.
+LONGEST_GAP = timedelta(minutes=15)
+
+
+class Reading(NamedTuple):
+    """Which value it is; no tenant: of what belongs to none."""
+
+    metric: str
+    tenant_id: UUID | None
+    label: str = ""
+
+
+class Holding(NamedTuple):
+    """An alert that holds in a tenant."""
+
+    alert: str
+    tenant_id: UUID | None
+
+
+Readings = Mapping[Reading, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An alert whose condition holds: the value now, since when, and whether it fires or is pending."""
+
+    alert: Alert
+    tenant_id: UUID | None
+    value: float
+    since: datetime
+    fires: bool
+
+
+def holding(readings: Readings) -> Iterator[tuple[Alert, UUID | None, float]]:
+    """The alerts whose condition holds, with tenant and value."""
+    alerts = {(alert.metric.name, alert.label): alert for alert in ALERTS}
+    for reading, value in readings.items():
+        alert = alerts.get((reading.metric, reading.label))
+        if alert is not None and alert.beyond(value) and _enough(alert, reading.tenant_id, readings):
+            yield alert, reading.tenant_id, value
+
+
+def standings(readings: Readings, before: Mapping[Holding, datetime], at: datetime) -> list[Standing]:
+    """The alerts that hold at `at`; `before` says since when they held at the look just before this one."""
+    found = []
+    for alert, tenant_id, value in holding(readings):
+        since = before.get(Holding(alert.name, tenant_id), at)
+        found.append(Standing(alert, tenant_id, value, since, fires=at - since >= alert.lasting))
+    return found
+
+
+def follows(before: datetime, at: datetime) -> bool:
+    """Whether the look at `at` came right after the one `before`."""
+    return timedelta(0) < at - before <= LONGEST_GAP
+
+
+def _enough(alert: Alert, tenant_id: UUID | None, readings: Readings) -> bool:
+    if alert.at_least is None:
+        return True
+    metric, minimum = alert.at_least
+    return readings.get(Reading(metric.name, tenant_id), metric.idle or 0.0) >= minimum
+
+
+_HEAD = """\
+# Written by `manage.py alert_rules`, from memories/metrics/definitions.py. Change it there, then write this file anew.
+groups:
+  - name: memoryhub
+    rules:
+"""
+_RULE = """\
+      - alert: {name}
+        expr: {expression}
+        for: {lasting}
+        labels:
+          severity: {severity}
+        annotations:
+          summary: {summary}
+          description: {description}
+"""
+
+
+def rules_file() -> str:
+    """The whole file."""
+    return _HEAD + "\n".join(map(_rule, ALERTS))
+
+
+def expression(alert: Alert) -> str:
+    """When the alert holds, in the language of Prometheus."""
+    worst = "max" if alert.comparison is Comparison.OVER else "min"
+    chosen = f'{{{alert.metric.label}="{alert.label}"}}' if alert.label else ""
+    value = f"{worst} by (tenant) ({alert.metric.exposed}{chosen})"
+    condition = f"{value} {alert.comparison} {alert.threshold:g}"
+    if alert.at_least is None:
+        return condition
+    metric, minimum = alert.at_least
+    return f"{condition} and on (tenant) max by (tenant) ({metric.exposed}) >= {minimum:g}"
+
+
+def duration(span: timedelta) -> str:
+    """As Prometheus writes it, in minutes or hours."""
+    minutes = int(span.total_seconds()) // 60
+    return f"{minutes // 60}h" if minutes and minutes % 60 == 0 else f"{minutes}m"
+
+
+def summary(alert: Alert) -> str:
+    """One line, with the places that Prometheus fills."""
+    return f'{alert.title} ({{{{ $labels.tenant }}}}): {{{{ $value | printf "%.4g" }}}}'
+
+
+def description(alert: Alert) -> str:
+    """What it means and what to do."""
+    return f"{alert.means} {alert.do}"
+
+
+def _rule(alert: Alert) -> str:
+    return _RULE.format(
+        name=alert.name,
+        expression=_quoted(expression(alert)),
+        lasting=duration(alert.lasting),
+        severity=alert.severity.value,
+        summary=_quoted(summary(alert)),
+        description=_quoted(description(alert)),
+    )
+
+
+def _quoted(text: str) -> str:
+    """A YAML string: JSON is YAML."""
+    return json.dumps(text, ensure_ascii=False)

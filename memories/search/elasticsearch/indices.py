@@ -1,0 +1,129 @@
+"""Templates, indices and aliases: how the indices of an installation are laid out, and how a new one takes over.
+
+Each shelf (a kind, or the archive) has two names. Members search by the reading alias, behind which there is always one
+complete index; changes go to every index behind the writing alias, two while a rebuild fills the next one. Invariant:
+the reading alias never points at an index that was not filled from the database, so an empty index never passes for an
+empty memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from elasticsearch import Elasticsearch
+
+from memories.models import MEMORY_MODELS, Fact, Playbook
+from memories.search.elasticsearch.documents import SETTINGS, mapping_of
+from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.transport import LIFECYCLE, lifecycle_settings
+from memoryhub.elasticsearch import reading_alias, writing_alias, writing_pattern
+
+TEMPLATE_PRIORITY = 500
+
+
+def install(manager: Elasticsearch) -> None:
+    """Make the template of each shelf: its mapping and settings, for indices that are made on purpose alone.
+
+    An archive that is there already comes under the lifecycle policy of the settings, or leaves it.
+    """
+    for shelf in SHELVES:
+        manager.indices.put_index_template(
+            name=reading_alias(shelf),
+            index_patterns=[f"{reading_alias(shelf)}-*"],
+            priority=TEMPLATE_PRIORITY,
+            allow_auto_create=False,
+            template={"settings": settings_of(shelf), "mappings": mapping_of(shelf)},
+        )
+    _apply_policy(manager)
+
+
+def settings_of(shelf: str) -> dict[str, Any]:
+    """The settings of the index of a shelf."""
+    return {**SETTINGS, **(lifecycle_settings() if shelf == ARCHIVE else {})}
+
+
+def create_missing(manager: Elasticsearch) -> list[str]:
+    """Make an index for each shelf that has none; return their names.
+
+    Members can search it at once if the database has nothing to put there; else `index rebuild` has to fill one first.
+    """
+    missing = [shelf for shelf, indices in targets(manager, SHELVES).items() if not indices]
+    made = {shelf: new_index(manager, shelf) for shelf in missing}
+    for shelf, index in made.items():
+        if not _is_wanted(shelf):
+            point(manager, shelf, index)
+    return [*made.values()]
+
+
+def unfilled(manager: Elasticsearch) -> list[str]:
+    """The shelves that members cannot search yet: `index rebuild` fills their index from the database."""
+    return [shelf for shelf in SHELVES if not manager.indices.exists_alias(name=reading_alias(shelf))]
+
+
+def targets(client: Elasticsearch, shelves: Iterable[str]) -> Mapping[str, list[str]]:
+    """The indices that changes of each shelf must reach; asked anew for each batch, for a rebuild adds one."""
+    names = {writing_alias(shelf): shelf for shelf in shelves}
+    found: dict[str, list[str]] = {shelf: [] for shelf in names.values()}
+    # Security resolves the pattern to the names of all indices first; one that a rebuild drops meanwhile is no error.
+    described = client.indices.get_alias(name=writing_pattern(), ignore_unavailable=True)
+    for index in sorted(described):
+        for alias in described[index]["aliases"]:
+            if alias in names:
+                found[names[alias]].append(index)
+    return found
+
+
+def encoders(client: Elasticsearch) -> set[str]:
+    """The names of the encoders whose vectors the indices hold: one, unless a rebuild is due."""
+    mappings = client.indices.get_mapping(index=writing_pattern())
+    return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
+
+
+def new_index(manager: Elasticsearch, shelf: str) -> str:
+    """Make an empty index of this shelf that changes reach from now on; return its name."""
+    index = f"{reading_alias(shelf)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    manager.indices.create(index=index, aliases={writing_alias(shelf): {}})
+    return index
+
+
+def point(manager: Elasticsearch, shelf: str, index: str) -> list[str]:
+    """Let members search `index` from now on, in one step; return the indices before it, which nobody needs any more.
+
+    Searches and writes that began before may still be at work on those: `drop` them a little later.
+    """
+    old = [name for name in indices_of(manager, shelf) if name != index]
+    actions: list[dict[str, Any]] = []
+    for alias in (reading_alias(shelf), writing_alias(shelf)):
+        actions += [{"add": {"index": index, "alias": alias}}]
+        actions += [{"remove": {"index": name, "alias": alias, "must_exist": False}} for name in old]
+    manager.indices.update_aliases(actions=actions)
+    return old
+
+
+def drop(manager: Elasticsearch, indices: Iterable[str]) -> None:
+    """Remove indices that nobody searches or writes to."""
+    for index in indices:
+        manager.indices.delete(index=index, ignore_unavailable=True)
+
+
+def indices_of(manager: Elasticsearch, shelf: str) -> list[str]:
+    """Every index of this shelf, whatever alias it has."""
+    found = manager.indices.get(index=f"{reading_alias(shelf)}-*", expand_wildcards="all", features="aliases")
+    return sorted(found)
+
+
+def _is_wanted(shelf: str) -> bool:
+    """Whether the database has what belongs on this shelf; of the kinds, whether it has any memory."""
+    if shelf != ARCHIVE:
+        return any(model.objects.exists() for model in MEMORY_MODELS.values())
+    return any(model.objects.filter(archived_at__isnull=False).exists() for model in (Fact, Playbook))
+
+
+def _apply_policy(manager: Elasticsearch) -> None:
+    wanted = lifecycle_settings().get(LIFECYCLE)
+    found = manager.indices.get_settings(index=f"{reading_alias(ARCHIVE)}-*", name=LIFECYCLE, flat_settings=True)
+    for index in indices_of(manager, ARCHIVE):
+        if found.get(index, {}).get("settings", {}).get(LIFECYCLE) != wanted:
+            manager.indices.put_settings(index=index, settings={LIFECYCLE: wanted})

@@ -1,0 +1,177 @@
+"""The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
+
+Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
+shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
+from the question and the document, vectors are compared exactly, and ties break on the id.
+
+What a word is worth in a lexical match: from how rare it is in general English and how long the text is.
+
+Invariant: nothing here looks at a stored memory, so no weight moves when anybody stores one (ADR 8). Rarity comes from
+the bundled token vectors, whose length carries the frequency of a piece.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from memories.embedding import token_vectors
+from memories.search.elasticsearch.routing import ARCHIVABLE, ARCHIVE, shelves_of
+from memories.types import CURRENT, CandidateRequest, Kind, Scope, Status
+from memoryhub.elasticsearch import reading_alias
+from tenants.principal import Principal
+
+# The share of BM25 that is left when a word counts once in a text: k1 and b as on the embedded plane, and a length that
+# stands for an average memory (words).
+K1, B = 1.2, 0.3
+AVERAGE_WORDS = 14.0
+_WORD = re.compile(r"\w+")
+# Lengths of the token vectors: "the" 66, "work" 87, "dog" 118, "harbour" 193; at most 254.
+_USUAL_LENGTH = 100.0
+_UNKNOWN_WORD = 3.0
+
+
+def rarity(term: str) -> float:
+    """A positive weight, growing with how seldom the word is used."""
+    pieces = token_vectors().piece_ids(term)
+    if not len(pieces):
+        return _UNKNOWN_WORD
+    # A word of several pieces is rarer than each of them.
+    return float(token_vectors().weights[pieces].sum()) / _USUAL_LENGTH / math.sqrt(len(pieces))
+
+
+def brevity(text: str) -> float:
+    """The factor by which a match in `text` counts, above 1 for texts that are shorter than the average."""
+    words = len(_WORD.findall(text))
+    return (K1 + 1.0) / (1.0 + K1 * (1.0 - B + B * words / AVERAGE_WORDS))
+
+
+# Twice as many vectors are compared again in full precision as are returned.
+OVERSAMPLE = 2.0
+# Words of a question that are looked up, the rarest; the query parser bounds them, too.
+MAX_TERMS = 64
+
+
+class By(StrEnum):
+    """What a leg finds memories by."""
+
+    WORDS = "words"
+    MEANING = "meaning"
+    ID = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One search: of which kind, on which shelf, by what, and the two lines that ask it."""
+
+    kind: Kind
+    shelf: str
+    by: By
+    header: dict[str, Any]
+    body: dict[str, Any]
+
+
+def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
+    """All searches of a request; none that could find nothing."""
+    words = _words(request.terms)
+    vector = request.vector() if request.vector is not None else None
+    made: list[Leg] = []
+    for kind, shelf in _searched(request):
+        header = _header(shelf)
+        for whose in _owners(principal, kind):
+            filters = [*whose, *_states(request)]
+            if shelf == ARCHIVE:
+                filters.append({"term": {"kind": kind.value}})
+            if words:
+                body = _by_words(words, filters, request.per_leg)
+                made.append(Leg(kind, shelf, By.WORDS, header, body))
+            if vector is not None:
+                body = _by_meaning(vector, filters, request.per_leg)
+                made.append(Leg(kind, shelf, By.MEANING, header, body))
+    return made
+
+
+def legs_to_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[Leg]:
+    """The searches for one memory by its id, with its words, on each shelf where it may stand."""
+    whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
+    one = {"ids": {"values": [str(memory_id)]}}
+    made: list[Leg] = []
+    for shelf in shelves_of(kind):
+        filters = [one, {"bool": {"should": whose, "minimum_should_match": 1}}]
+        if shelf == ARCHIVE:
+            filters.append({"term": {"kind": kind.value}})
+        body = {
+            "size": 1,
+            "version": True,
+            "_source": ["status", "task", "text"],
+            "track_total_hits": False,
+            "query": {"bool": {"filter": filters}},
+        }
+        made.append(Leg(kind, shelf, By.ID, _header(shelf), body))
+    return made
+
+
+def _header(shelf: str) -> dict[str, Any]:
+    """What one shard of several cannot answer must not pass for an answer."""
+    return {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
+
+
+def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
+    """The shelves to look on for each kind: the archive holds nothing but superseded memories."""
+    for kind in request.kinds:
+        yield kind, kind.value
+        if request.include_superseded and kind in ARCHIVABLE:
+            yield kind, ARCHIVE
+
+
+def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
+    """The filters of the parts that may hold memories of this kind: the catalog is shared, episodes never are."""
+    tenant = {"term": {"tenant": str(principal.tenant_id)}}
+    if kind is not Kind.CATALOG:
+        yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
+    if kind is not Kind.EPISODIC:
+        ours = {"bool": {"filter": [_visible(Scope.TENANT), tenant]}}
+        yield [{"bool": {"should": [ours, _visible(Scope.GLOBAL)], "minimum_should_match": 1}}]
+
+
+def _visible(scope: Scope) -> dict[str, Any]:
+    return {"term": {"visibility": scope.value}}
+
+
+def _states(request: CandidateRequest) -> list[dict[str, Any]]:
+    states = [*CURRENT, Status.SUPERSEDED] if request.include_superseded else [*CURRENT]
+    tasks = ["", request.task] if request.task else [""]
+    return [{"terms": {"status": [state.value for state in states]}}, {"terms": {"task": tasks}}]
+
+
+def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
+    """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
+    weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
+    return [{"match": {"text": {"query": term, "boost": weight}}} for weight, term in weighed[:MAX_TERMS]]
+
+
+def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    matching = {"bool": {"should": words, "minimum_should_match": 1, "filter": filters}}
+    shorter_first = {"field_value_factor": {"field": "brevity"}, "boost_mode": "multiply"}
+    return _listing(count) | {"query": {"function_score": {"query": matching, **shorter_first}}}
+
+
+def _by_meaning(vector: Any, filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    nearest = {
+        "field": "vector",
+        "query_vector": vector,
+        "k": count,
+        "num_candidates": count,
+        "filter": filters,
+        "rescore_vector": {"oversample": OVERSAMPLE},
+    }
+    return _listing(count) | {"knn": nearest}
+
+
+def _listing(count: int) -> dict[str, Any]:
+    return {"size": count, "_source": False, "track_total_hits": False, "sort": ["_score", {"id": "asc"}]}

@@ -1,0 +1,221 @@
+"""The memory as it was believed at a time, and how much of it changed on which day.
+
+Invariant: what recall tells of that time is in it, by the same conditions (`recall/loading.py`). Beyond them it has
+what has been evicted or has expired since, which recall tells nobody of any more and staff is to understand. What was
+forgotten since is gone: it is counted, and shown to nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db.models import CharField, Count, F, Model, Q, QuerySet
+from django.db.models.functions import Cast, Substr
+from django.utils import timezone
+
+from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
+from memories.models.base import OwnedQuerySet
+from memories.models.supersedable import Supersedable
+from memories.recall.loading import held_at
+from memories.search.base import readable_by
+from memories.selectors.memories import Memory, matching, narrowed
+from memories.selectors.paging import Page, page_of
+from memories.types import CURRENT, Kind, Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+Row = TypeVar("Row", bound=Model)
+
+# Each ends in a unique column, for pages.
+ORDER: Mapping[Kind, tuple[str, ...]] = {
+    Kind.EPISODIC: ("-happened_at", "id"),
+    Kind.SEMANTIC: ("-learned_at", "id"),
+    Kind.PROCEDURAL: ("-learned_at", "id"),
+    Kind.CATALOG: ("-created_at", "id"),
+}
+FORGETTING: Mapping[str, Kind] = {
+    "episode.forgotten": Kind.EPISODIC,
+    "fact.forgotten": Kind.SEMANTIC,
+    "playbook.forgotten": Kind.PROCEDURAL,
+}
+
+
+class Since(StrEnum):
+    """What became of a memory that was believed then."""
+
+    STILL = "still"
+    REPLACED = "replaced"
+    ENDED = "ended"
+    EVICTED = "evicted"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What narrows a view of the memory. `shared` adds what the tenant and all share."""
+
+    query: str = ""
+    category: str = ""
+    key: str = ""
+    session_id: UUID | None = None
+    shared: bool = False
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that can meet them: only facts have a key, only episodes a session."""
+        kinds = (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL, *([Kind.CATALOG] if self.shared else []))
+        if self.session_id:
+            kinds = (Kind.EPISODIC,)
+        if self.category:
+            kinds = tuple(kind for kind in kinds if kind in (Kind.SEMANTIC, Kind.PROCEDURAL))
+        return tuple(kind for kind in kinds if kind is Kind.SEMANTIC or not self.key)
+
+
+def as_of(principal: Principal, kind: Kind, at: datetime, filters: Filters | None = None) -> QuerySet[Memory]:
+    """The memories of a kind that were believed at `at`, the latest first; none of a kind that cannot meet `filters`.
+
+    The owner's own, in all their tasks; with `filters.shared` also what they could see of others.
+    """
+    principal.require(Right.READ)
+    first, *others = _parts(principal, kind, at, filters or Filters())
+    for part in others:
+        first |= part
+    return first.order_by(*ORDER[kind])
+
+
+def page_as_of(
+    principal: Principal, kind: Kind, at: datetime, filters: Filters, *, limit: int, cursor: str = ""
+) -> Page[Memory]:
+    """At most `limit` rows of `as_of` after `cursor`. Raises InvalidInput for a cursor of another list."""
+    principal.require(Right.READ)
+    parts = _parts(principal, kind, at, filters)
+    if kind is Kind.EPISODIC:
+        return page_of(parts[0].order_by(*ORDER[kind]), limit=limit, cursor=cursor)
+    return page_by_status(parts, ORDER[kind], limit=limit, cursor=cursor)
+
+
+def page_by_status(
+    parts: Sequence[QuerySet[Row]], order: tuple[str, ...], *, limit: int, cursor: str = ""
+) -> Page[Row]:
+    """A page of the rows of several owners, in `order`, by the moment of which their index is ordered in each status.
+
+    So the latest of each owner and status are read from the index, and only these are sorted and read with their words:
+    of 100,000 rows a page takes as long as what is superseded.
+    """
+    names = [column.removeprefix("-") for column in order]
+    latest = [
+        page_of(part.filter(status=status).only(*names).order_by(*order), limit=limit + 1, cursor=cursor).rows
+        for part in parts
+        for status in Status
+    ]
+    ids = [row.pk for some in latest for row in some]
+    # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
+    whole = parts[0].model._default_manager.filter(pk__in=ids)
+    if issubclass(whole.model, Supersedable):
+        whole = whole.select_related("superseded_by")
+    return page_of(whole.order_by(*order), limit=limit, cursor=cursor)
+
+
+def believed_at(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> OwnedQuerySet[Any]:
+    """Those of `rows` that held at `at` and had neither expired nor been evicted by then."""
+    rows = rows.filter(held_at(kind, at))
+    if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
+        return rows.exclude(status=Status.EVICTED)  # of these nothing tells when
+    rows = rows.filter(Q(evicted_at__isnull=True) | Q(evicted_at__gt=at))
+    return rows.unexpired(at) if kind is Kind.SEMANTIC else rows
+
+
+def since(row: Memory, *, now: datetime) -> Since:
+    """What became of a row of `as_of` by `now`."""
+    if not isinstance(row, Fact | Playbook):
+        return Since.STILL
+    if row.status == Status.EVICTED and row.superseded_at is None:
+        return Since.EVICTED
+    if row.superseded_at is not None:
+        return Since.ENDED if row.superseded_by_id is None else Since.REPLACED
+    expired = isinstance(row, Fact) and row.expires_at is not None and row.expires_at <= now
+    return Since.EXPIRED if expired else Since.STILL
+
+
+def count_as_of(principal: Principal, at: datetime) -> dict[Kind, int]:
+    """How many memories of their own the principal had at `at`, by kind."""
+    principal.require(Right.READ)
+    counts = {Kind.EPISODIC: Episode.objects.of(principal).filter(held_at(Kind.EPISODIC, at)).count()}
+    for kind, model in ((Kind.SEMANTIC, Fact), (Kind.PROCEDURAL, Playbook)):
+        counts[kind] = _count_believed(model.objects.of(principal), kind, at)
+    return counts
+
+
+def forgotten_since(principal: Principal, at: datetime, until: datetime | None = None) -> dict[Kind, int]:
+    """How many memories were forgotten after `at` (and by `until`), by kind: what they said cannot be shown."""
+    principal.require(Right.READ)
+    events = AuditEvent.objects.filter(
+        tenant_id=principal.tenant_id, owner_id=principal.user_id, action__in=list(FORGETTING), created_at__gt=at
+    )
+    if until is not None:
+        events = events.filter(created_at__lte=until)
+    counted = events.order_by().values_list("action").annotate(Count("pk"))
+    return {FORGETTING[action]: count for action, count in counted}
+
+
+def changes_by_day(principal: Principal, *, now: datetime | None = None) -> dict[date, int]:
+    """How many memories were said, learned, ended or evicted on each day (UTC) by now, for a histogram."""
+    principal.require(Right.READ)
+    now = now or timezone.now()
+    total: Counter[date] = Counter()
+    for rows, column in _moments(principal):
+        by_day = rows.order_by().annotate(day=Substr(Cast(F(column), CharField()), 1, 10)).values_list("day")
+        # Counting the column itself is answered from the index alone.
+        total.update({date.fromisoformat(day): count for day, count in by_day.annotate(Count(column)) if day})
+    today = now.astimezone(UTC).date()
+    return {day: count for day, count in total.items() if day <= today}
+
+
+def _moments(principal: Principal) -> list[tuple[QuerySet[Any], str]]:
+    """Where the rows of the owner say that something changed.
+
+    Every status is named, for the index of the owner begins with it; a bound on `superseded_at` would have one of the
+    whole tenant read.
+    """
+    moments: list[tuple[QuerySet[Any], str]] = [(Episode.objects.of(principal), "happened_at")]
+    for model in (Fact, Playbook):
+        own = model.objects.of(principal)
+        moments += [
+            (own.filter(status__in=list(Status)), "learned_at"),
+            (own.filter(status__in=[Status.SUPERSEDED, Status.EVICTED]), "superseded_at"),
+            (own.filter(status=Status.EVICTED), "evicted_at"),
+        ]
+    return moments
+
+
+def _count_believed(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> int:
+    """By status, so that the bulk, what is believed still, is counted in an index."""
+    current = rows.filter(status__in=CURRENT, learned_at__lte=at).count()
+    if kind is Kind.SEMANTIC:
+        expired = Fact.objects.filter(expires_at__lte=at)  # by an index of these alone
+        current -= rows.filter(status__in=CURRENT, learned_at__lte=at, pk__in=expired.values("pk")).count()
+    ended = believed_at(rows.filter(status__in=[Status.SUPERSEDED, Status.EVICTED]), kind, at)
+    return current + ended.count()
+
+
+def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> list[OwnedQuerySet[Any]]:
+    """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
+    every = readable_by(principal)
+    # What was said is shared with nobody; the catalog is always shared.
+    owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
+    parts: list[OwnedQuerySet[Any]] = []
+    for owner in owners:
+        rows = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
+        rows = matching(believed_at(rows, kind, at), kind, filters.query)
+        if kind not in filters.kinds:
+            parts.append(rows.none())
+            continue
+        session = filters.session_id if kind is Kind.EPISODIC else None
+        parts.append(narrowed(rows, kind, category=filters.category, key=filters.key, session_id=session))
+    return parts

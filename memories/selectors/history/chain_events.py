@@ -1,0 +1,188 @@
+"""What the audit trail says of rows: their events in order, each row's folded to the state that they imply.
+
+Invariant: only events in a chain of the row's own owner count (of its tenant, for what is shared); a payload that was
+erased proves nothing, and is no fault. Rows go by in pieces, and what is kept of each is what the checks need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils.dateparse import parse_datetime
+
+from memories.hygiene.text import content_hash
+from memories.selectors.history.chain_checks import Ending, State
+from memories.selectors.history.row_record import Record, differing, version_of
+from memories.types import Kind, Status
+from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
+from tenants.models import AuditEvent
+from tenants.models.audit_event import said_in
+
+NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
+WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
+AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_CLOSING = ("superseded", "retired")
+# What is done to a memory and leaves it as it was.
+_LEAVES_IT = frozenset({"promoted", "kept", "read", "exported", "forgotten", "erased"})
+# What the event of an ending tells, also where it leaves it as it was.
+_OF_AN_ENDING = frozenset({"contradiction", "retracted", "superseded_at", "valid_to"})
+_IMPORTED = "imported"
+# What events of long ago tell of a row: always, and unless an import set it.
+_TOLD_EARLY, _TOLD_UNLESS_IMPORTED = ("learned_at", "key", "valid_from"), ("valid_to", "contradiction")
+_COLUMNS = (
+    "target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action", "created_at", "payload__document",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ToldBy:
+    """An event of the audit trail, by its place and its id."""
+
+    chain: str
+    sequence: int
+    id: UUID
+
+
+@dataclass(slots=True)
+class Told:
+    """What the events of one row say of it.
+
+    `record` is how the row stood after the latest change (None: nothing tells), `began` the first event that such a
+    record goes back to, `since` the event that told a column as it is told now. `early` is what events say that hold no
+    record.
+    """
+
+    ending: Ending | None = None
+    closed: bool = False
+    written: str | None = None
+    created: bool = False
+    evicted: bool = False
+    imported: bool = False
+    restores: UUID | None = None
+    record: Record | None = None
+    began: ToldBy | None = None
+    since: dict[str, ToldBy] = field(default_factory=dict)
+    early: dict[str, Any] = field(default_factory=dict)
+    latest: ToldBy | None = None
+
+    def by(self, column: str) -> ToldBy | None:
+        """The event that told a column as it is told now."""
+        ended = self.since.get("status") if column in _OF_AN_ENDING else None
+        return self.since.get(column) or ended or self.began or self.latest
+
+
+def told_of(kind: Kind, rows: Mapping[UUID, State], ids: Collection[UUID]) -> dict[UUID, Told]:
+    """What the trail says of these rows; one statement. A row without an entry has no event at all."""
+    told: dict[UUID, Told] = {}
+    noun = NOUN[kind]
+    events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{noun}.")
+    for values, _ in rows_as_stored(events.order_by("created_at", "sequence"), _COLUMNS, chunk_size=AT_ONCE):
+        target, tenant_id, owner_id, chain, sequence, event_id, action, created_at, document = values
+        row = rows.get(target)
+        # One that somebody made unreadable is found by the proof of the trail, and proves nothing here.
+        if row is None or UNREADABLE in (chain, sequence, event_id, action, created_at):
+            continue
+        if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
+            by = ToldBy(chain, sequence, event_id)
+            _fold(told.setdefault(target, Told()), kind, row, action.partition(".")[2], document, created_at, by)
+    return told
+
+
+def _fold(told: Told, kind: Kind, row: State, verb: str, document: Any, created_at: datetime, by: ToldBy) -> None:
+    """One event more."""
+    said = said_in(document)
+    after: Mapping[str, Any] = said["after"] or {}
+    if verb in _CLOSING:
+        told.ending, told.closed = Ending(document is not None, id_in(after, "superseded_by"), created_at), True
+    elif verb == "revived":
+        told.closed = False
+    elif verb == "created":
+        told.created, told.imported = True, said["reason"] == _IMPORTED
+        told.written = _hash_told(kind, row, after)
+    elif verb == "evicted":
+        told.evicted = True
+    elif verb == "restored":
+        told.restores = id_in(after, "restores")
+    if verb not in _LEAVES_IT:
+        _stand(told, said, by)
+        told.latest = by
+
+
+def _stand(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
+    """How the row stood after an event; what somebody took the record out of leaves open how it stands."""
+    record: Record | None = said["row"]
+    if record is None:
+        told.record = None
+        _remember_early(told, said, by)
+    elif told.record is None:
+        told.record, told.began, told.since = record, by, {}
+    elif version_of(record) >= version_of(told.record):  # else two clocks differ, and it was before that one
+        for name in told.record.keys() | record.keys():
+            if told.record.get(name) != record.get(name):
+                told.since[name] = by
+        told.record = record
+
+
+def _remember_early(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
+    # The oldest events told of an ending how the row stood after it under `before`.
+    snapshot = {**(said["before"] or {}), **(said["after"] or {})}
+    if "learned_at" not in snapshot:
+        return
+    for name in (*_TOLD_EARLY, *_TOLD_UNLESS_IMPORTED):
+        if name in snapshot and (name not in told.since or told.early.get(name) != snapshot[name]):
+            told.early[name], told.since[name] = snapshot[name], by
+
+
+def deviations(told: Told, row: State, stands: Record) -> Iterator[tuple[str, ToldBy | None]]:
+    """In which columns a row is not as its events say, each with the event that told of it."""
+    if not told.created:
+        yield "was written without an audit event", None
+    if row.superseded_at is not None and told.ending is None:
+        return  # that it ended is a fault of its own, and nothing tells how it ought to be
+    if row.status == Status.EVICTED and not told.evicted:
+        yield "was evicted without an audit event", told.latest
+    if told.record is not None:
+        for name in differing(stands, told.record):
+            yield _another(name), told.by(name)
+        return
+    if told.restores is not None and row.restores != told.restores:
+        yield _another("restores"), told.latest
+    names = _TOLD_EARLY if told.imported else (*_TOLD_EARLY, *_TOLD_UNLESS_IMPORTED)
+    for name in names:
+        if name in told.early and not _same(stands.get(name), told.early[name]):
+            yield _another(name), told.by(name)
+
+
+def _another(column: str) -> str:
+    return f"has another {column.removesuffix('_id').replace('_', ' ')} than the audit tells of"
+
+
+def _same(now: Any, told: Any) -> bool:
+    """Whether a column is as an event of long ago tells, which wrote times as they came."""
+    if now and told and str(now) != str(told):
+        try:
+            return parse_datetime(str(now)) == parse_datetime(str(told)) is not None
+        except ValueError:
+            return False
+    return (now or "") == (told or "")
+
+
+def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
+    """An id in the `after` of a payload; None if it is not there, or if somebody made it unreadable."""
+    try:
+        return UUID(str(after[name]))
+    except (KeyError, ValueError):
+        return None
+
+
+def _hash_told(kind: Kind, row: State, after: Mapping[str, Any]) -> str | None:
+    """The hash of the words with which a member's row was written, where the trail still tells them."""
+    words = [after.get(name) for name in WORDS[kind]]
+    steps = words.pop() if kind is Kind.PROCEDURAL else []
+    if row.user_id is None or None in words or not isinstance(steps, list):
+        return None
+    return content_hash(*map(str, words), *map(str, steps))

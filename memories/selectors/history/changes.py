@@ -1,0 +1,235 @@
+"""What changed in a memory between two times: learned, replaced, ended, evicted, brought back, forgotten.
+
+Invariant: a change is in the interval if its moment is later than the first time and no later than the second, so that
+intervals that follow each other share nothing and miss nothing. What was believed at no time (a correction of the past)
+is no change of belief: its predecessor is shown with what was believed after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+
+from memories.errors import InvalidInput
+from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
+from memories.selectors.history.as_of import forgotten_since, page_by_status
+from memories.types import Kind, Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+Statement = Fact | Playbook
+
+_NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
+_ENDED = (Status.SUPERSEDED, Status.EVICTED)
+
+
+class Change(StrEnum):
+    """What happened. Retired: it ended, and nothing took its place. Restored: an undo brought it back."""
+
+    LEARNED = "learned"
+    REPLACED = "replaced"
+    RETIRED = "retired"
+    EVICTED = "evicted"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: what was believed before it and after it, one of them perhaps nothing, who made it and why.
+
+    `lost`: something took its place that has been forgotten since.
+    """
+
+    change: Change
+    kind: Kind
+    at: datetime
+    before: Statement | None
+    after: Statement | None
+    by: str = ""
+    reason: str = ""
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Some changes, the latest first, and the cursor of those before them; empty if there are none."""
+
+    steps: tuple[Step, ...]
+    next_cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How many changes of each sort and kind lie between two times, how much was said, and how much is gone."""
+
+    first: datetime
+    second: datetime
+    counts: Mapping[tuple[Change, Kind], int]
+    said: int
+    forgotten: Mapping[Kind, int]
+
+    @property
+    def total(self) -> int:
+        """Of facts and playbooks."""
+        return sum(self.counts.values())
+
+
+def differences_between(principal: Principal, first: datetime, second: datetime) -> Differences:
+    """What changed after `first` and by `second`, in numbers. Raises InvalidInput if `second` is not the later one."""
+    principal.require(Right.READ)
+    _check(first, second)
+    counts: dict[tuple[Change, Kind], int] = {}
+    for kind in CHAINED_MODELS:
+        for changes in ((Change.LEARNED, Change.RESTORED), (Change.REPLACED, Change.RETIRED), (Change.EVICTED,)):
+            rows = _in(principal, kind, changes[0], first, second)
+            found = rows.aggregate(**{change.value: Count("pk", filter=_condition(change, kind)) for change in changes})
+            counts |= {(change, kind): found[change.value] for change in changes if found[change.value]}
+    said = Episode.objects.of(principal).filter(happened_at__gt=first, happened_at__lte=second).count()
+    return Differences(first, second, counts, said, forgotten_since(principal, first, second))
+
+
+def steps_between(
+    principal: Principal, first: datetime, second: datetime, *, change: Change, kind: Kind, limit: int, cursor: str = ""
+) -> Steps:
+    """The changes of one sort and kind in the interval, the latest first. Raises InvalidInput."""
+    principal.require(Right.READ)
+    _check(first, second)
+    if kind not in CHAINED_MODELS:
+        raise InvalidInput("kind", "only facts and how-tos change.")
+    rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
+    page = page_by_status([rows], (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
+    return Steps(_told(principal, change, kind, page.rows), page.next_cursor)
+
+
+# When each happened, as the row says.
+_MOMENT: Mapping[Change, str] = {
+    Change.LEARNED: "learned_at",
+    Change.REPLACED: "superseded_at",
+    Change.RETIRED: "superseded_at",
+    Change.EVICTED: "evicted_at",
+    Change.RESTORED: "learned_at",
+}
+
+
+def _check(first: datetime, second: datetime) -> None:
+    if first >= second:
+        raise InvalidInput("since", "must be before the time that it is compared with.")
+
+
+def _in(principal: Principal, kind: Kind, change: Change, first: datetime, second: datetime) -> QuerySet[Any]:
+    """The rows whose moment of this sort lies in the interval, without those that were believed at no time.
+
+    Every status is named, for the owner's index begins with it.
+    """
+    column = _MOMENT[change]
+    statuses = {"learned_at": list(Status), "superseded_at": list(_ENDED), "evicted_at": [Status.EVICTED]}[column]
+    rows = CHAINED_MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
+    rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
+    if change is Change.EVICTED:
+        return rows
+    return rows.exclude(superseded_at__isnull=False, superseded_at__lte=F("learned_at"))
+
+
+def _condition(change: Change, kind: Kind) -> Q:
+    """Which of these rows show a change of this sort."""
+    match change:
+        case Change.LEARNED:
+            replaced = Exists(CHAINED_MODELS[kind].objects.filter(superseded_by=OuterRef("pk")))
+            return Q(restores__isnull=True) & ~Q(replaced)
+        case Change.RESTORED:
+            return Q(restores__isnull=False)
+        case Change.REPLACED:
+            return Q(superseded_by__isnull=False)
+        case Change.RETIRED:
+            return Q(superseded_by__isnull=True)
+        case Change.EVICTED:
+            return Q(pk__isnull=False)
+
+
+def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> tuple[Step, ...]:
+    """Rows as changes, with what is on their other side, and what the trail says of them."""
+    beside = _beside(principal, change, kind, rows)
+    events = _events(principal, change, kind, [row.pk for row in rows])
+    steps = []
+    for row in rows:
+        event = events.get(row.pk)
+        other = beside.get(row.pk)
+        arrives = change in (Change.LEARNED, Change.RESTORED)
+        steps.append(
+            Step(
+                change,
+                kind,
+                getattr(row, _MOMENT[change]),
+                before=other if arrives else row,
+                after=row if arrives else other,
+                by=event.actor_kind if event else "",
+                reason=_reason(event),
+                lost=change is Change.RETIRED and event is not None and event.action.endswith(".superseded"),
+            )
+        )
+    return tuple(steps)
+
+
+def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> dict[UUID, Statement]:
+    """By the id of a row, what it gave way to or what it brought back."""
+    model = CHAINED_MODELS[kind]
+    if change is Change.RESTORED:
+        olds = model.objects.of(principal).in_bulk([row.restores for row in rows if row.restores])
+        return {row.pk: olds[row.restores] for row in rows if row.restores in olds}
+    if change is not Change.REPLACED:
+        return {}
+    found: dict[UUID, Statement] = {}
+    wanted = {row.superseded_by_id for row in rows}
+    while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
+        found |= model.objects.of(principal).in_bulk(wanted)
+        # Past a correction that was believed at no time; the database lets no chain close to a ring.
+        wanted = {row.superseded_by_id for pk in wanted if (row := found.get(pk)) and _is_instant(row)}
+    return {row.pk: after for row in rows if (after := _successor(row, found)) is not None}
+
+
+def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+    """What was believed in the place of `row`."""
+    after = _next(row, found)
+    seen: set[UUID] = set()
+    while after is not None and _is_instant(after) and after.pk not in seen and _next(after, found) is not None:
+        seen.add(after.pk)
+        after = _next(after, found)
+    return after
+
+
+def _next(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+    return None if row.superseded_by_id is None else found.get(row.superseded_by_id)
+
+
+def _is_instant(row: Statement) -> bool:
+    return row.superseded_at is not None and row.superseded_at <= row.learned_at
+
+
+_ACTIONS: Mapping[Change, tuple[str, ...]] = {
+    Change.LEARNED: ("created",),
+    Change.REPLACED: ("superseded", "retired"),
+    Change.RETIRED: ("superseded", "retired"),
+    Change.EVICTED: ("evicted",),
+    Change.RESTORED: ("restored",),
+}
+
+
+def _events(principal: Principal, change: Change, kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
+    """The latest event of each row that tells of the change."""
+    actions = [f"{_NOUN[kind]}.{verb}" for verb in _ACTIONS[change]]
+    events = AuditEvent.objects.filter(
+        tenant_id=principal.tenant_id, owner_id=principal.user_id, target_id__in=list(ids), action__in=actions
+    )
+    in_order = events.select_related("payload").order_by("sequence")
+    return {event.target_id: event for event in in_order if event.target_id is not None}
+
+
+def _reason(event: AuditEvent | None) -> str:
+    payload = getattr(event, "payload", None)
+    return str(payload.data.get("reason") or "") if payload else ""

@@ -1,0 +1,450 @@
+"""The whole story of one chain: every state that supersession and undo link, those that were erased among them.
+
+Invariant: all states of a story belong to one owner, in whose name it is read; what a promotion links in other scopes
+is named by id alone, without its words. Whoever asks has told the owner's trail before.
+
+From which words the states of a chain came, and by which they ended.
+
+Invariant: only the principal's own episodes are quoted, and only under what is the principal's own.
+
+Reading where facts come from: the words that support them, and their lists by category.
+
+Invariant: only the principal's own episodes are ever quoted, also under a fact that is shared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
+
+from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
+from memories.models.base import OwnedQuerySet
+from memories.selectors.history.listing import NOTHING, NOUN, Row, Without, require_read
+from memories.selectors.memories import list_memories
+from memories.types import Kind, Owner, Status
+from tenants.models import AuditEvent
+from tenants.principal import Principal, Right
+
+# A chain is followed so far; longer ones say that they go on.
+MOST_STATES = 300
+# After so many steps along the links of a chain the rest of its slot is fetched at once.
+_STEPS = 4
+ERASURES = ("forgotten", "erased")
+
+
+class Joint(StrEnum):
+    """How one state leads to another: it was replaced by it, brought back as it, or copied into a wider scope."""
+
+    SUPERSEDED = "superseded"
+    RESTORED = "restored"
+    PROMOTED = "promoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From one state to a later one. `bridged`: what was between them was erased."""
+
+    start: UUID
+    end: UUID
+    joint: Joint
+    bridged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What is left of a state that was erased: that it was, and when it was erased, if anything tells of it."""
+
+    id: UUID
+    event: AuditEvent | None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was erased."""
+        return self.event.created_at if self.event else None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A state in another scope that a promotion links to the chain: whose it is, and no words."""
+
+    id: UUID
+    owner: Owner
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A chain, its states in the order in which they began to be believed, and the events on each, oldest first.
+
+    `whole` is False where it goes on beyond MOST_STATES.
+    """
+
+    kind: Kind
+    owner: Owner
+    asked: UUID
+    rows: tuple[Row, ...]
+    erased: tuple[Erased, ...]
+    elsewhere: tuple[Elsewhere, ...]
+    links: tuple[Link, ...]
+    events: Mapping[UUID, tuple[AuditEvent, ...]]
+    whole: bool = True
+
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The chains of the audit trail that tell of it."""
+        return tuple(sorted({event.chain for told in self.events.values() for event in told}))
+
+
+def find_state(kind: Kind, memory_id: UUID) -> Row | None:
+    """A state whoever's it is. The caller checks that the reader may see its owner, before anything else."""
+    found: Row | None = CHAINED_MODELS[kind].objects.filter(pk=memory_id).first()
+    return found
+
+
+def erased_state(kind: Kind, memory_id: UUID) -> AuditEvent | None:
+    """The event that tells of the erasure of a state that is not there any more, whoever's it was."""
+    return _erasures(kind, {memory_id}).get(memory_id)
+
+
+def story_of(row: Row, *, asked: UUID | None = None, without: Without = NOTHING) -> Story:
+    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased.
+
+    `without`: states that cannot be read.
+    """
+    require_read([row])
+    rows, whole = _linked(row, without)
+    require_read(rows.values())
+    ids = set(rows)
+    events = _events(row.kind, rows)
+    told = _told_successors(events)
+    beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
+    beyond -= without.ids
+    gone = _erasures(row.kind, beyond - ids)
+    erased = [Erased(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
+    elsewhere, promotions = _promotions(row.kind, rows, without)
+    return Story(
+        kind=row.kind,
+        owner=row.owner,
+        asked=asked or row.pk,
+        rows=tuple(sorted(rows.values(), key=_order)),
+        erased=tuple(erased),
+        elsewhere=elsewhere,
+        links=(*_links(rows, told, {each.id for each in erased}), *promotions),
+        events=events,
+        whole=whole,
+    )
+
+
+def story_of_erased(kind: Kind, event: AuditEvent, *, without: Without = NOTHING) -> Story:
+    """The chain that an erased state was part of, as far as the trail still leads to it; else nothing but that it was.
+
+    A predecessor's own event names it; what lies after it is found through that.
+    """
+    memory_id = event.target_id
+    if memory_id is None:
+        raise LookupError("An erasure without a target.")
+    naming = AuditEvent.objects.filter(
+        tenant_id=event.tenant_id, action=f"{NOUN[kind]}.superseded", payload__document__contains=str(memory_id)
+    )
+    if event.owner_id is not None:
+        naming = naming.filter(owner_id=event.owner_id)
+    for target_id in naming.order_by("-sequence").values_list("target_id", flat=True)[:5]:
+        row = find_state(kind, target_id) if target_id and target_id not in without.ids else None
+        if row is not None and (row.tenant_id, row.user_id) == (event.tenant_id, event.owner_id):
+            return story_of(row, asked=memory_id, without=without)
+    owner = Owner(event.tenant_id, event.owner_id)
+    return Story(kind, owner, memory_id, (), (Erased(memory_id, event),), (), (), {memory_id: (event,)})
+
+
+def _linked(start: Row, without: Without) -> tuple[dict[UUID, Row], bool]:
+    """The states that links lead to from `start`, and whether these are all.
+
+    Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
+    is none.
+    """
+    pool: dict[UUID, Row] = {start.pk: start}
+    found, asked = {start.pk}, set[UUID]()
+    for step in count():
+        found = _closure(found, pool)
+        fresh = sorted(found - asked)[:MOST_STATES]
+        if not fresh or len(found) > MOST_STATES:
+            break
+        asked |= set(fresh)
+        named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
+        linked = _beside(start, fresh, named, without)
+        if step == _STEPS:
+            linked += _slot_of(start, without)
+        pool |= {row.pk: row for row in linked if row.pk not in pool}
+    kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
+    return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
+
+
+def _beside(start: Row, states: Collection[UUID], named: Collection[UUID], without: Without) -> list[Row]:
+    """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
+    every: OwnedQuerySet[Any] = CHAINED_MODELS[start.kind].objects.defer("embedding", "token_ids").order_by()
+    conditions = (Q(superseded_by__in=states), Q(restores__in=states), Q(pk__in=named))
+    rows = [without.leave_out(every.filter(condition)) for condition in conditions]
+    return [row for row in rows[0].union(*rows[1:], all=True) if row.owner == start.owner]
+
+
+def _slot_of(start: Row, without: Without) -> list[Row]:
+    """Other states of the same slot, of which most are in the same chain."""
+    if not isinstance(start, Fact) or not start.key:
+        return []
+    slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
+    rows = without.leave_out(Fact.objects.filter(**slot)).defer("embedding", "token_ids")
+    return list(rows.order_by("-learned_at")[:MOST_STATES])
+
+
+def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, Row]) -> set[UUID]:
+    """What links lead to from `found` among the rows that are at hand."""
+    beside: dict[UUID, set[UUID]] = defaultdict(set)
+    for row in pool.values():
+        for other in _named(row):
+            beside[row.pk].add(other)
+            beside[other].add(row.pk)
+    reached, edge = set(found), set(found)
+    while edge:
+        edge = {other for pk in edge for other in beside[pk] if other in pool} - reached
+        reached |= edge
+    return reached
+
+
+def _named(row: Row) -> tuple[UUID, ...]:
+    return tuple(pk for pk in (row.superseded_by_id, row.restores) if pk)
+
+
+def _order(row: Row) -> tuple[datetime, bool, datetime, datetime]:
+    """By when they began to be believed; what was believed at no time comes before what took its place."""
+    return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at)
+
+
+def _links(rows: Mapping[UUID, Row], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[Link]:
+    links = []
+    there = rows.keys() | erased
+    for row in rows.values():
+        between, successor = told.get(row.pk), row.superseded_by_id
+        if between in erased and between is not None and between != successor:
+            links.append(Link(row.pk, between, Joint.SUPERSEDED))
+            if successor in rows and successor is not None:
+                links.append(Link(between, successor, Joint.SUPERSEDED, bridged=True))
+        elif successor in there and successor is not None:
+            links.append(Link(row.pk, successor, Joint.SUPERSEDED))
+        if row.restores in there and row.restores is not None:
+            links.append(Link(row.restores, row.pk, Joint.RESTORED))
+    return list(dict.fromkeys(links))
+
+
+def _promotions(kind: Kind, rows: Mapping[UUID, Row], without: Without) -> tuple[tuple[Elsewhere, ...], list[Link]]:
+    """The copies of these states, and the originals that they are copies of; a copy within the chain is its own."""
+    originals = {row.promoted_from: row.pk for row in rows.values() if row.promoted_from}
+    named = Q(promoted_from__in=list(rows)) | Q(pk__in=list(originals))
+    every: OwnedQuerySet[Any] = CHAINED_MODELS[kind].objects.filter(named)
+    found = without.leave_out(every).values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
+    elsewhere, links = [], [Link(each, copy, Joint.PROMOTED) for each, copy in originals.items() if each in rows]
+    for pk, tenant_id, user_id, scope, promoted_from in found:
+        if pk in rows:
+            continue
+        elsewhere.append(Elsewhere(pk, Owner(tenant_id, user_id), scope))
+        if promoted_from in rows and promoted_from is not None:
+            links.append(Link(promoted_from, pk, Joint.PROMOTED))
+        links += [Link(pk, row.pk, Joint.PROMOTED) for row in rows.values() if row.promoted_from == pk]
+    return tuple(elsewhere), links
+
+
+def _events(kind: Kind, rows: Mapping[UUID, Row]) -> dict[UUID, tuple[AuditEvent, ...]]:
+    """What happened to each state, told in a chain of its owner (of anybody in the tenant, for what is shared)."""
+    found: dict[UUID, list[AuditEvent]] = defaultdict(list)
+    noun = NOUN[kind]
+    told = AuditEvent.objects.filter(target_id__in=list(rows), action__startswith=f"{noun}.")
+    for event in told.select_related("payload").order_by("created_at", "sequence"):
+        row = rows[event.target_id]  # type: ignore[index]  # as asked for
+        if row.tenant_id in (None, event.tenant_id) and row.user_id in (None, event.owner_id):
+            found[row.pk].append(event)
+    return {pk: tuple(events) for pk, events in found.items()}
+
+
+def _told_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
+    """What took the place of each state by the latest event that tells of it."""
+    found: dict[UUID, UUID] = {}
+    for pk, told in events.items():
+        for event in told:
+            named = told_id(event, "superseded_by") if event.action.endswith(".superseded") else None
+            if named is not None:
+                found[pk] = named
+    return found
+
+
+def told_reason(event: AuditEvent) -> str:
+    """Why, as it was recorded; empty if nobody said, or if the payload was erased or tampered with."""
+    return str(_payload(event).get("reason") or "")
+
+
+def told_id(event: AuditEvent, name: str) -> UUID | None:
+    """An id in the `after` of an event."""
+    after = _payload(event).get("after")
+    try:
+        return UUID(str(after[name])) if isinstance(after, dict) and after.get(name) else None
+    except ValueError:
+        return None
+
+
+def _payload(event: AuditEvent) -> dict[str, Any]:
+    """What an event says. Whoever tampered with it is found by the proof; a page has to show the rest all the same."""
+    payload = getattr(event, "payload", None)
+    try:
+        content = payload.data if payload else {}
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _erasures(kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
+    actions = [f"{NOUN[kind]}.{verb}" for verb in ERASURES]
+    told = AuditEvent.objects.filter(target_id__in=list(ids), action__in=actions)
+    return {event.target_id: event for event in told.select_related("payload") if event.target_id}
+
+
+# A run ends in the transaction that writes what it decided.
+_ONE_TRANSACTION = timedelta(minutes=1)
+_SUPPORTS = {Kind.SEMANTIC: "supports", Kind.PROCEDURAL: "supports_playbooks"}
+
+Words = Mapping[UUID, tuple[Episode, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryWords:
+    """By state: the episodes that it was learned from, and those by which it ended."""
+
+    learned_from: Words
+    ended_by: Words
+
+
+def words_of(principal: Principal, story: Story) -> StoryWords:
+    """The words behind each state of a chain of the principal's own."""
+    principal.require(Right.READ)
+    support = _support(principal, story)
+    ended: dict[UUID, dict[UUID, Episode]] = defaultdict(dict)
+    # What an undo brought back has the words that it had before; those did not end what it took the place of.
+    brought_back = {row.pk for row in story.rows if row.restores is not None}
+    for row in story.rows:
+        if row.superseded_by_id in support and row.superseded_by_id not in brought_back:
+            own = {episode.pk for episode in support.get(row.pk, ())}
+            ended[row.pk] |= {each.pk: each for each in support[row.superseded_by_id] if each.pk not in own}
+    retired = [row.pk for row in story.rows if row.superseded_at is not None and row.superseded_by_id is None]
+    if retired:
+        for found in (_said_in_chat(principal, retired), _consolidated(principal, story, retired)):
+            for pk, episodes in found.items():
+                ended[pk] |= {each.pk: each for each in episodes}
+    return StoryWords(support, {pk: _in_order(each.values()) for pk, each in ended.items()})
+
+
+def _support(principal: Principal, story: Story) -> dict[UUID, tuple[Episode, ...]]:
+    supports = _SUPPORTS[story.kind]
+    episodes = (
+        Episode.objects.of(principal)
+        .filter(**{f"{supports}__in": [row.pk for row in story.rows]})
+        .annotate(state=F(supports))
+        .order_by("happened_at", "sequence")
+    )
+    found: dict[UUID, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        found[episode.state].append(episode)
+    return {pk: tuple(each) for pk, each in found.items()}
+
+
+def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
+    """What was said in the turns in which the agent retired these."""
+    mentions = Mention.objects.of(principal).filter(memory_id__in=retired, relation=Relation.REPLACED)
+    turns = {
+        (each.memory_id, each.message.session_id, each.message.turn) for each in mentions.select_related("message")
+    }
+    if not turns:
+        return {}
+    anywhere = Q(pk__in=[])
+    for _, session_id, turn in turns:
+        anywhere |= Q(message__session_id=session_id, message__turn=turn)
+    said: dict[tuple[UUID, int], list[Episode]] = defaultdict(list)
+    for episode in Episode.objects.of(principal).filter(anywhere).select_related("message"):
+        if episode.message is not None:
+            said[episode.message.session_id, episode.message.turn].append(episode)
+    return {memory_id: said[session_id, turn] for memory_id, session_id, turn in turns}
+
+
+def _consolidated(principal: Principal, story: Story, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
+    """What a consolidation had read when it retired these: its record names the episodes."""
+    times = [event.created_at for pk in retired for event in story.events.get(pk, ()) if _ends(event.action)]
+    near = Q(pk__in=[])
+    for moment in times:
+        near |= Q(ended_at__range=(moment - _ONE_TRANSACTION, moment + _ONE_TRANSACTION))
+    cited: dict[UUID, set[str]] = defaultdict(set)
+    wanted = {str(pk): pk for pk in retired}
+    for run in ConsolidationRun.objects.of(principal).filter(near).only("decisions"):
+        for line in run.decisions:
+            if line.get("what") == "end":
+                for named in {line.get("memory_id"), *line.get("superseded_ids", ())} & wanted.keys():
+                    cited[wanted[named]] |= set(line.get("episode_ids", ()))
+    ids = {pk for each in cited.values() for pk in each}
+    known = {str(each.pk): each for each in Episode.objects.of(principal).filter(pk__in=ids)} if ids else {}
+    return {pk: [known[each] for each in named if each in known] for pk, named in cited.items()}
+
+
+def _ends(action: str) -> bool:
+    return action.endswith((".retired", ".retracted"))
+
+
+def _in_order(episodes: Iterable[Episode]) -> tuple[Episode, ...]:
+    return tuple(sorted(episodes, key=lambda each: (each.happened_at, each.sequence)))
+
+
+def supporting_episodes(principal: Principal, fact_ids: Iterable[UUID]) -> Mapping[UUID, tuple[Episode, ...]]:
+    """The episodes that each of these facts was learned from, oldest first, by fact; one query."""
+    principal.require(Right.READ)
+    episodes = (
+        Episode.objects.of(principal)
+        .filter(supports__in=set(fact_ids))
+        .annotate(fact_id=F("supports"))
+        .order_by("happened_at", "sequence")
+    )
+    found: dict[UUID, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        found[episode.fact_id].append(episode)
+    return {fact_id: tuple(rows) for fact_id, rows in found.items()}
+
+
+def questions_of(principal: Principal, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The user's message of the turn that each of these belongs to, in their order, each turn once; one query."""
+    principal.require(Right.READ)
+    turns = list(dict.fromkeys((message.session_id, message.turn) for message in messages))
+    asked = Message.objects.of(principal).filter(
+        step=0, session_id__in={session for session, _ in turns}, turn__in={turn for _, turn in turns}
+    )
+    by_turn = {(message.session_id, message.turn): message for message in asked}
+    return tuple(by_turn[turn] for turn in turns if turn in by_turn)
+
+
+def supported_facts(principal: Principal, episode_id: UUID) -> QuerySet[Fact]:
+    """The principal's facts that were learned from an episode, newest first."""
+    principal.require(Right.READ)
+    return Fact.objects.of(principal).filter(supporting_episodes=episode_id).order_by("-learned_at", "id")
+
+
+def facts_by_category(
+    principal: Principal, *, query: str = "", status: Iterable[Status] | None = None
+) -> QuerySet[Fact]:
+    """The principal's facts as a person reads them: pinned ones first, then by category, newest first in each.
+
+    Facts without a category come last.
+    """
+    facts: QuerySet[Fact] = list_memories(principal, Kind.SEMANTIC, query=query, status=status)  # type: ignore[assignment]  # of this kind
+    last = ExpressionWrapper(Q(category=""), output_field=BooleanField())
+    return facts.annotate(uncategorised=last).order_by("-pinned", "uncategorised", "category", "-learned_at", "id")

@@ -1,0 +1,375 @@
+"""What the collection has to look at, and what it decides: the one planner of a dry run and of a real one.
+
+Invariant: the database narrows down to more than is due and never to less; `hygiene/endings.py` decides.
+
+How memories stand with their owner: what decides their staleness, read in few statements for many of them.
+
+Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/staleness.py` decides. Words are read
+only of the facts whose class hangs on their first ones, and none is kept.
+
+What is known of the hygiene of a tenant's memories, or of all: numbers, never words.
+
+Percentiles are those of the metrics (`memories/metrics`): of current facts, as the last scan found them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+from django.db.models.functions import Left
+from django.utils import timezone
+
+from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
+from memories.hygiene.endings import Decision, Life, decide, is_doubtful
+from memories.hygiene.expiry import About, Lifetime
+from memories.hygiene.staleness import USE_WINDOW, Standing, due_of_fact
+from memories.models import (
+    CHAINED_MODELS,
+    Episode,
+    Fact,
+    HygieneRun,
+    Mention,
+    Playbook,
+    RecallTrace,
+    Relation,
+    ReviewDecision,
+    ReviewItem,
+    ReviewKind,
+)
+from memories.selectors.policies import expiry_rules_of
+from memories.types import CURRENT, Kind, Owner, Status
+from tenants.models import AuditEvent, Membership
+
+Ending = Fact | Playbook
+
+# An erasure looks through transcripts and records: it takes about so many times as long as any other ending.
+ERASURE_EFFORT = 10
+
+# What decides, and what the outbox is told.
+_COMMON = (
+    "id", "tenant", "user", "scope", "version", "status", "learned_at", "superseded_at", "archived_at", "evicted_at",
+    "evicted_from",
+)  # fmt: skip
+_OF_FACTS = (
+    "confidence", "pinned", "valid_to", "last_used_at", "last_verified_at", "review_after", "expires_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A memory, without its words, and what is to become of it."""
+
+    row: Ending
+    decision: Decision
+
+
+def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:
+    """Whose memories may be due, those of one tenant if it is named: members, active or not, tenants, and all."""
+    owners: set[tuple[UUID | None, UUID | None]] = set()
+    member = Membership.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))
+    for model in (Fact, Playbook):
+        rows = _due(model, now).filter(Q(user=None) | Exists(member))
+        if tenant_id is not None:
+            rows = rows.filter(tenant=tenant_id)
+        owners.update(rows.order_by().values_list("tenant_id", "user_id").distinct())
+    return [Owner(*owner) for owner in sorted(owners, key=str)]
+
+
+def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, list[UUID]]]:
+    """The ids of an owner's memories that may be due, `size` at a time; fewer of those to erase, which takes longer."""
+    for model in (Fact, Playbook):
+        rows = _due(model, now).filter(tenant=owner.tenant_id, user=owner.user_id).order_by("pk")
+        evicted = Q(status=Status.EVICTED)
+        for some, at_once in ((rows.exclude(evicted), size), (rows.filter(evicted), max(1, size // ERASURE_EFFORT))):
+            ids = iter(list(some.values_list("pk", flat=True)))
+            while batch := list(islice(ids, at_once)):
+                yield model.kind, batch
+
+
+def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
+    """What is to become of these memories, as they are at this moment."""
+    fields = (*_COMMON, *_OF_FACTS) if kind is Kind.SEMANTIC else _COMMON
+    rows: list[Ending] = list(CHAINED_MODELS[kind].objects.filter(pk__in=ids).only(*fields).order_by("pk"))
+    back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
+    planned = []
+    for row in rows:
+        decision = decide(_life(row, brought_back=row.pk in back), now=now, keep_superseded=keep_superseded)
+        if decision is not None:
+            planned.append(Planned(row, decision))
+    return planned
+
+
+def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Fact] | QuerySet[Playbook]:
+    due = Q(status=Status.EVICTED, evicted_at__lte=now - ERASE_EVICTED_AFTER) | Q(
+        status=Status.SUPERSEDED, archived_at=None, superseded_at__lte=now - ARCHIVE_AFTER
+    )
+    if model is Fact:
+        since = now - DOUBTFUL_AFTER
+        due |= ~Q(status=Status.EVICTED) & Q(expires_at__lte=now)
+        due |= Q(status__in=CURRENT, review_after__lte=now)
+        due |= Q(status=Status.ACTIVE, confidence__lt=DOUBTFUL_CONFIDENCE) & (
+            Q(last_verified_at__lte=since) | Q(last_verified_at=None, learned_at__lte=since)
+        )
+    return model.objects.filter(due)
+
+
+def _life(row: Ending, *, brought_back: bool) -> Life:
+    life = Life(
+        status=row.status,
+        confirmed_at=row.learned_at,
+        superseded_at=row.superseded_at,
+        archived_at=row.archived_at,
+        evicted_at=row.evicted_at,
+        evicted_from=row.evicted_from,
+        brought_back=brought_back,
+    )
+    if isinstance(row, Playbook):
+        return life
+    return replace(
+        life,
+        confirmed_at=row.last_verified_at or row.learned_at,
+        confidence=row.confidence,
+        pinned=row.pinned,
+        valid_to=row.valid_to,
+        last_used_at=row.last_used_at,
+        review_after=row.review_after,
+        expires_at=row.expires_at,
+    )
+
+
+def _brought_back(ids: Collection[UUID]) -> frozenset[UUID]:
+    """Those that were taken out of the archive again."""
+    if not ids:
+        return frozenset()
+    events = AuditEvent.objects.filter(target_id__in=ids, action__endswith=".unarchived")
+    return frozenset(target for target in events.values_list("target_id", flat=True) if target)
+
+
+# The words by which a fact is told to be a preference stand at its beginning.
+_OPENING_CHARACTERS = 40
+_STALENESS_COLUMNS = ("id", "tenant", "user", "scope", "version", "status", "learned_at", "staleness")
+_STALENESS_COLUMNS_OF_FACTS = (
+    "key", "category", "source", "confidence", "pinned", "valid_to", "last_used_at", "last_verified_at",
+    "review_after", "expires_at",
+)  # fmt: skip
+_OF_PLAYBOOKS = ("last_success_at", "last_failure_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How often each memory was recalled in conversations since `since`; `asked`: whether anything was at all."""
+
+    since: datetime
+    times: Mapping[UUID, int]
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of an owner bears on each of their memories.
+
+    `contradicted`: those that an open review asks about; `proposed`: those that are to go for their staleness.
+    """
+
+    use: Use
+    contradicted: frozenset[UUID]
+    proposed: frozenset[UUID]
+    rules: Mapping[str, Lifetime]
+
+
+def use_by(owner: Owner, now: datetime) -> Use:
+    """What an owner's recalls of the window used, counted once for all their memories.
+
+    Of what is shared nothing is counted: what one member asks must not move what another is given.
+    """
+    since = now - USE_WINDOW
+    if owner.user_id is None:
+        return Use(since, {}, asked=False)
+    recalled = Mention.objects.filter(
+        tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
+    )
+    times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
+    traces = RecallTrace.objects.filter(tenant=owner.tenant_id, user=owner.user_id, created_at__gte=since)
+    return Use(since, times, asked=bool(times) or traces.exists())
+
+
+def surroundings_of(owner: Owner, use: Use) -> Surroundings:
+    """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
+    open_items = ReviewItem.objects.filter(
+        tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN
+    ).order_by()
+    pairs = open_items.filter(kind=ReviewKind.CONTRADICTION).values_list("first", "second")
+    stale = open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="staleness").values_list("first", "playbook")
+    return Surroundings(use, _ids(pairs), _ids(stale), expiry_rules_of(owner.tenant_id))
+
+
+def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
+    """The ids of the next of an owner's current memories; what has expired is not among them."""
+    rows = Fact.objects.unexpired(now) if kind is Kind.SEMANTIC else Playbook.objects.all()
+    later = Q(pk__gt=after) if after else Q()
+    of_owner = rows.current().filter(later, tenant=owner.tenant_id, user=owner.user_id)
+    return list(of_owner.order_by("pk").values_list("pk", flat=True)[:size])
+
+
+def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
+    """Those of the memories that are current, without their words but the first of a fact."""
+    if kind is Kind.SEMANTIC:
+        facts = Fact.objects.current().filter(pk__in=ids).only(*_STALENESS_COLUMNS, *_STALENESS_COLUMNS_OF_FACTS)
+        return list(facts.annotate(opening=Left("text", _OPENING_CHARACTERS)).order_by("pk"))
+    return list(Playbook.objects.current().filter(pk__in=ids).only(*_STALENESS_COLUMNS, *_OF_PLAYBOOKS).order_by("pk"))
+
+
+def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> Standing:
+    """What decides how stale `row` is. It was used at least as often as its own dates tell."""
+    uses = around.use.times.get(row.pk, 0)
+    if isinstance(row, Playbook):
+        # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
+        tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
+        return Standing(
+            row.status,
+            row.learned_at,
+            row.learned_at,
+            uses=max(uses, tried),
+            asked=around.use.asked,
+            scanned=row.staleness,
+        )
+    confirmed_at = row.last_verified_at or row.learned_at
+    used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
+    about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
+    return Standing(
+        row.status,
+        row.learned_at,
+        confirmed_at,
+        due_at=due_of_fact(
+            about,
+            around.rules,
+            confirmed_at=confirmed_at,
+            review_after=row.review_after,
+            expires_at=row.expires_at,
+            valid_to=row.valid_to,
+            pinned=row.pinned,
+        ),
+        uses=max(uses, int(used_lately)),
+        asked=around.use.asked,
+        contradicted=row.pk in around.contradicted,
+        doubtful=is_doubtful(row.confidence, confirmed_at, pinned=row.pinned, now=now),
+        scanned=row.staleness,
+    )
+
+
+def _ids(pairs: Iterable[tuple[UUID | None, UUID | None]]) -> frozenset[UUID]:
+    return frozenset(pk for pair in pairs for pk in pair if pk is not None)
+
+
+# Of the histogram, each a tenth wide.
+BINS = 10
+REFUSED_WINDOW = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReviews:
+    """Questions of one kind that wait, and since when the oldest does."""
+
+    kind: ReviewKind
+    count: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`staleness` counts facts by tenths; `sensitivity` memories by kind and handling; `refused` events of a day."""
+
+    facts: dict[str, int]
+    playbooks: dict[str, int]
+    scored: int
+    p50: float | None
+    p95: float | None
+    staleness: tuple[int, ...]
+    reviews: tuple[OpenReviews, ...]
+    junk: int
+    sensitivity: dict[str, dict[str, int]]
+    refused: dict[str, int]
+    last_run: HygieneRun | None
+
+
+def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None) -> Report:
+    """Look once."""
+    now = now or timezone.now()
+    ours = Q(tenant=tenant_id) if tenant_id else Q()
+    scores = _scores(ours)
+    open_items = ReviewItem.objects.filter(ours, decision=ReviewDecision.OPEN).order_by()
+    runs = HygieneRun.objects.filter(Q(tenant=None) | ours) if tenant_id else HygieneRun.objects.all()
+    return Report(
+        facts=_by_status(Fact.objects.filter(ours)),
+        playbooks=_by_status(Playbook.objects.filter(ours)),
+        scored=scores.total(),
+        p50=_percentile(scores, 0.5),
+        p95=_percentile(scores, 0.95),
+        staleness=_histogram(scores),
+        reviews=tuple(
+            OpenReviews(ReviewKind(kind), count, oldest)
+            for kind, count, oldest in open_items.values_list("kind").annotate(Count("pk"), Min("created_at"))
+        ),
+        junk=open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="found").count(),
+        sensitivity=_marks(ours),
+        refused=_refused(tenant_id, now),
+        last_run=runs.order_by("-started_at").first(),
+    )
+
+
+def _by_status(rows: QuerySet[Any]) -> dict[str, int]:
+    counted = dict(rows.order_by().values_list("status").annotate(Count("pk")))
+    return {status.value: counted.get(status.value, 0) for status in Status}
+
+
+def _scores(ours: Q) -> Counter[float]:
+    """How many facts have each staleness, of which there are a hundred."""
+    scored = Fact.objects.current().filter(ours, staleness__isnull=False)
+    return Counter(dict(scored.order_by().values_list("staleness").annotate(Count("pk"))))
+
+
+def _percentile(scores: Counter[float], share: float) -> float | None:
+    """By the nearest rank, as the metrics do."""
+    place = max(1, math.ceil(share * scores.total() - 1e-9))
+    for value in sorted(scores):
+        place -= scores[value]
+        if place <= 0:
+            return value
+    return None
+
+
+def _histogram(scores: Counter[float]) -> tuple[int, ...]:
+    bins = [0] * BINS
+    for value, count in scores.items():
+        bins[min(BINS - 1, int(value * BINS + 1e-9))] += count
+    return tuple(bins)
+
+
+def _marks(ours: Q) -> dict[str, dict[str, int]]:
+    """How many memories hold each kind of sensitive value, and how it was handled."""
+    counts: dict[str, Counter[str]] = {}
+    for model in (Fact, Playbook, Episode):
+        marked = model.objects.filter(ours).exclude(sensitivity={}).order_by()
+        for marks, count in marked.values_list("sensitivity").annotate(Count("pk")):
+            for kind, handling in marks.items():
+                counts.setdefault(kind, Counter())[handling] += count
+    return {kind: dict(counts[kind]) for kind in sorted(counts)}
+
+
+def _refused(tenant_id: UUID | None, now: datetime) -> dict[str, int]:
+    """Events of the last day: writes that were refused, and memories in which something was masked."""
+    events = AuditEvent.objects.filter(
+        action__in=("memory.blocked", "memory.masked"), created_at__gt=now - REFUSED_WINDOW
+    )
+    if tenant_id:
+        events = events.filter(tenant_id=tenant_id)
+    counted = dict(events.order_by().values_list("action").annotate(Count("pk")))
+    return {"blocked": counted.get("memory.blocked", 0), "masked": counted.get("memory.masked", 0)}

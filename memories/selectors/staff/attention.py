@@ -1,0 +1,155 @@
+"""What waits for staff: counts over the tenants that they may look into, for the first page of the admin.
+
+Invariant: `tenants` are the ids that the reader may see (None: a superuser, all); nothing of any other tenant is
+counted. A count stops at MOST, so that no page grows slower with what waits. No text of a memory is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TypeVar
+from uuid import UUID
+
+from django.db.models import Count, DateField, Exists, Max, Model, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast
+
+from memories.models import (
+    ConsolidationRun,
+    ErasureRequest,
+    ErasureState,
+    LegalHold,
+    Message,
+    MessageState,
+    ReviewItem,
+    RunState,
+    Session,
+)
+from memories.selectors.reviews import decidable
+from tenants.audit.recorded_checks import broken
+from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, CredentialState, SearchCredential
+
+Tenants = Collection[UUID] | None
+Row = TypeVar("Row", bound=Model)
+
+MOST = 1000
+DAY = timedelta(days=1)
+# A key is replaced long before it ends: one that is so near its end was not.
+ENDS_SOON = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn that went wrong, by ids: whose, in which conversation, which."""
+
+    tenant_id: UUID
+    user_id: UUID
+    session_id: UUID
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """How many chains do not verify, and how many were not checked for a day, of `all`."""
+
+    broken: int
+    unchecked: int
+    all: int
+
+
+def open_reviews(tenants: Tenants, now: datetime) -> int:
+    """Reviews that can be decided."""
+    return _count(decidable(_of(ReviewItem.objects.all(), tenants), now=now))
+
+
+def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[Turn]]:
+    """Answers since then that failed or were given without the search, and the latest `named` of them."""
+    sessions = _of(Session.objects.filter(last_turn_at__gte=since), tenants).order_by().values("pk")
+    wrong = Q(state=MessageState.FAILED) | Q(degraded=True)
+    rows = Message.objects.filter(wrong, session__in=sessions, created_at__gte=since).order_by()
+    # Several messages of one turn may tell of it.
+    of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
+    turns = [Turn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
+    return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
+
+
+def failed_runs(tenants: Tenants, since: datetime) -> int:
+    """Consolidations that failed since then, and that no later run of the same episodes made good."""
+    rows = _of(ConsolidationRun.objects.filter(state=RunState.FAILED, started_at__gte=since), tenants)
+    return _count(rows.exclude(reruns__state=RunState.DONE))
+
+
+def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
+    """Erasures that wait for a person, the oldest first: those asked for, and those stopped by a hold or by trouble."""
+    waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
+        Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
+    )
+    rows = _of(ErasureRequest.objects.filter(waiting).select_related("membership__user"), tenants)
+    found = list(rows.order_by("asked_at", "pk")[:MOST])
+    asked = [each for each in found if each.state == ErasureState.ASKED]
+    return asked, [each for each in found if each.state != ErasureState.ASKED]
+
+
+def erasures_done(tenants: Tenants, since: datetime) -> int:
+    """Erasures that were carried out since then."""
+    return _count(_of(ErasureRequest.objects.filter(state=ErasureState.DONE, finished_at__gte=since), tenants))
+
+
+def holds_in_force(tenants: Tenants) -> int:
+    """Legal holds that nobody released."""
+    return _count(_of(LegalHold.objects.filter(released_at=None), tenants))
+
+
+def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
+    """Search keys of active members that could not be made or replaced, and those that end soon."""
+    rows = SearchCredential.objects.filter(membership__is_active=True)
+    rows = _of(rows, tenants, "membership__tenant_id")
+    troubled = ~Q(trouble="")
+    soon = Q(trouble="", state=CredentialState.ACTIVE.value, expires_at__lt=now + ENDS_SOON)
+    found = rows.aggregate(troubled=Count("pk", filter=troubled), soon=Count("pk", filter=soon))
+    return found["troubled"], found["soon"]
+
+
+def chains(tenants: Tenants, now: datetime) -> Chains:
+    """The chains of the audit trail, of members and of tenants, and what is known of them."""
+    within = chains_of(tenants)
+    heads = AuditHead.objects.filter(within)
+    # A chain that began today is due tomorrow.
+    begun = AuditEvent.objects.filter(chain=OuterRef("chain"), sequence=1, created_at__lt=now - DAY)
+    checked = ChainCheck.objects.filter(chain=OuterRef("chain"), what=Checked.AUDIT.value, checked_at__gte=now - DAY)
+    unchecked = heads.filter(Exists(begun), ~Exists(checked))
+    # One whose trail and supersession both fail is one.
+    failed = broken().filter(within).order_by().values("chain").distinct()
+    return Chains(failed[:MOST].count(), _count(unchecked), heads.count())
+
+
+def events_by_tenant(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[UUID | None, int]:
+    """How many events of the trail with one of these actions each tenant has since then (None: the platform itself)."""
+    rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
+    return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
+
+
+def events_by_day(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[tuple[str, date], int]:
+    """How many events of each action there were on each day (UTC) since then; by the index on tenant and action."""
+    rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
+    counted = rows.annotate(day=Cast("created_at", DateField())).values_list("action", "day").annotate(count=Count("*"))
+    return {(action, day): count for action, day, count in counted}
+
+
+def _of(rows: QuerySet[Row], tenants: Tenants, column: str = "tenant_id") -> QuerySet[Row]:
+    return rows if tenants is None else rows.filter(**{f"{column}__in": list(tenants)})
+
+
+def _count(rows: QuerySet[Row]) -> int:
+    return rows.order_by()[:MOST].count()
+
+
+def chains_of(tenants: Tenants) -> Q:
+    """The chains of these tenants: as ranges of names, which an index finds; `;` is what follows `:`."""
+    if tenants is None:
+        return Q()
+    found = Q(pk__in=())
+    for tenant_id in tenants:
+        found |= Q(chain__gte=f"owner:{tenant_id}:", chain__lt=f"owner:{tenant_id};") | Q(chain=f"tenant:{tenant_id}")
+    return found

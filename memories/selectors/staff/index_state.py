@@ -1,0 +1,200 @@
+"""Where a memory stands in the search plane, and what of a member's memory is still on its way there.
+
+Invariant: what the plane holds is read with what the member themselves searches with, never with a right of ours, so
+what is shown here is what a recall of theirs can find.
+
+What waits for the search plane: of one member, and of several tenants beside each other.
+
+Invariant: an entry names a memory by its id and holds no words, so whoever may see that something waits sees no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.utils import timezone
+
+from memories.embedding import encoder_name
+from memories.errors import SearchForbidden, SearchUnavailable
+from memories.models import OutboxEntry
+from memories.models.base import MemoryRow
+from memories.models.supersedable import Supersedable
+from memories.search import search_plane
+from memories.search.base import SeenDocument
+from memories.search.outbox import pending
+from memories.types import Owner, Status
+from tenants.models import Tenant
+from tenants.principal import Principal, Right
+
+
+class Standing(StrEnum):
+    """What the index has of a memory, as its member can find it."""
+
+    SAME = "same"
+    ON_ITS_WAY = "on its way"
+    BEHIND = "behind"
+    ABSENT = "absent"
+    HIDDEN = "hidden"
+    MISSING_PART = "part missing"
+    NO_KEY = "no key"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The changes that wait for the index: how many, since when, how often the worst of them was tried in vain."""
+
+    waiting: int
+    since: datetime | None
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """A memory in the index. `document` is what the member's own search opens of it; `refusal` why it opens nothing.
+
+    `waiting` are its changes on the way, the latest first; `encoded` whether it has a vector of the present encoder.
+    """
+
+    standing: Standing
+    plane: str
+    version: int
+    encoded: bool
+    archived: bool
+    document: SeenDocument | None = None
+    refusal: str = ""
+    waiting: tuple[OutboxEntry, ...] = ()
+
+
+def queue_of(principal: Principal) -> Queue:
+    """What of the principal's own memory waits; one query on the tail of the outbox."""
+    principal.require(Right.READ)
+    found = pending(_own(principal)).order_by().aggregate(Count("id"), Min("created_at"), Max("attempts"))
+    return Queue(found["id__count"], found["created_at__min"], found["attempts__max"] or 0)
+
+
+def unindexed(principal: Principal, memory_ids: Iterable[UUID]) -> frozenset[UUID]:
+    """Those of the principal's memories of which a change is on its way."""
+    principal.require(Right.READ)
+    waiting = pending(_own(principal)).filter(memory_id__in=set(memory_ids)).order_by()
+    return frozenset(waiting.values_list("memory_id", flat=True))
+
+
+def index_state_of(principal: Principal, row: MemoryRow) -> IndexState:
+    """Of a memory that the principal may see. Never raises: a plane that does not answer is a state."""
+    principal.require(Right.READ)
+    waiting = tuple(pending(row.owner).filter(kind=row.kind, memory_id=row.pk))
+    encoded = row.embedding is not None and row.embedding_model == encoder_name()
+    archived = isinstance(row, Supersedable) and row.archived_at is not None
+    document, refusal = None, ""
+    try:
+        seen = search_plane().see(principal, row.kind, row.pk)
+        document = seen.document
+        missing = row.owner in seen.incomplete or (archived and seen.without_archive)
+        standing = (
+            Standing.MISSING_PART if missing and not waiting else _standing(row, document, on_its_way=bool(waiting))
+        )
+    except SearchForbidden as error:
+        standing, refusal = Standing.NO_KEY, str(error)
+    except SearchUnavailable as error:
+        standing, refusal = Standing.DOWN, str(error)
+    return IndexState(standing, search_plane().name, row.version, encoded, archived, document, refusal, waiting)
+
+
+def _standing(row: MemoryRow, document: SeenDocument | None, *, on_its_way: bool) -> Standing:
+    """The version decides; what was evicted has no document, and is not missed."""
+    if row.status == Status.EVICTED:
+        return Standing.HIDDEN if document is None else Standing.ON_ITS_WAY if on_its_way else Standing.BEHIND
+    if document is not None and document.version >= row.version:
+        return Standing.SAME
+    if on_its_way:
+        return Standing.ON_ITS_WAY
+    return Standing.ABSENT if document is None else Standing.BEHIND
+
+
+def _own(principal: Principal) -> Owner:
+    return Owner(principal.tenant_id, principal.user_id)
+
+
+# So much later than usual people notice: a fact that was just said is not found by its meaning yet.
+LATE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many changes wait, since when the oldest of them does, and how many were tried in vain (at most so often)."""
+
+    waiting: int
+    failing: int
+    oldest: datetime | None
+    attempts: int
+    now: datetime
+
+    @property
+    def behind(self) -> timedelta:
+        """How far the index is behind."""
+        return max(self.now - self.oldest, timedelta()) if self.oldest else timedelta()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether somebody should look."""
+        return self.behind > LATE or self.failing > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLag:
+    """The lag of a tenant; of what all tenants share if there is no name."""
+
+    tenant_id: UUID | None
+    name: str
+    lag: Lag
+
+
+def waiting_of(principal: Principal) -> QuerySet[OutboxEntry]:
+    """What waits of the principal's own memory, the oldest first."""
+    principal.require(Right.READ)
+    return pending(Owner(principal.tenant_id, principal.user_id)).order_by("id")
+
+
+def lag_of(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> Lag:
+    """The lag of these entries together."""
+    found = entries.order_by().aggregate(**_measures())
+    return _lag(found, now or timezone.now())
+
+
+def lag_by_tenant(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> list[TenantLag]:
+    """The lag of each tenant that has anything waiting among `entries`, the latest tenant first."""
+    now = now or timezone.now()
+    found: Sequence[Mapping[str, object]] = list(entries.order_by().values("tenant_id").annotate(**_measures()))
+    names = dict(Tenant.objects.filter(pk__in=[row["tenant_id"] for row in found]).values_list("pk", "name"))
+    lags = [
+        TenantLag(tenant_id, names.get(tenant_id, "") if tenant_id else "", _lag(row, now))
+        for row in found
+        for tenant_id in [row["tenant_id"] if isinstance(row["tenant_id"], UUID) else None]
+    ]
+    return sorted(lags, key=lambda each: (each.lag.oldest or now, each.name))
+
+
+def _measures() -> dict[str, Count | Min | Max]:
+    return {
+        "waiting": Count("pk"),
+        "failing": Count("pk", filter=Q(attempts__gt=0)),
+        "oldest": Min("created_at"),
+        "attempts": Max("attempts"),
+    }
+
+
+def _lag(row: Mapping[str, object], now: datetime) -> Lag:
+    oldest, tried = row["oldest"], row["attempts"]
+    return Lag(
+        waiting=int(str(row["waiting"])),
+        failing=int(str(row["failing"])),
+        oldest=oldest if isinstance(oldest, datetime) else None,
+        attempts=tried if isinstance(tried, int) else 0,
+        now=now,
+    )

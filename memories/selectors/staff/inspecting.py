@@ -1,0 +1,228 @@
+"""What staff sees of a member's memory in lists: all of it in whatever state, narrowed, counted, and in pages.
+
+Invariant: rows that the principal may see, and no others; of a kind that cannot have what is asked for there are none.
+Vectors and word pieces are left where they are: no list shows them, and they are most of a row.
+
+How a member stands, in one line above their memory: key, index, what waits, and when something last happened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+
+from memories.models import MEMORY_MODELS, Fact, Mention, Playbook, RecallTrace, Relation, Session
+from memories.models.base import OwnedQuerySet
+from memories.search import search_plane, seems_well
+from memories.selectors.memories import Memory, matching, narrowed
+from memories.selectors.reviews import open_reviews
+from memories.selectors.runs import Backlog, backlog_of
+from memories.selectors.staff.index_state import Queue, queue_of
+from memories.types import CURRENT, Kind, Scope, Status
+from tenants.models import CredentialState, SearchCredential
+from tenants.principal import Principal, Right
+
+_LEARNED = (Kind.SEMANTIC, Kind.PROCEDURAL)
+# The latest first; each ends in a unique column, for pages.
+ORDER: Mapping[Kind, tuple[str, ...]] = {
+    Kind.EPISODIC: ("-happened_at", "-sequence", "id"),
+    Kind.SEMANTIC: ("-learned_at", "id"),
+    Kind.PROCEDURAL: ("-learned_at", "id"),
+    Kind.CATALOG: ("-created_at", "id"),
+}
+_HEAVY = ("embedding", "token_ids")
+
+
+class Show(StrEnum):
+    """In which state."""
+
+    EVERYTHING = ""
+    BELIEVED = "believed"
+    STALE = "stale"
+    SUPERSEDED = "superseded"
+    EVICTED = "evicted"
+    FLAGGED = "flagged"
+
+
+class Whose(StrEnum):
+    """The member's own (in a task or not), or what is shared with them. The catalog is always shared."""
+
+    OWN = ""
+    TASK = "task"
+    TENANT = "tenant"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What narrows the lists. `query` has words that stand somewhere in a memory, or its id.
+
+    `since` and `until` (not included) are about when it happened or was learned; `session_id`: said there, or learned
+    from what was.
+    """
+
+    query: str = ""
+    show: Show = Show.EVERYTHING
+    whose: Whose = Whose.OWN
+    category: str = ""
+    key: str = ""
+    session_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def out_of_reach_of(self, kind: Kind) -> tuple[str, ...]:
+        """The fields in which this asks for what no memory of the kind can have: only facts have a key, and so on."""
+        shared = self.whose in (Whose.TENANT, Whose.GLOBAL)
+        beyond = {
+            "key": bool(self.key) and kind is not Kind.SEMANTIC,
+            "category": bool(self.category) and kind not in _LEARNED,
+            "session_id": self.session_id is not None and kind is Kind.CATALOG,
+            "whose": shared if kind is Kind.EPISODIC else self.whose is Whose.TASK and kind is Kind.CATALOG,
+        }
+        return tuple(name for name, is_beyond in beyond.items() if is_beyond)
+
+
+def inspected(principal: Principal, kind: Kind, by: Narrowing) -> QuerySet[Memory]:
+    """The memories of a kind that meet `by`, the latest first; episodes with their `turn`."""
+    principal.require(Right.READ)
+    rows = _of(principal, kind, by.whose)
+    if by.out_of_reach_of(kind):
+        return rows.none()
+    id_ = _as_id(by.query)
+    rows = rows.filter(pk=id_) if id_ else matching(rows, kind, by.query)
+    rows = narrowed(_in_state(rows, by.show), kind, category=by.category, key=by.key, session_id=None)
+    if by.session_id:
+        rows = _from_session(principal, rows, kind, by.session_id)
+    moment = ORDER[kind][0].removeprefix("-")
+    if by.since:
+        rows = rows.filter(**{f"{moment}__gte": by.since})
+    if by.until:
+        rows = rows.filter(**{f"{moment}__lt": by.until})
+    if kind is Kind.EPISODIC:
+        rows = rows.annotate(turn=F("message__turn"))
+    return rows.defer(*_HEAVY).order_by(*ORDER[kind])
+
+
+def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
+    """How much there is of each kind in each state: the principal's own, and the catalog that they see; four queries.
+
+    What was said is there or forgotten, so it is counted without looking at its state.
+    """
+    principal.require(Right.READ)
+    counts: dict[Kind, Counter[Status]] = {}
+    for kind in Kind:
+        rows = _of(principal, kind, Whose.OWN).order_by()
+        if kind in _LEARNED:
+            found = rows.values_list("status").annotate(count=Count("*"))
+            counts[kind] = Counter({Status(status): count for status, count in found})
+        else:
+            counts[kind] = Counter({Status.ACTIVE: rows.count()})
+    return counts
+
+
+def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """How often each of these came up in a conversation of the principal's; one query."""
+    principal.require(Right.READ)
+    recalled = Mention.objects.of(principal).filter(memory_id__in=set(memory_ids), relation=Relation.RECALLED)
+    return dict(recalled.order_by().values_list("memory_id").annotate(count=Count("*")))
+
+
+def _of(principal: Principal, kind: Kind, whose: Whose) -> OwnedQuerySet[Any]:
+    every: OwnedQuerySet[Any] = MEMORY_MODELS[kind].objects.all()
+    if whose is Whose.TENANT:
+        return every.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+    if whose is Whose.GLOBAL:
+        return every.filter(scope=Scope.GLOBAL)
+    if kind is Kind.CATALOG:
+        return every.visible_to(principal)
+    own = every.of(principal)
+    return own.filter(scope=Scope.TASK) if whose is Whose.TASK else own
+
+
+def _in_state(rows: OwnedQuerySet[Any], show: Show) -> OwnedQuerySet[Any]:
+    match show:
+        case Show.EVERYTHING:
+            return rows
+        case Show.BELIEVED:
+            return rows.filter(status__in=CURRENT)
+        case Show.FLAGGED:
+            return rows.exclude(sensitivity={})
+        case _:
+            return rows.filter(status=show.value)
+
+
+def _from_session(principal: Principal, rows: OwnedQuerySet[Any], kind: Kind, session_id: UUID) -> OwnedQuerySet[Any]:
+    if kind is Kind.EPISODIC:
+        return rows.filter(session_id=session_id)
+    links = Fact.supporting_episodes.through if kind is Kind.SEMANTIC else Playbook.supporting_episodes.through
+    said_there = Q(
+        episode__session_id=session_id,
+        episode__tenant_id=principal.tenant_id,
+        episode__user_id=principal.user_id,
+    )
+    learned: Any = links._default_manager.filter(said_there)
+    return rows.filter(pk__in=learned.values("fact_id" if kind is Kind.SEMANTIC else "playbook_id"))
+
+
+def _as_id(query: str) -> UUID | None:
+    try:
+        return UUID(query.strip())
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """`key` is none on a plane that needs none (`keyless`), or if the member has none yet.
+
+    `last_turn_at` is of the latest conversation, `last_recall_at` of the latest recall by whatever way.
+    """
+
+    plane: str
+    plane_ok: bool
+    keyless: bool
+    key: SearchCredential | None
+    queue: Queue
+    backlog: Backlog
+    to_review: int
+    last_turn_at: datetime | None
+    last_recall_at: datetime | None
+
+    @property
+    def key_works(self) -> bool:
+        """Whether the member has a key to search with."""
+        return self.key is not None and self.key.state == CredentialState.ACTIVE
+
+
+def member_state(principal: Principal) -> MemberState:
+    """As it is now; up to seven queries."""
+    principal.require(Right.READ)
+    plane = search_plane()
+    keyless = not plane.joint
+    keys = SearchCredential.objects.filter(membership_id=principal.membership_id).defer("secret")
+    sessions = Session.objects.of(principal).order_by("-last_turn_at").values_list("last_turn_at", flat=True)
+    recalls = RecallTrace.objects.of(principal).order_by("-created_at").values_list("created_at", flat=True)
+    return MemberState(
+        plane=plane.name,
+        plane_ok=seems_well(),
+        keyless=keyless,
+        key=None if keyless else keys.first(),
+        queue=queue_of(principal),
+        backlog=backlog_of(principal),
+        to_review=open_reviews(principal).count(),
+        last_turn_at=sessions.first(),
+        last_recall_at=recalls.first(),
+    )
+
+
+def last_turn_of_member() -> Subquery:
+    """An expression for rows of memberships: when each last said something; none if they never did."""
+    sessions = Session.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))
+    return Subquery(sessions.order_by("-last_turn_at").values("last_turn_at")[:1])

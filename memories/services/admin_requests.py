@@ -1,0 +1,128 @@
+"""What a request of an administrator needs before anything is done: who asks, for which tenant, and why.
+
+Staff looking into somebody's memory: that they did is told to the trail of whose memory it is.
+
+Invariant: the event is committed before anything is shown; see `tenants/audit/listing.py`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memories.errors import InvalidInput, NotFound
+from memories.hygiene.sensitivity.detecting import holds_secrets
+from memories.hygiene.text import clean_text
+from memories.models import ReviewItem
+from memories.services.policies import administrator
+from memories.services.reviews.queue import AUDIT_KIND, subject
+from tenants.audit.chain import EventDraft, owner_chain
+from tenants.audit.listing import EVENT_READ, tell_owner, tell_platform, tell_tenant
+from tenants.errors import Forbidden
+from tenants.locks import wait_for_owner
+from tenants.models import AuditEvent, User
+from tenants.principal import Actor, Principal, Right
+from tenants.principals import STAFF_ROLES
+from tenants.selectors import has_role
+
+REASON_CHARACTERS = 300
+
+
+def administrator_of(by: Principal | Actor, tenant_id: UUID, what: str) -> Actor:
+    """Who asks, for the trail. Raises Forbidden for others of the tenant, and NotFound of `what` for everybody else."""
+    try:
+        return administrator(by, tenant_id)
+    except Forbidden:
+        if not _belongs(by, tenant_id):
+            raise NotFound(what) from None
+        raise
+
+
+def asked_reason(reason: str, *, required: bool = True) -> str:
+    """Why, as it is stored and shown to auditors. Raises InvalidInput."""
+    clean_text(reason, field="reason", limit=REASON_CHARACTERS, required=required)
+    if holds_secrets(reason):
+        raise InvalidInput("reason", "holds what is not stored, such as a key or a card number.")
+    return " ".join(reason.split())
+
+
+def person(actor: Actor) -> User | None:
+    """The user behind an actor; None for the system and for programs."""
+    return User.objects.filter(pk=actor.id).first() if actor.id else None
+
+
+def _belongs(by: Principal | Actor, tenant_id: UUID) -> bool:
+    if isinstance(by, Principal):
+        return by.tenant_id == tenant_id
+    user = person(by)
+    return user is not None and has_role(user, tenant_id, STAFF_ROLES)
+
+
+# What the trail says of staff that looked: such events change nothing in a memory.
+MEMORY_READ = "memory.read"
+MEMORY_ASKED = "memory.asked"
+READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read", EVENT_READ)
+# A page that keeps itself up to date is one look, as long as it stays open.
+_ONE_LOOK = timedelta(minutes=5)
+
+
+def note_reading(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
+    """Tell the member's trail that staff looked at `page` (a word for it, never a text). Raises Forbidden."""
+    principal.require(Right.READ)
+    tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page}))
+
+
+def note_refresh(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
+    """The same of a page that refreshed itself, unless this person looked at this very page a moment ago.
+
+    However many tabs they have of it: the look is sought once more under the lock of the owner.
+    """
+    if _has_looked(principal, page, target_id):
+        return
+    with transaction.atomic():
+        wait_for_owner(principal)
+        if not _has_looked(principal, page, target_id):
+            note_reading(principal, page, target_kind=target_kind, target_id=target_id)
+
+
+def _has_looked(principal: Principal, page: str, target_id: UUID | None) -> bool:
+    looked = AuditEvent.objects.filter(
+        chain=owner_chain(principal.tenant_id, principal.user_id),
+        actor_id=principal.actor_id,
+        action=MEMORY_READ,
+        target_id=target_id,
+        payload__isnull=False,
+        created_at__gt=timezone.now() - _ONE_LOOK,
+    )
+    return any(event.payload.data["after"] == {"page": page} for event in looked.select_related("payload"))
+
+
+def note_shared_reading(
+    actor: Actor, tenant_id: UUID | None, page: str, *, target_kind: str = "", target_id: UUID | None = None
+) -> None:
+    """Tell a tenant's trail that staff looked at what it shares (None: the platform's, of what all share)."""
+    draft = EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page})
+    if tenant_id is None:
+        tell_platform(actor, draft)
+    else:
+        tell_tenant(actor, tenant_id, draft)
+
+
+def note_question(principal: Principal, question: str) -> None:
+    """Tell the member's trail that staff asked their memory; of the question only how long it is. Raises Forbidden."""
+    principal.require(Right.READ)
+    tell_owner(principal, EventDraft(MEMORY_ASKED, after={"characters": len(question)}))
+
+
+def note_review_read(principal: Principal, item: ReviewItem) -> None:
+    """Tell the member's trail that staff looked at a review of theirs. Raises Forbidden."""
+    principal.require(Right.READ)
+    tell_owner(principal, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))
+
+
+def note_shared_review_read(actor: Actor, item: ReviewItem) -> None:
+    """The same of what a tenant shares: its own trail tells of it."""
+    tell_tenant(actor, item.tenant_id, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))

@@ -1,0 +1,87 @@
+"""Proofs that are kept: of one owner's chains when somebody asks, and of all chains every day.
+
+Invariant: a proof reads and changes nothing but the record of proofs, which holds ids and digests, never a text.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
+
+from django.utils import timezone
+
+from memories.selectors.history.chains import ChainsReport, chain_of_owner, owners_of_memories, verify_owner
+from memories.types import Owner
+from memoryhub import background
+from memoryhub.background import Repeated
+from memoryhub.db.advisory_lock import Busy, alone
+from tenants.audit.recorded_checks import Proof, keep, prove, proven_since, prune, timed
+from tenants.audit.verification import chain_names
+from tenants.models import ChainCheck, Checked, User
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 24 * 3600.0
+# A process that starts anew does not prove anew.
+RESTS = timedelta(hours=20)
+
+
+def prove_supersession(owner: Owner, by: User | None = None) -> ChainCheck:
+    """Check every fact and how-to of an owner against the audit trail, and keep the result under the owner's chain."""
+    report, took_ms = timed(lambda: verify_owner(owner))
+    return keep(chain_of_owner(owner), Checked.SUPERSESSION, _proof(report), took_ms=took_ms, by=by)
+
+
+def prove_daily(*, seconds: float | None = None) -> bool:
+    """Prove what was not proven today, unless another process is at it; after `seconds` pause.
+
+    Returns whether nothing is left to go on with.
+    """
+    ends = None if seconds is None else time.monotonic() + seconds
+    try:
+        with alone("chain-proofs"):
+            for proving in _due():
+                if ends is not None and time.monotonic() >= ends:
+                    return False
+                _tell(proving())
+            prune(timezone.now())
+    except Busy:
+        log.info("Another process is proving the chains.")
+    return True
+
+
+def serve() -> Callable[[], None]:
+    """Start the thread of a serving process that has no Celery; return what stops it again."""
+    return background.serve(Repeated("chain proofs", prove_daily, pause=PAUSE_SECONDS))
+
+
+def _due() -> Iterator[Callable[[], ChainCheck]]:
+    since = timezone.now() - RESTS
+    proven = proven_since(since, Checked.AUDIT)
+    yield from (partial(prove, chain) for chain in chain_names() if chain not in proven)
+    proven = proven_since(since, Checked.SUPERSESSION)
+    owners = owners_of_memories()
+    yield from (partial(prove_supersession, owner) for owner in owners if chain_of_owner(owner) not in proven)
+
+
+def _proof(report: ChainsReport) -> Proof:
+    if report.ok:
+        return Proof(ok=True, count=report.rows)
+    first, *others = report.faults
+    more = f", and {len(others)} more" if others else ""
+    return Proof(
+        ok=False,
+        count=max(0, report.rows - len({fault.memory_id or fault.problem for fault in report.faults})),
+        first_bad=first.event.sequence if first.event else None,
+        event_id=first.event.id if first.event else None,
+        reason=f"{first.kind.value} {first.memory_id or 'without an id'} {first.problem}{more}",
+    )
+
+
+def _tell(check: ChainCheck) -> None:
+    """What is broken is not for the record of proofs alone."""
+    if not check.ok:
+        log.error("The %s of %s is broken at event %s: %s.", check.what, check.chain, check.first_bad, check.reason)

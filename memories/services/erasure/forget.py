@@ -1,0 +1,370 @@
+"""Forget: erase for good, on the owner's explicit request. Never used for contradictions (see `supersede`).
+
+Invariant: afterwards the text of what was forgotten is in no table: not in the row, the audit payloads, the transcript,
+the traces or the records of consolidation; nor in the database's log. What stays is a chain of digests that still
+verifies.
+
+Taking erased memories out of the transcript and the traces of recalls.
+
+Invariant: afterwards no message, tool argument, title or recorded question of the owner repeats what is erased, but for
+messages of theirs that are not erased themselves.
+
+Taking erased memories out of the working memory (L0) and the entries (L1) of the owner's sessions.
+
+Invariant: afterwards no slot and no entry says what is erased: none of the turn in which it was said, none that became
+it, none of a session that knew it and repeats it, and none anywhere that holds its whole wording.
+
+Taking erased memories out of the records of consolidation.
+
+Invariant: a run that read an erased episode, read or decided on an erased memory, or repeats it, keeps ids, verdicts
+and counts; of what the extractor answered it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memories.models import (
+    ConsolidationRun,
+    Episode,
+    Fact,
+    Mention,
+    Message,
+    MessageRole,
+    MessageState,
+    RecallTrace,
+    Session,
+    SessionEntry,
+)
+from memories.models.base import MemoryRow
+from memories.search.outbox import enqueue_delete, enqueue_many
+from memories.selectors.erasure import require_no_hold
+from memories.services.erasure.reach import reach, supported_by_nothing_else
+from memories.services.erasure.wording import Wording, marking, strings_in, wording_of
+from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.services.originals import erase_originals
+from memories.services.ownership import owner_lock
+from memories.services.reviews.queue import reviews_naming
+from memories.services.screening import screened_reason
+from memories.services.sessions.sessions import locked_session
+from memories.slots import Slots, from_json, to_json
+from memories.types import ForgetOutcome, Kind, Owner, Source
+from memoryhub.observability.redaction import scrub_log
+from tenants.audit.chain import EventDraft, erase_payloads, record_events
+from tenants.principal import Principal, Right
+
+
+def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
+    """Take the texts of `rows` out of messages, tool arguments, titles and traces; return how many messages changed."""
+    changed = 0
+    for row in rows:
+        if isinstance(row, Episode):
+            changed += _redact_turn(principal, row)
+        mentioning = Message.objects.of(principal).filter(mentions__memory_id=row.pk).values_list("session_id", "turn")
+        for session_id, turn in set(mentioning):
+            changed += _redact_mentions(principal, session_id, turn, row)
+        Mention.objects.of(principal).filter(memory_id=row.pk).update(reasons=[])
+        _forget_in_traces(principal, row.pk)
+    _forget_in_loose_traces(principal, rows)
+    return changed
+
+
+def _redact_turn(principal: Principal, episode: Episode) -> int:
+    """Empty the whole turn in which an episode was said: its answer and tool calls were made from those words."""
+    if episode.message_id is None:
+        return 0
+    message = Message.objects.of(principal).get(pk=episode.message_id)
+    turn = Message.objects.of(principal).filter(session_id=message.session_id, turn=message.turn)
+    RecallTrace.objects.of(principal).filter(messages__in=turn).update(query="")
+    if message.turn == 1:
+        Session.objects.of(principal).filter(pk=message.session_id).update(title="")
+    return empty(turn)
+
+
+def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
+    """In a turn that used or wrote `row`: empty the tool arguments that wrote or looked for it, and answers with it.
+
+    A turn that is being answered meanwhile may yet repeat it: its last message is emptied, and by that `turns` knows.
+    """
+    whole = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
+    messages = whole.filter(step__gt=0)
+    wrote = set(
+        messages.filter(mentions__memory_id=row.pk, role=MessageRole.TOOL)
+        .exclude(mentions__relation="recalled")
+        .values_list("tool_call_id", flat=True)
+    )
+    wording = wording_of([row])
+    said = marking(" ".join(whole.filter(step=0).values_list("text", flat=True)))
+    changed = 0
+    last = messages.order_by("step").last()
+    unanswered = last if last and (last.role != MessageRole.ASSISTANT or last.tool_calls) else None
+    for message in messages.filter(Q(role=MessageRole.ASSISTANT) | Q(pk=unanswered and unanswered.pk)):
+        calls = any(call.get("id") in wrote for call in message.tool_calls)
+        if calls or message == unanswered or _repeats(message, wording, said):
+            changed += empty(Message.objects.of(principal).filter(pk=message.pk))
+    for trace in RecallTrace.objects.of(principal).filter(messages__in=whole).exclude(query="").distinct():
+        if wording.repeated_in(trace.query, but=said):
+            RecallTrace.objects.of(principal).filter(pk=trace.pk).update(query="")
+    return changed
+
+
+def _repeats(message: Message, wording: Wording, said: frozenset[str]) -> bool:
+    """Whether an answer repeats it, or the arguments of a tool do in words that were not the user's own."""
+    arguments = " ".join(strings_in([call.get("arguments") for call in message.tool_calls]))
+    return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
+
+
+def empty(messages: QuerySet[Message]) -> int:
+    """Empty the texts of `messages` and say so in their state; tool calls keep their names, not their arguments."""
+    changed = 0
+    for message in messages:
+        message.text = ""
+        message.sensitivity = {}
+        message.tool_calls = [{**call, "arguments": {}} for call in message.tool_calls]
+        message.state = MessageState.REDACTED
+        message.save(update_fields=["text", "sensitivity", "tool_calls", "state"])
+        changed += 1
+    return changed
+
+
+def _forget_in_traces(principal: Principal, memory_id: UUID) -> None:
+    """Drop a memory's line from the traces of the recalls that returned it (they hold ids and numbers only)."""
+    traces = RecallTrace.objects.of(principal).filter(messages__mentions__memory_id=memory_id).distinct()
+    for trace in traces:
+        trace.candidates = [line for line in trace.candidates if line.get("id") != str(memory_id)]
+        trace.save(update_fields=["candidates"])
+
+
+def _forget_in_loose_traces(principal: Principal, rows: Sequence[MemoryRow]) -> None:
+    """Empty the questions that say what is forgotten, of recalls that no message shows.
+
+    Such are the API's own recalls, and those of a turn that brought up nothing new.
+    """
+    said = {row.text for row in rows if isinstance(row, Episode)}
+    wordings = {str(row.pk): wording_of([row]) for row in rows}
+    loose = RecallTrace.objects.of(principal).filter(messages=None)
+    for pk, query in loose.exclude(query="").values_list("pk", "query").iterator():
+        asked = marking(query)
+        if query not in said and not any(asked & each.words for each in wordings.values()):
+            continue
+        trace = loose.get(pk=pk)
+        found = {line.get("id") for line in trace.candidates} & wordings.keys()
+        trace.candidates = [line for line in trace.candidates if line.get("id") not in found]
+        if query in said or any(asked & wordings[each].words for each in found):
+            trace.query = ""
+        trace.save(update_fields=["candidates", "query"])
+
+
+Turn = tuple[UUID, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Erased:
+    """What is erased: its words, the turns in which it was said, and the sessions that knew it."""
+
+    wording: Wording
+    turns: frozenset[Turn]
+    sessions: frozenset[UUID]
+
+    def takes(self, session_id: UUID, turn: int, text: str) -> bool:
+        """Whether words that were noted there and then go with it."""
+        if (session_id, turn) in self.turns:
+            return True
+        wording = self.wording if session_id in self.sessions else replace(self.wording, words=frozenset())
+        return wording.repeated_in(text)
+
+
+def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
+    """Take the texts of `rows` out of slots and entries; return how many messages of tool calls were emptied."""
+    erased = _erased(principal, rows)
+    ids = {row.pk for row in rows}
+    gone = [
+        entry
+        for entry in SessionEntry.objects.of(principal)
+        if entry.memory_id in ids or erased.takes(entry.session_id, entry.turn, entry.text)
+    ]
+    SessionEntry.objects.of(principal).filter(pk__in=[entry.pk for entry in gone]).delete()
+    places = {(entry.session_id, entry.place) for entry in gone}
+    for session in Session.objects.of(principal).exclude(working_memory={}):
+        kept = to_json(_left(session, places, erased))
+        if kept != session.working_memory:
+            session.working_memory = kept
+            session.save(update_fields=["working_memory"])
+    return sum(
+        _empty_calls(principal, turn, erased.wording) for turn in {(entry.session_id, entry.turn) for entry in gone}
+    )
+
+
+def _erased(principal: Principal, rows: Sequence[MemoryRow]) -> _Erased:
+    episodes = [row for row in rows if isinstance(row, Episode)]
+    ids = [row.pk for row in rows]
+    said = Message.objects.of(principal).filter(pk__in=[row.message_id for row in episodes if row.message_id])
+    mentions = Mention.objects.of(principal).filter(memory_id__in=ids)
+    knew = {*mentions.values_list("message__session_id", flat=True), *(row.session_id for row in episodes)}
+    became = SessionEntry.objects.of(principal).filter(memory_id__in=ids).values_list("session_id", flat=True)
+    return _Erased(wording_of(rows), frozenset(said.values_list("session_id", "turn")), frozenset({*knew, *became}))
+
+
+def _left(session: Session, places: set[tuple[UUID, int]], erased: _Erased) -> Slots:
+    return from_json(session.working_memory).without(
+        lambda noted: (session.pk, noted.place) in places or erased.takes(session.pk, noted.turn, noted.text)
+    )
+
+
+def _empty_calls(principal: Principal, turn: Turn, wording: Wording) -> int:
+    """Empty the tool calls of a turn by which it was noted."""
+    messages = Message.objects.of(principal).filter(session_id=turn[0], turn=turn[1], step__gt=0)
+    repeating = [
+        message.pk
+        for message in messages.exclude(tool_calls=[])
+        if wording.repeated_in(" ".join(strings_in([call.get("arguments") for call in message.tool_calls])))
+    ]
+    return empty(Message.objects.of(principal).filter(pk__in=repeating))
+
+
+# What stands in place of an extractor's answer.
+ERASED_OUTPUT = {"erased": True}
+
+
+def empty_runs(principal: Principal, rows: Sequence[MemoryRow]) -> int:
+    """Empty the outputs of the runs that `rows` had a part in; return how many."""
+    ids = {str(row.pk) for row in rows}
+    ordinals = {row.ordinal for row in rows if isinstance(row, Episode)}
+    runs = ConsolidationRun.objects.of(principal).exclude(output={}).exclude(output=ERASED_OUTPUT)
+    wording = wording_of(rows)
+    columns = runs.values_list("pk", "first_ordinal", "last_ordinal", "input", "decisions", "output")
+    found = [
+        pk
+        for pk, first, last, read, decided, output in columns.iterator()
+        if any(first <= ordinal <= last for ordinal in ordinals)
+        or _names(ids, json.dumps([read, decided]))
+        or wording.repeated_in(" ".join(strings_in(output)))  # a failed run names no fact, and may quote one
+    ]
+    return ConsolidationRun.objects.of(principal).filter(pk__in=found).update(output=ERASED_OUTPUT)
+
+
+def _names(ids: set[str], record: str) -> bool:
+    return any(each in record for each in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPreview:
+    """What an erasure would remove: rows by kind with their texts (the owner's own), best named first."""
+
+    rows: tuple[tuple[Kind, UUID, str], ...]
+
+
+def preview_forget(
+    principal: Principal, *, kind: Kind, memory_id: UUID, cascade: bool = False, sources: bool = False
+) -> ForgetPreview:
+    """What `forget` with the same arguments would erase. Changes nothing. Raises NotFound."""
+    principal.require(Right.READ)
+    rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
+    return ForgetPreview(tuple((row.kind, row.pk, row.searchable_text) for row in rows))
+
+
+def forget(
+    principal: Principal,
+    *,
+    kind: Kind,
+    memory_id: UUID,
+    cascade: bool = False,
+    sources: bool = False,
+    reason: str = "",
+) -> ForgetOutcome:
+    """Erase one memory of the owner for good.
+
+    Rows of the same wording go with it. `cascade` also erases what only that memory supported (an episode's facts);
+    `sources` also erases the episodes that a fact came from or ended by, and what else was learned from nothing but
+    them and repeats it. Raises NotFound (also for a second time), Forbidden, Conflict (a legal hold is in force).
+    """
+    reason = screened_reason(principal, reason)
+    with owner_lock(principal):
+        rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
+        return erase_rows(principal, rows, reason=reason)
+
+
+def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = False) -> ForgetOutcome:
+    """Erase a session: its messages, its episodes, its recalls and, with `cascade`, the facts only they supported.
+
+    Raises NotFound, Forbidden, Conflict (a legal hold is in force).
+    """
+    with owner_lock(principal):
+        session = locked_session(principal, session_id)
+        episodes = list(Episode.objects.of(principal).filter(session=session))
+        rows: list[MemoryRow] = list(episodes)
+        if cascade:
+            only = [*supported_by_nothing_else(principal, episodes), *_proposed_by(principal, session, episodes)]
+            rows += {row.pk: row for row in only}.values()
+        outcome = erase_rows(principal, rows, reason="session forgotten")
+        RecallTrace.objects.of(principal).filter(session=session).delete()
+        RecallTrace.objects.of(principal).filter(messages__session=session).delete()
+        messages = session.messages.count()
+        session.delete()
+        record_events(principal, [EventDraft("session.forgotten", "session", session_id)])
+        return ForgetOutcome(outcome.erased, outcome.redacted_messages + messages)
+
+
+def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
+    """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock.
+
+    Raises Conflict while a legal hold keeps what the owner has.
+    """
+    require_no_hold(Owner(principal.tenant_id, principal.user_id))
+    ids = [row.pk for row in rows]
+    transaction.on_commit(scrub_log)
+    redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
+    empty_runs(principal, rows)
+    asked = reviews_naming(principal, ids)
+    erase_originals(principal, ids)
+    successors: dict[UUID, UUID | None] = {}
+    for row in rows:
+        if isinstance(row, Supersedable):
+            row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
+            bridge_chain(row)
+            successors[row.pk] = row.superseded_by_id
+        enqueue_delete(row.kind, row.pk, row.version + 1, row.owner)
+    for row in rows:
+        row.delete()
+    erase_payloads(principal, target_ids=[*ids, *asked])
+    record_events(
+        principal,
+        [
+            EventDraft(f"{AUDIT_NOUN[row.kind]}.forgotten", row.kind.value, pk, reason, after=bridged(successors, pk))
+            for row, pk in zip(rows, ids, strict=True)
+        ],
+    )
+    return ForgetOutcome(tuple((row.kind, pk) for row, pk in zip(rows, ids, strict=True)), redacted)
+
+
+def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
+    """What the end of a task in this session proposed, also of notes that belong to no turn."""
+    ids = {episode.pk for episode in episodes}
+    proposed = session.entries.exclude(memory_id=None).values("memory_id")
+    for fact in Fact.objects.of(principal).filter(pk__in=proposed, source=Source.TASK_OUTCOME):
+        if set(fact.supporting_episodes.values_list("pk", flat=True)) <= ids:
+            yield fact
+
+
+def bridge_chain(row: Supersedable) -> None:
+    """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
+    predecessors = list(model_of(row.kind).objects.filter(superseded_by=row.pk))
+    for predecessor in predecessors:
+        predecessor.superseded_by_id = row.superseded_by_id
+        predecessor.version += 1
+        predecessor.save(update_fields=["superseded_by", "version", "updated_at"])
+    enqueue_many(predecessors)
+
+
+def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:
+    """What the trail is told of a state that goes: where links that led to it lead now."""
+    if erased not in successors:
+        return None
+    successor = successors[erased]
+    return {"bridged_to": str(successor) if successor else None}

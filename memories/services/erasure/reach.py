@@ -1,0 +1,99 @@
+"""What an erasure takes with it: copies of the memory, and on request the words it came from or what came from it.
+
+Invariant: only rows of the owner, each once, the named memory first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from uuid import UUID
+
+from django.db.models import Q
+
+from memories.errors import NotFound
+from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
+from memories.models.base import MemoryRow
+from memories.services.erasure.wording import Wording, ends, only_asks, wording_of
+from memories.services.facts.closing import Supersedable, model_of
+from memories.types import Kind
+from tenants.principal import Principal
+
+_SUPPORTED: tuple[type[Fact | Playbook], ...] = (Fact, Playbook)
+_CHANGED = (Relation.WROTE, Relation.CONFIRMED, Relation.REPLACED)
+
+
+def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, sources: bool) -> list[MemoryRow]:
+    """The rows that an erasure of one memory takes with it, that memory first. Raises NotFound.
+
+    Always: every other row of the same wording, current or not. `sources`: the words that a fact or a how-to came from
+    and by which it ended, and what else was learned from nothing but them and repeats it. `cascade`: all that only the
+    erased words support.
+    """
+    row = MEMORY_MODELS[kind].objects.of(principal).filter(pk=memory_id).first()
+    if row is None:
+        raise NotFound("memory")
+    rows: dict[UUID, MemoryRow] = {row.pk: row}
+    wording = wording_of([row])
+    sources = sources and isinstance(row, Supersedable)
+    fresh: list[MemoryRow] = [row]
+    while fresh:
+        found: list[MemoryRow] = [*_copies(principal, fresh)]
+        if sources or row in fresh:
+            found += _same_wording(principal, fresh)
+        if sources:
+            found += _told_in(principal, fresh, wording)
+        if sources or cascade:
+            only = supported_by_nothing_else(principal, [each for each in rows.values() if isinstance(each, Episode)])
+            found += [each for each in only if cascade or wording.repeated_in(each.searchable_text)]
+        fresh = [each for each in {each.pk: each for each in found}.values() if each.pk not in rows]
+        rows |= {each.pk: each for each in fresh}
+    return list(rows.values())
+
+
+def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode]) -> list[Supersedable]:
+    """The owner's facts and how-tos whose every supporting episode is among `episodes`."""
+    ids = {episode.pk for episode in episodes}
+    return [
+        row
+        for model in _SUPPORTED
+        for row in model.objects.of(principal)
+        .filter(supporting_episodes__in=ids)
+        .distinct()
+        .prefetch_related("supporting_episodes")
+        if {episode.pk for episode in row.supporting_episodes.all()} <= ids
+    ]
+
+
+def _same_wording(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Supersedable]:
+    """Rows that say it too: what an undo brought back, what was once believed before, a copy in another scope."""
+    for row in rows:
+        if isinstance(row, Supersedable):
+            yield from model_of(row.kind).objects.of(principal).filter(content_hash=row.content_hash)
+
+
+def _copies(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Supersedable]:
+    """Rows that an undo or a promotion made from `rows`."""
+    ids = [row.pk for row in rows if isinstance(row, Supersedable)]
+    for model in _SUPPORTED:
+        yield from model.objects.of(principal).filter(Q(restores__in=ids) | Q(promoted_from__in=ids))
+
+
+def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: Wording) -> Iterator[Episode]:
+    """The words that `rows` came from; and, if they repeat it, those by which they ended or that asked for it."""
+    for row in rows:
+        if isinstance(row, Supersedable):
+            yield from row.supporting_episodes.all()
+            yield from (each for each in _beside(principal, row) if wording.repeated_in(each.searchable_text))
+    mentions = Mention.objects.of(principal).filter(memory_id__in=[row.pk for row in rows])
+    for session_id, turn, relation in set(mentions.values_list("message__session_id", "message__turn", "relation")):
+        for said in Episode.objects.of(principal).filter(message__session_id=session_id, message__turn=turn):
+            about_it = relation in _CHANGED or only_asks(said.text) or ends(said.text, wording)
+            if about_it and wording.repeated_in(said.text):
+                yield said
+
+
+def _beside(principal: Principal, row: Supersedable) -> Iterator[Episode]:
+    """What the rows before and after it in the chain came from."""
+    neighbours = model_of(row.kind).objects.of(principal).filter(Q(pk=row.superseded_by_id) | Q(superseded_by=row.pk))
+    for neighbour in neighbours.prefetch_related("supporting_episodes"):
+        yield from neighbour.supporting_episodes.all()

@@ -1,0 +1,89 @@
+"""Junk at the gate: what a machine wants to remember and is no statement is refused, and so is what it only repeats.
+
+What a person writes is refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
+Invariant: nothing was stored when something is raised here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import Q, QuerySet
+
+from memories.consolidation.grounding import repeats
+from memories.errors import Conflict, InvalidInput
+from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
+from memories.hygiene.wording import wording
+from memories.models import Episode, Fact, Mention, Message, Relation
+from memories.services.facts.drafts import FactDraft, PlaybookDraft
+from memories.types import Source
+from tenants.principal import ActorKind, Principal
+
+# What no person said: a model concluded it, or a rule did.
+MACHINE_MADE = frozenset((Source.TASK_OUTCOME, Source.AGENT_INFERRED, Source.PATTERN))
+
+# The share of a fact's words by which it is another wording of a fact that was recalled.
+REWORDED_SHARE = 0.75
+_DENYING = ("not", "never", "longer")
+
+
+def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
+    """Raise InvalidInput if a machine wants to remember what is no statement."""
+    if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
+        return
+    if junk := junk_in(draft.text, slot=bool(draft.key)):
+        raise InvalidInput("text", f"is not remembered: {reason_of(junk)}.")
+
+
+def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
+    """Raise InvalidInput if the agent wants to remember what is no way to do something."""
+    if principal.actor_kind is not ActorKind.AGENT:
+        return
+    if junk := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
+        raise InvalidInput("steps", f"are not remembered: {reason_of(junk)}.")
+
+
+def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:
+    """Raise Conflict if the agent only gives back `known`, which was recalled for it, and its user does not state it.
+
+    A repeat is no confirmation: it must raise neither how far the fact is believed nor when it was last confirmed. What
+    was recalled is that of the turn of `support` and of the one before it, as for a consolidation.
+    """
+    if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
+        raise Conflict("It was recalled for this turn and is in memory already; to repeat it confirms nothing.")
+
+
+def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
+    """Raise Conflict if the agent gives back in other words what was recalled for it, and its user does not state it.
+
+    Else what it says again, turn after turn, would become ever more facts, each of them believed by itself.
+    """
+    if not _only_repeats(principal, text, support):
+        return
+    recalled = _recalled_to(principal, support).values_list("memory_id", flat=True)
+    known = Fact.objects.of(principal).current().filter(pk__in=set(recalled)).values_list("text", flat=True)
+    if any(_rewords(text, each) for each in known):
+        raise Conflict("It was recalled for this turn in other words and is in memory already.")
+
+
+def _rewords(text: str, known: str) -> bool:
+    """Whether nearly all words of `text` are those of `known`, and it denies nothing that this affirms."""
+    told, there = ({word.removesuffix(":third") for word in wording(each).words} - {"self"} for each in (text, known))
+    at_odds = any((word in told) != (word in there) for word in _DENYING)
+    return not at_odds and len(told & there) >= REWORDED_SHARE * len(told)
+
+
+def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:
+    """Whether the agent says it, of a turn in which its user does not."""
+    if principal.actor_kind is not ActorKind.AGENT or not support:
+        return False
+    return all(repeats(text, own=own_words(episode.text), quote="") for episode in support)
+
+
+def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[Mention]:
+    """What was recalled for the turns of `support`, and for those before them."""
+    said = Message.objects.of(principal).filter(pk__in=[episode.message_id for episode in support])
+    turns = Q(pk__in=[])
+    for session_id, turn in said.values_list("session_id", "turn"):
+        turns |= Q(message__session_id=session_id, message__turn__in=(turn, turn - 1))
+    return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)

@@ -1,0 +1,137 @@
+"""Promote: copy what holds for more than it was said for into a wider scope. Explicit, by role, audited.
+
+Invariant: the copy lives on its own. What becomes of the original afterwards does not touch it, nor the other way
+round; `promoted_from` and the audit tell where it came from. The audit of a shared copy holds ids and no words, so that
+its owner can still have the original forgotten without a trace in their own memory.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.models import Fact, Playbook
+from memories.services.facts import drafts
+from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked_fact, checked_playbook
+from memories.services.facts.remember import resolved, write_fact
+from memories.services.ownership import owner_columns, owner_lock
+from memories.services.playbooks import write_playbook
+from memories.services.retention.dates import given_dates, has_expired, rules_for, to_come
+from memories.services.screening import Screen, noted_after, screened_reason
+from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
+from tenants.audit.chain import EventDraft, record_event, record_platform_event, record_tenant_event
+from tenants.models import AuditEvent
+from tenants.principal import Actor, Principal
+
+# From the narrowest to the widest.
+_WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
+
+
+def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, reason: str = "") -> WriteOutcome:
+    """Copy a fact or playbook into a wider scope: task to user or tenant, user to tenant, tenant to global.
+
+    The copy passes the gates there: it merges into an equal memory, and supersedes the one with its key. Promoted again
+    while its copy is believed, nothing happens. Raises InvalidInput (`to` is not wider), NotFound, Conflict (it is not
+    believed any more), Forbidden (the role does not allow it; see `ownership.require_scope`).
+    """
+    reason = screened_reason(principal, reason)
+    if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
+        raise Conflict("Only facts and playbooks can be promoted; what was said stays with whom it was said to.")
+    with noted_after(principal), owner_lock(principal, to):
+        row = _original(principal, kind, memory_id, to)
+        known = _known_copy(row, to)
+        if known is not None:
+            return WriteOutcome(WriteResult.MERGED, kind, known, reason="It was promoted already.")
+        if isinstance(row, Fact):
+            outcome = write_fact(principal, checked_fact(_fact(principal, row, to), Screen(principal)))
+            outcome = resolved(principal, outcome)
+        else:
+            outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to), Screen(principal)))
+        _record(principal, row, outcome.memory_id, to, reason)
+        return outcome
+
+
+def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> Supersedable:
+    """The row to copy: the principal's own; for what is to be shared with all, one that their tenant shares already."""
+    rows = model_of(kind).objects
+    if to is Scope.GLOBAL:
+        found = rows.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id, pk=memory_id).first()
+    else:
+        found = rows.of(principal).filter(pk=memory_id).first()
+    if found is None:
+        raise NotFound(AUDIT_NOUN[kind])
+    if _WIDTH.index(to) <= _WIDTH.index(Scope(found.scope)):
+        raise InvalidInput("to", "must be a wider scope than the one that it is in.")
+    if found.status not in CURRENT or (isinstance(found, Fact) and has_expired(found, timezone.now())):
+        raise Conflict("It is not believed any more; promote what took its place.")
+    return found
+
+
+def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
+    """What an earlier promotion of `row` made there, or merged it into, if that is still believed."""
+    action = f"{AUDIT_NOUN[row.kind]}.promoted"
+    for event in AuditEvent.objects.filter(action=action, target_id=row.pk).select_related("payload"):
+        payload = getattr(event, "payload", None)
+        copy = (payload.data["after"] or {}).get("copy") if payload else None
+        if copy and model_of(row.kind).objects.current().filter(pk=copy, scope=to).exists():
+            return UUID(copy)
+    return None
+
+
+def _record(principal: Principal, row: Supersedable, copy_id: UUID, to: Scope, reason: str) -> None:
+    """Say so in the owner's chain, and in that of the tenant or the platform: there without a word of anybody's."""
+    action = f"{AUDIT_NOUN[row.kind]}.promoted"
+    record_event(
+        principal,
+        action=action,
+        target_kind=row.kind.value,
+        target_id=row.pk,
+        reason=reason,
+        after={"copy": str(copy_id), "scope": to.value},
+    )
+    actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
+    shared = EventDraft(action, row.kind.value, copy_id, after={"from": str(row.pk), "scope": to.value})
+    if to in (Scope.TENANT, Scope.GLOBAL):
+        record_tenant_event(actor, principal.tenant_id, shared)
+    if to is Scope.GLOBAL:
+        record_platform_event(actor, shared)
+
+
+def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
+    """The copy. Whose words it was learned from, and what is on whose mind, stays with its owner.
+
+    It lasts as long as the rules of the wider scope say, or until a date that was given.
+    """
+    own, now = to is Scope.USER, timezone.now()
+    given = to_come(given_dates(row, rules_for(principal, row.scope)), now=now)
+    return drafts.fact_draft_of(
+        row,
+        learned_at=now,
+        reason="promoted",
+        supporting_episode_ids=tuple(row.supporting_episodes.values_list("pk", flat=True)) if own else (),
+        scope=to,
+        task="",
+        pinned=row.pinned and own,
+        promoted_from=row.pk,
+        review_after=given.review_after,
+        expires_at=given.expires_at,
+    )
+
+
+def _playbook(principal: Principal, row: Playbook, to: Scope) -> PlaybookDraft:
+    """The copy, with how often it has worked; an equal one that is known there keeps its own count."""
+    known = Playbook.objects.filter(**owner_columns(principal, to, "")).current()
+    counted = not known.filter(content_hash=row.content_hash).exists()
+    uncounted = dict.fromkeys(("last_success_at", "last_failure_at")) | {"success_count": 0, "failure_count": 0}
+    return drafts.playbook_draft_of(
+        row,
+        learned_at=timezone.now(),
+        reason="promoted",
+        scope=to,
+        task="",
+        promoted_from=row.pk,
+        **({} if counted else uncounted),
+    )

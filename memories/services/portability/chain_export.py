@@ -1,0 +1,186 @@
+"""How a fact or how-to came to be, as a signed archive: its states, what links them, their words, what the trail says.
+
+Invariant: an archive holds states of one owner (or of what a tenant shares) alone; a link that leads elsewhere is an
+id. Words are those of the owner's own episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from memories.errors import NotFound
+from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
+from memories.models.base import OwnedQuerySet
+from memories.services.portability.member_export import FACT_COLUMNS, PLAYBOOK_COLUMNS
+from memories.types import Kind
+from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.keys import public_keys
+from memoryhub.signing.tabular import Table, TableFormat, as_file
+from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
+from tenants.audit.export import TrailFiles, made_by
+from tenants.errors import Forbidden
+from tenants.locks import wait_for_owner
+from tenants.models import AuditEvent, Membership, User
+from tenants.principal import AUDITS, READS_HISTORY, Actor
+from tenants.principals import reading_principal, still
+from tenants.selectors import has_role
+
+EXPORTED = "chain.exported"
+_COLUMNS = {Kind.SEMANTIC: FACT_COLUMNS, Kind.PROCEDURAL: PLAYBOOK_COLUMNS}
+_SUPPORT: dict[Kind, Any] = {
+    Kind.SEMANTIC: Fact.supporting_episodes.through,
+    Kind.PROCEDURAL: Playbook.supporting_episodes.through,
+}
+_COLUMN = {Kind.SEMANTIC: "fact_id", Kind.PROCEDURAL: "playbook_id"}
+_LINKS = ("superseded_by_id", "restores", "promoted_from")
+_IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+
+Row = Fact | Playbook
+
+
+@dataclass(frozen=True, slots=True)
+class ChainExport:
+    """Which chain: the one that this memory is in."""
+
+    kind: Kind
+    memory_id: UUID
+
+
+def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Sequence[TableFormat]) -> Iterator[bytes]:
+    """The archive, a piece at a time.
+
+    Raises NotFound for ids that are unknown or of a tenant where `staff` is nobody, Forbidden where they are and do
+    not audit, ImproperlyConfigured where nothing can be signed; nothing is recorded then.
+    """
+    start = _start(wanted, staff)
+    public_keys()
+    rows = _chain(start)
+    draft = EventDraft(
+        EXPORTED, wanted.kind.value, wanted.memory_id,
+        after={"states": len(rows), "formats": [form.value for form in forms]},
+    )  # fmt: skip
+    event = _recorded(start, draft, staff, actor)
+    trail = TrailFiles(_events(start, sorted(rows)))
+    told = {
+        "what": "chain",
+        "whose": {"tenant_id": _text(start.tenant_id), "owner_id": _text(start.user_id)},
+        "range": {"kind": wanted.kind.value, "memory_id": str(wanted.memory_id), "states": len(rows)},
+        **made_by(actor, event),
+    }
+    files = _files(wanted.kind, start, rows, trail, forms)
+    return stream_archive(
+        files, lambda: {**told, "chains": trail.chains()}, may_go_on=lambda: _start(wanted, still(staff))
+    )
+
+
+def _start(wanted: ChainExport, staff: User) -> Row:
+    row = MEMORY_MODELS[wanted.kind].objects.filter(pk=wanted.memory_id).first() if wanted.kind in _COLUMNS else None
+    if not isinstance(row, Fact | Playbook):
+        raise NotFound("memory")
+    if staff.is_active and staff.is_superuser:
+        return row
+    if row.tenant_id is None or not staff.is_active or not has_role(staff, row.tenant_id, READS_HISTORY):
+        raise NotFound("memory")
+    if not has_role(staff, row.tenant_id, AUDITS):
+        raise Forbidden("Only an auditor or administrator of the tenant may export its history.")
+    return row
+
+
+def _chain(start: Row) -> dict[UUID, Row]:
+    """Every state linked to this one by supersession or undo, of the same owner."""
+    rows: dict[UUID, Row] = {start.pk: start}
+    frontier = [start.pk]
+    while frontier:
+        some, rest = frontier[:_IDS_PER_STATEMENT], frontier[_IDS_PER_STATEMENT:]
+        named = {id_ for pk in some for id_ in (rows[pk].superseded_by_id, rows[pk].restores) if id_} - rows.keys()
+        linked = Q(superseded_by__in=some) | Q(restores__in=some) | Q(pk__in=named)
+        fresh = {row.pk: row for row in _siblings(start).filter(linked) if row.pk not in rows}
+        rows |= fresh
+        frontier = [*rest, *fresh]
+    return rows
+
+
+def _siblings(start: Row) -> OwnedQuerySet[Any]:
+    rows: OwnedQuerySet[Any] = MEMORY_MODELS[start.kind].objects.filter(**_owner(start))
+    return rows.defer("embedding", "token_ids")
+
+
+def _owner(row: Row) -> dict[str, Any]:
+    """Whose it is, None for what is shared."""
+    return {"tenant_id": row.tenant_id, "user_id": row.user_id}
+
+
+def _recorded(start: Row, draft: EventDraft, staff: User, actor: Actor) -> AuditEvent:
+    """In the owner's trail; of what is shared, in that of its tenant or of the platform."""
+    with transaction.atomic():
+        if start.tenant_id is None:
+            return record_platform_event(actor, draft)
+        found = Membership.objects.filter(**_owner(start)).select_related("user").first() if start.user_id else None
+        if found is None:
+            return record_tenant_event(actor, start.tenant_id, draft)
+        principal = reading_principal(found, staff=staff, roles=AUDITS, request_id=actor.request_id)
+        wait_for_owner(principal)
+        return record_events(principal, [draft])[0]
+
+
+def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
+    """What the trail of the owner says of these states; of shared ones, what that of the tenant's members says."""
+    only: dict[str, object] = {}
+    if start.tenant_id is not None:
+        only["tenant_id"] = start.tenant_id
+    if start.user_id is not None:
+        only["owner_id"] = start.user_id
+    for at in range(0, len(ids), _IDS_PER_STATEMENT):
+        events = AuditEvent.objects.filter(**only, target_id__in=ids[at : at + _IDS_PER_STATEMENT])
+        yield events.order_by("chain", "sequence")
+
+
+def _files(
+    kind: Kind, start: Row, rows: dict[UUID, Row], trail: TrailFiles, forms: Sequence[TableFormat]
+) -> Iterator[ArchiveFile]:
+    states = sorted(rows.values(), key=lambda row: (row.learned_at, row.pk))
+    columns = _COLUMNS[kind]
+    tables: list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]] = [
+        ("states", columns, [[getattr(row, name) for name in columns] for row in states]),
+        ("links", ("from", "link", "to"), [
+            (row.pk, name.removesuffix("_id"), to) for row in states for name in _LINKS if (to := getattr(row, name))
+        ]),
+        ("words", _WORDS, list(_words(kind, start, sorted(rows)))),
+    ]  # fmt: skip
+    for name, names, content in tables:
+        for form in forms:
+            yield as_file(Table(name, names, content), form)
+    yield from trail.files(forms)
+
+
+_WORDS = ("state_id", "episode_id", "session_id", "speaker", "happened_at", "text", "context")
+
+
+def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, ...]]:
+    """From which words each state was learned; a shared one quotes nobody."""
+    if start.user_id is None:
+        return
+    columns = ("session_id", "speaker", "happened_at", "text", "context")
+    for at in range(0, len(ids), _IDS_PER_STATEMENT):
+        pairs = _support(kind, ids[at : at + _IDS_PER_STATEMENT])
+        for begin in range(0, len(pairs), _IDS_PER_STATEMENT):
+            some = pairs[begin : begin + _IDS_PER_STATEMENT]
+            own = Episode.objects.filter(**_owner(start), pk__in={episode for _, episode in some})
+            said = {row[0]: row[1:] for row in own.values_list("pk", *columns)}
+            yield from ((state, episode, *said[episode]) for state, episode in some if episode in said)
+
+
+def _support(kind: Kind, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Pairs of a state and an episode, by the index of the states: joined, SQLite would go through all episodes."""
+    pairs = _SUPPORT[kind].objects.filter(**{f"{_COLUMN[kind]}__in": ids})
+    return list(pairs.order_by(_COLUMN[kind], "episode_id").values_list(_COLUMN[kind], "episode_id"))
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None

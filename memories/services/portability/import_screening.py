@@ -1,0 +1,171 @@
+"""What of a source must not be stored: a memory that holds it is left out, and the others stay as they are linked.
+
+Invariant: what is left out here is in nothing that goes on; of it the report and the owner's trail know place and kind.
+
+What an import did, in numbers, and where each thing of the source is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from memories.errors import Blocked
+from memories.hygiene.sensitivity.findings import could_have_been
+from memories.hygiene.text import normalised
+from memories.importing.records import MemoryRecord
+from memories.models.base import MemoryRow
+from memories.services.screening import Screen
+from memories.types import CURRENT, Kind, Status
+from tenants.principal import Principal
+
+_WORDS = ("text", "title", "trigger", "key", "category", "task", "source_url")
+# What makes a memory the one that it is; see `hash_of`.
+_SAYING = ("text", "context", "title", "trigger")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A record that was not stored, by its place in the source, with the kinds of what it holds."""
+
+    place: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """The records that may be stored, with the marks of their words by id, and those that may not."""
+
+    records: tuple[MemoryRecord, ...]
+    marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class Passed(Screen):
+    """For words that were screened before: they are as they may be stored, and `marks` are theirs."""
+
+    def __init__(self, principal: Principal, marks: Mapping[str, str]) -> None:
+        super().__init__(principal)
+        self._marks = marks
+
+    def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The words as they are."""
+        return dict(fields), dict(self._marks)
+
+
+def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[str]) -> Screened:
+    """What of `records` may be stored. Those whose ids are `known` pass, they are stored already; so do episodes.
+
+    Words of conversations are masked where they are stored; see `sessions.py`.
+    """
+    kept: list[MemoryRecord] = []
+    marks: dict[str, dict[str, str]] = {}
+    blocked: dict[str, MemoryRecord] = {}
+    left_out: list[LeftOut] = []
+    for record in records:
+        if record.kind is Kind.EPISODIC or record.id in known:
+            kept.append(record)
+            continue
+        try:
+            words, marks[record.id] = screen.memory(dict(_words(record)))
+        except Blocked as error:
+            blocked[record.id] = record
+            left_out.append(LeftOut(record.place, tuple(sorted({spot.kind.value for spot in error.spots}))))
+        else:
+            kept.append(_with_words(record, words))
+    return Screened(_relinked(kept, blocked) if blocked else tuple(kept), marks, tuple(left_out))
+
+
+def is_as_stored(row: MemoryRow, record: MemoryRecord) -> bool:
+    """Whether `row` says what `record` does, but for values that were taken out of it when it was stored."""
+    steps = list(getattr(row, "steps", ()))
+    if len(steps) != len(record.steps):
+        return False
+    pairs = [(getattr(row, name), getattr(record, name)) for name in _SAYING if hasattr(row, name)]
+    # A title that the record does not give was made of the rest.
+    told = [(stored, said) for stored, said in pairs if said or stored != getattr(row, "title", "")]
+    told += zip(steps, record.steps, strict=True)
+    return all(could_have_been(normalised(stored), normalised(said)) for stored, said in told)
+
+
+def _words(record: MemoryRecord) -> Iterator[tuple[str, str]]:
+    yield from ((name, getattr(record, name)) for name in _WORDS if getattr(record, name))
+    yield from ((f"steps.{place}", step) for place, step in enumerate(record.steps))
+
+
+def _with_words(record: MemoryRecord, words: Mapping[str, str]) -> MemoryRecord:
+    stored: dict[str, Any] = {name: words[name] for name in _WORDS if name in words}
+    return replace(record, **stored, steps=tuple(words[f"steps.{place}"] for place in range(len(record.steps))))
+
+
+def _relinked(kept: Sequence[MemoryRecord], blocked: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
+    """The records as if the blocked ones had never been written down: what these replaced is over all the same."""
+    bridged = [replace(record, supersedes=_past(record.supersedes, blocked)) for record in kept]
+    replaced = {name for record in bridged for name in record.supersedes}
+    ended = {
+        name: record
+        for record in blocked.values()
+        for name in _past(record.supersedes, blocked)
+        if name not in replaced
+    }
+    return tuple(_ended_by(record, ended.get(record.id)) for record in bridged)
+
+
+def _past(names: Sequence[str], blocked: Mapping[str, MemoryRecord]) -> tuple[str, ...]:
+    """`names`, and in the place of each that is blocked those that it supersedes."""
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    waiting = list(reversed(names))
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in blocked:
+            waiting += reversed(blocked[name].supersedes)
+        else:
+            found[name] = None
+    return tuple(found)
+
+
+def _ended_by(record: MemoryRecord, successor: MemoryRecord | None) -> MemoryRecord:
+    """A record whose successor is left out ended when that one began."""
+    if successor is None or (record.status is not None and record.status not in CURRENT):
+        return record
+    began = successor.learned_at or successor.valid_from or successor.happened_at
+    return replace(record, status=Status.SUPERSEDED, superseded_at=record.superseded_at or began)
+
+
+# Told how many more things are done, for a progress bar.
+Advance = Callable[[int], None]
+
+
+def unwatched(_done: int) -> None:
+    """Nobody watches the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """`added` counts new memories by kind; `merged` were equal to one that the owner has; `known` were imported before.
+
+    `forgotten` were left out because their owner had them erased, those of `left_out` because they hold what is not
+    stored; `masked` counts the messages that were stored without a value. `ids` leads from the source's id to the
+    memory that now holds it.
+    """
+
+    sessions: int = 0
+    messages: int = 0
+    added: Mapping[Kind, int] = field(default_factory=dict)
+    merged: int = 0
+    known: int = 0
+    forgotten: int = 0
+    masked: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    ids: Mapping[str, UUID] = field(default_factory=dict)
+
+    @property
+    def total_added(self) -> int:
+        """New memories of all kinds."""
+        return sum(self.added.values())

@@ -1,0 +1,172 @@
+"""Exporting an owner's memory in the form that the import reads: all of it, and nobody else's.
+
+Invariant: only rows of the owner (and, asked for, the catalog that their tenant shares) leave here; what an import of
+it makes exports the same again, ids apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Iterator
+from datetime import datetime
+from typing import TypedDict, TypeVar
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model, Prefetch, Q, QuerySet
+
+from memories.importing.records import MemoryRecord
+from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.types import Contradiction, Kind, Scope, Source, Status
+from tenants.audit.chain import record_event
+from tenants.locks import lock_owner
+from tenants.principal import Principal, Right
+
+ROWS_AT_ONCE = 500
+# Columns for the search plane; they can be made again.
+_DERIVED = ("embedding", "token_ids")
+
+Row = TypeVar("Row", bound=Model)
+Succeeding = TypeVar("Succeeding", Fact, Playbook)
+
+
+class _Standing(TypedDict):
+    id: str
+    task: str
+    learned_at: datetime
+    supersedes: tuple[str, ...]
+    status: Status | None
+    superseded_at: datetime | None
+    contradiction: Contradiction | None
+    archived_at: datetime | None
+    evicted_at: datetime | None
+    evicted_from: Status | None
+    restores: str
+    promoted_from: str
+
+
+def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
+    """The owner's episodes, facts and playbooks, in every status, oldest first; that it was exported is recorded.
+
+    `catalog` adds the entries that the tenant shares. Raises Forbidden before anything is read.
+    """
+    principal.require(Right.READ)
+    with transaction.atomic():
+        lock_owner(principal)
+        record_event(principal, action="memory.exported", reason="with the catalog" if catalog else "")
+    return records_of(principal, catalog=catalog)
+
+
+def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
+    """How many records `export_memories` gives, for a progress bar."""
+    principal.require(Right.READ)
+    own = sum(model.objects.of(principal).count() for model in (Episode, Fact, Playbook))
+    return own + (_shared(principal).count() if catalog else 0)
+
+
+def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
+    """The same for whoever has recorded it already."""
+    exported: set[UUID] = set()
+    for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
+        exported.add(episode.pk)
+        yield _episode(episode)
+    # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
+    support = Prefetch("supporting_episodes", Episode.objects.order_by().only("pk"))
+    facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
+    for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
+        yield _fact(fact, exported, facts)
+    for playbook in _streamed(_by_belief(Playbook, principal)):
+        yield _playbook(playbook, playbooks)
+    if catalog:
+        for entry in _streamed(_shared(principal).order_by("title", "id")):
+            yield _catalog_entry(entry)
+
+
+def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
+    return CatalogEntry.objects.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+
+
+def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
+    """The owner's rows with what they replaced, in the order in which they were believed."""
+    replaced = Prefetch("supersedes", model.objects.order_by().only("superseded_by", "tenant", "user"))
+    return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
+
+
+def _named(model: type[Succeeding], principal: Principal) -> frozenset[UUID]:
+    """The rows that others of the owner restore or were promoted from, as far as they are still there."""
+    rows = model.objects.of(principal)
+    names = [rows.exclude(**{column: None}).values(column) for column in ("restores", "promoted_from")]
+    return frozenset(rows.filter(Q(pk__in=names[0]) | Q(pk__in=names[1])).values_list("pk", flat=True))
+
+
+def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
+    return rows.defer(*_DERIVED).iterator(chunk_size=ROWS_AT_ONCE)
+
+
+def _episode(row: Episode) -> MemoryRecord:
+    return MemoryRecord(
+        id=str(row.pk),
+        kind=Kind.EPISODIC,
+        text=row.text,
+        session=str(row.session_id),
+        speaker=row.speaker,
+        context=row.context,
+        happened_at=row.happened_at,
+    )
+
+
+def _fact(row: Fact, exported: Container[UUID], named: Container[UUID]) -> MemoryRecord:
+    return MemoryRecord(
+        kind=Kind.SEMANTIC,
+        text=row.text,
+        key=row.key,
+        category=row.category,
+        confidence=row.confidence,
+        source=Source(row.source),
+        pinned=row.pinned,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        # An episode that was said while the export ran is not in it, nor is one of anybody else.
+        supported_by=tuple(sorted(str(each.pk) for each in row.supporting_episodes.all() if each.pk in exported)),
+        last_verified_at=row.last_verified_at,
+        review_after=row.review_after,
+        expires_at=row.expires_at,
+        **_standing(row, named),
+    )
+
+
+def _playbook(row: Playbook, named: Container[UUID]) -> MemoryRecord:
+    return MemoryRecord(
+        kind=Kind.PROCEDURAL,
+        text=row.text,
+        title=row.title,
+        trigger=row.trigger,
+        steps=tuple(row.steps),
+        category=row.category,
+        success_count=row.success_count,
+        failure_count=row.failure_count,
+        last_success_at=row.last_success_at,
+        last_failure_at=row.last_failure_at,
+        **_standing(row, named),
+    )
+
+
+def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
+    return MemoryRecord(id=str(row.pk), kind=Kind.CATALOG, title=row.title, text=row.text, source_url=row.source_url)
+
+
+def _standing(row: Fact | Playbook, named: Container[UUID]) -> _Standing:
+    """What facts and playbooks share: since when, until when, and instead of what."""
+    return _Standing(
+        id=str(row.pk),
+        task=row.task or "",
+        learned_at=row.learned_at,
+        supersedes=tuple(sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner)),
+        status=None if row.status == Status.ACTIVE else Status(row.status),
+        superseded_at=row.superseded_at,
+        contradiction=Contradiction(row.contradiction) if row.contradiction else None,
+        archived_at=row.archived_at,
+        evicted_at=row.evicted_at,
+        evicted_from=Status(row.evicted_from) if row.evicted_from else None,
+        restores=str(row.restores) if row.restores in named else "",
+        promoted_from=str(row.promoted_from) if row.promoted_from in named else "",
+    )

@@ -1,0 +1,409 @@
+"""Replaying what somebody came to believe: each fact and playbook at its turn, through the gates of its service.
+
+Facts that meet no gate are stored before the others, in bulk. Invariant: a belief that ended by itself is ended before
+anything learned after that is stored, so that the gates see what was believed at each moment.
+
+How an imported memory ended at its source: replaced, archived, evicted; and what it was made from.
+
+Invariant: the row's chain and the database's constraints stand; of what the source tells, that is taken which fits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.errors import Conflict, InvalidInput, NotFound
+from memories.hygiene.sensitivity.detecting import without_secrets
+from memories.hygiene.text import content_hash
+from memories.importing.records import Belief, MemoryRecord
+from memories.models import Episode, Fact
+from memories.search.outbox import enqueue
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts.closing import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of, tell
+from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked_fact, checked_playbook
+from memories.services.facts.duplicates import alike_fact, alike_playbook
+from memories.services.facts.remember import insert_facts, write_fact
+from memories.services.ownership import owner_columns
+from memories.services.playbooks import write_playbook
+from memories.services.portability.import_identity import forgotten_ids, meeting_no_gate
+from memories.services.portability.import_screening import Advance, Passed
+from memories.services.retention.dates import has_expired
+from memories.services.screening import Screen
+from memories.services.sessions.sessions import title_from
+from memories.types import (
+    CONFIDENCE_OF_SOURCE,
+    CURRENT,
+    Contradiction,
+    Kind,
+    Scope,
+    Source,
+    Status,
+    WriteOutcome,
+    WriteResult,
+)
+from tenants.audit.chain import record_event
+from tenants.principal import Principal
+
+_TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")
+
+
+def tells_of_more(record: MemoryRecord) -> bool:
+    """Whether the source says more of a memory than the gates see to."""
+    return any(getattr(record, name) for name in _TOLD)
+
+
+def state_of(row: Supersedable) -> tuple[object, ...]:
+    """What may change here, for comparing."""
+    return (*(getattr(row, name) for name in _TOLD), row.evicted_from, getattr(row, "valid_to", None))
+
+
+def restore_state(row: Supersedable, record: MemoryRecord, find: Callable[[str], UUID | None]) -> None:
+    """Give a row the state that the source tells of; the caller saves it. `find` leads from a name to a memory."""
+    row.restores = _ended_alike(row, find(record.restores)) or row.restores
+    row.promoted_from = _narrower(row, find(record.promoted_from)) or row.promoted_from
+    if row.status == Status.SUPERSEDED:
+        _restore_ending(row, record)
+    elif record.status is Status.STALE:
+        row.status = Status.STALE
+
+
+def _restore_ending(row: Supersedable, record: MemoryRecord) -> None:
+    """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
+    successor = row.superseded_by
+    earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
+    ended = _come(row, record.superseded_at)
+    if ended and ended >= earliest:
+        row.superseded_at = ended
+    if record.contradiction:
+        row.contradiction = record.contradiction
+        row.retracted = record.contradiction is Contradiction.HARSH
+    if isinstance(row, Fact) and (record.valid_to or row.retracted):
+        row.valid_to = record.valid_to
+    if record.status is Status.EVICTED:
+        _restore_eviction(row, record)
+    if row.superseded_at:
+        row.archived_at = max(record.archived_at, row.superseded_at) if record.archived_at else None
+
+
+def _restore_eviction(row: Supersedable, record: MemoryRecord) -> None:
+    if row.superseded_by is None:
+        row.superseded_at, row.contradiction = _come(row, record.superseded_at), record.contradiction or ""
+        if isinstance(row, Fact):
+            row.valid_to = record.valid_to
+    row.status = Status.EVICTED
+    row.evicted_at = record.evicted_at or row.superseded_at or timezone.now()
+    was = record.evicted_from if record.evicted_from in (Status.ACTIVE, Status.STALE) else Status.ACTIVE
+    row.evicted_from = Status.SUPERSEDED if row.superseded_at else was
+
+
+def _come(row: Supersedable, at: datetime | None) -> datetime | None:
+    """No later than now: a source whose clock is ahead would leave an ending that looks like one somebody moved."""
+    return min(at, max(timezone.now(), row.learned_at)) if at else None
+
+
+def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
+    """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
+    alike = type(row).objects.filter(
+        pk=original,
+        tenant=row.tenant_id,
+        user=row.user_id,
+        scope=row.scope,
+        task=row.task,
+        content_hash=row.content_hash,
+    )
+    return original if alike.exclude(status__in=CURRENT).exists() else None
+
+
+def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
+    """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
+    if row.scope != Scope.USER:
+        return None
+    of_a_task = type(row).objects.filter(pk=original, tenant=row.tenant_id, user=row.user_id, scope=Scope.TASK)
+    return original if of_a_task.exists() else None
+
+
+# The memories that the owner has, by kind and by the text of their id.
+OwnMemories = Mapping[Kind, Mapping[str, UUID]]
+
+REASON = "imported"
+FACTS_AT_ONCE = 500
+
+
+class Replay:
+    """One import at work; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
+
+    The records are screened, `marks` are those of their words.
+    """
+
+    def __init__(
+        self,
+        principal: Principal,
+        *,
+        ids: Mapping[str, UUID],
+        own: OwnMemories,
+        placed: Mapping[str, UUID],
+        marks: Mapping[str, Mapping[str, str]],
+        advance: Advance,
+    ) -> None:
+        self.placed = dict(placed)
+        self.added: Counter[Kind] = Counter()
+        self.merged = 0
+        self.forgotten = 0
+        self._principal = principal
+        self._ids = ids
+        self._own = own
+        self._advance = advance
+        self._gone = forgotten_ids(principal)
+        self._marks = marks
+
+    def run(self, beliefs: Sequence[Belief]) -> None:
+        """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
+        fresh = [belief for belief in beliefs if self._is_fresh(belief.record)]
+        self._advance(len(beliefs) - len(fresh))
+        alone = meeting_no_gate(self._principal, fresh)
+        written = self._insert([belief for belief in fresh if belief.record.id in alone])
+        written += self._replay([belief for belief in fresh if belief.record.id not in alone])
+        for belief in written:
+            self._restore(belief.record)
+
+    def _is_fresh(self, record: MemoryRecord) -> bool:
+        if record.id in self.placed:
+            return False
+        forgotten = self._ids[record.id] in self._gone
+        self.forgotten += forgotten
+        return not forgotten
+
+    def _insert(self, beliefs: Sequence[Belief]) -> list[Belief]:
+        """Store facts that meet no gate."""
+        for start in range(0, len(beliefs), FACTS_AT_ONCE):
+            some = beliefs[start : start + FACTS_AT_ONCE]
+            drafts = []
+            for belief in some:
+                with placed_errors(belief.record):
+                    drafts.append(checked_fact(self._fact(belief), self._passed(belief.record)))
+                self.placed[belief.record.id] = self._ids[belief.record.id]
+            insert_facts(self._principal, drafts)
+            self.added[Kind.SEMANTIC] += len(some)
+            self._advance(len(some))
+        return list(beliefs)
+
+    def _replay(self, beliefs: Sequence[Belief]) -> list[Belief]:
+        """Store memories one by one and end them when their time comes; those that became new rows."""
+        written: list[Belief] = []
+        ending: list[tuple[datetime, int, Belief]] = []
+        for number, belief in enumerate(beliefs):
+            while ending and ending[0][0] <= belief.learned_at:
+                self._end(*heapq.heappop(ending))
+            with placed_errors(belief.record):
+                outcome = self._write(belief)
+            self.placed[belief.record.id] = outcome.memory_id
+            if outcome.result is WriteResult.MERGED:
+                self.merged += 1
+            else:
+                self.added[belief.record.kind] += 1
+                written.append(belief)
+                if belief.ended_at:
+                    heapq.heappush(ending, (belief.ended_at, number, belief))
+            self._advance(1)
+        while ending:
+            self._end(*heapq.heappop(ending))
+        return written
+
+    def _write(self, belief: Belief) -> WriteOutcome:
+        record = belief.record
+        if record.kind is Kind.CATALOG:
+            return remember_catalog_entry(
+                self._principal,
+                title=title_of(record),
+                text=record.text,
+                source_url=record.source_url,
+                entry_id=self._ids[record.id],
+                screen=self._passed(record),
+            )
+        if equal := self._equal(belief):
+            return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
+        if record.kind is Kind.PROCEDURAL:
+            return self._write_playbook(belief)
+        return write_fact(self._principal, checked_fact(self._fact(belief), self._passed(record)))
+
+    def _passed(self, record: MemoryRecord) -> Screen:
+        return Passed(self._principal, self._marks.get(record.id, {}))
+
+    def _fact(self, belief: Belief) -> FactDraft:
+        record = belief.record
+        source = record.source or Source.IMPORTED
+        return FactDraft(
+            text=record.text,
+            key=record.key,
+            category=record.category,
+            source=source,
+            confidence=CONFIDENCE_OF_SOURCE[source] if record.confidence is None else record.confidence,
+            valid_from=record.valid_from,
+            valid_to=record.valid_to,
+            learned_at=belief.learned_at,
+            supporting_episode_ids=tuple(self._support(record)),
+            supersedes_ids=tuple(self._olds(record)),
+            contradiction=Contradiction.NATURAL,
+            scope=scope_of(record),
+            task=record.task,
+            pinned=record.pinned,
+            fact_id=self._ids[record.id],
+            reason=REASON,
+            review_after=record.review_after,
+            expires_at=record.expires_at,
+            last_verified_at=record.last_verified_at,
+            # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
+            dated_from=timezone.now(),
+        )
+
+    def _write_playbook(self, belief: Belief) -> WriteOutcome:
+        record = belief.record
+        draft = PlaybookDraft(
+            title=title_of(record),
+            trigger=record.trigger,
+            steps=record.steps,
+            text=record.text,
+            category=record.category,
+            learned_at=belief.learned_at,
+            supersedes_ids=tuple(self._olds(record)),
+            contradiction=Contradiction.NATURAL,
+            success_count=record.success_count,
+            failure_count=record.failure_count,
+            last_success_at=record.last_success_at,
+            last_failure_at=record.last_failure_at,
+            scope=scope_of(record),
+            task=record.task,
+            playbook_id=self._ids[record.id],
+            reason=REASON,
+        )
+        return write_playbook(self._principal, checked_playbook(draft, self._passed(record)))
+
+    def _equal(self, belief: Belief) -> Supersedable | None:
+        """A current memory that says the same and would gain nothing: the same import again changes nothing.
+
+        An equal playbook keeps its own outcomes: added once more on each import, they would grow without end.
+        """
+        record = belief.record
+        if record.supersedes:
+            return None
+        columns = owner_columns(self._principal, scope_of(record), record.task)
+        rows = model_of(record.kind).objects.filter(**columns, status__in=CURRENT, content_hash=hash_of(record))
+        equal: Supersedable | None = rows.first() or self._alike(record, columns)
+        if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):
+            return None
+        return equal
+
+    def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
+        if record.kind is Kind.SEMANTIC:
+            return alike_fact(columns, record.text, record.key)
+        return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
+
+    def _gains(self, fact: Fact, belief: Belief) -> bool:
+        record = belief.record
+        draft = self._fact(belief)
+        support = {*draft.supporting_episode_ids} - {*fact.supporting_episodes.values_list("pk", flat=True)}
+        return (
+            draft.confidence > fact.confidence
+            or bool(support)
+            or (bool(record.key) and not fact.key)
+            or (bool(record.category) and not fact.category)
+            or (record.pinned and not fact.pinned)
+            or (belief.is_dated and belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at))
+        )
+
+    def _olds(self, record: MemoryRecord) -> list[UUID]:
+        """What it replaces. One of the file that a newer statement has replaced meanwhile stays as it is."""
+        if not record.supersedes:
+            return []
+        own = self._own[record.kind]
+        in_file = [self.placed[name] for name in record.supersedes if name in self.placed and name not in own]
+        rows = model_of(record.kind).objects.of(self._principal).filter(pk__in=in_file, status__in=CURRENT)
+        return [*rows.values_list("pk", flat=True), *(own[name] for name in record.supersedes if name in own)]
+
+    def _support(self, record: MemoryRecord) -> list[UUID]:
+        own = self._own[Kind.EPISODIC]
+        for name in record.supported_by:
+            if name not in self._ids and name not in own:
+                problem = f"names {without_secrets(name)!r}, neither in the file nor an episode of this member."
+                raise InvalidInput("supported_by", problem)
+        if not record.supported_by:
+            return []
+        named = {self.placed.get(name) or own.get(name) for name in record.supported_by} - {None}
+        # An episode that its owner had erased supports nothing any more.
+        return list(Episode.objects.of(self._principal).filter(pk__in=named).values_list("pk", flat=True))
+
+    def _end(self, at: datetime, _number: int, belief: Belief) -> None:
+        """Retire a belief, unless a newer statement has replaced it by then."""
+        record = belief.record
+        memory_id = self.placed[record.id]
+        if not model_of(record.kind).objects.of(self._principal).filter(pk=memory_id, status__in=CURRENT).exists():
+            return
+        ended = current_rows(self._principal, record.kind, [memory_id])
+        contradiction = record.contradiction or Contradiction.NATURAL
+        close(ended, at=at, valid_to=record.valid_to or at, contradiction=contradiction)
+        link(self._principal, ended, None, reason=REASON)
+
+    def _restore(self, record: MemoryRecord) -> None:
+        """Give a memory the state and the ending that its source tells of, as far as its chain allows."""
+        if record.kind is Kind.CATALOG or not tells_of_more(record):
+            return
+        row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
+        before, status = state_of(row), row.status
+        restore_state(row, record, self.placed.get)
+        if state_of(row) == before:
+            return
+        row.version += 1
+        row.save()
+        # What took its status is told by that; all else that its source knew of it, by its own.
+        tell(self._principal, row, str(row.status) if row.status != status else "placed", reason=REASON)
+        if row.promoted_from:
+            record_event(
+                self._principal,
+                action=f"{AUDIT_NOUN[record.kind]}.promoted",
+                target_kind=record.kind.value,
+                target_id=row.promoted_from,
+                reason=REASON,
+                after={"copy": str(row.pk), "scope": str(row.scope)},
+            )
+        enqueue(row)
+
+
+@contextmanager
+def placed_errors(record: MemoryRecord) -> Iterator[None]:
+    """Say in which place of the source it is that something cannot be stored."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
+    except (NotFound, Conflict) as error:
+        raise InvalidInput(record.place, f"cannot be stored. {error}") from None
+
+
+def scope_of(record: MemoryRecord) -> Scope:
+    """Whose a record is once imported: the owner's, in one task of theirs or in all."""
+    return Scope.TASK if record.task else Scope.USER
+
+
+def title_of(record: MemoryRecord) -> str:
+    """The title of a playbook or a catalog entry; without one, the first words of when or what it is about."""
+    return record.title or title_from(record.trigger or record.text or " ".join(record.steps))
+
+
+def hash_of(record: MemoryRecord) -> str:
+    """The content hash that the memory of a record has."""
+    match record.kind:
+        case Kind.EPISODIC:
+            return content_hash(record.text, record.context)
+        case Kind.SEMANTIC:
+            return content_hash(record.text)
+        case Kind.PROCEDURAL:
+            return content_hash(title_of(record), record.trigger, record.text, *record.steps)
+        case Kind.CATALOG:
+            return content_hash(title_of(record), record.text)

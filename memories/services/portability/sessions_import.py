@@ -1,0 +1,243 @@
+"""Conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
+
+Invariant: what must not be stored is masked before any row is made. A message that is there keeps its place; what a
+source adds later is appended. A turn whose message is there was imported before, even if its episode was forgotten
+since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from django.db.models import Max
+from django.utils import timezone
+
+from memories.constants import MAX_TITLE_CHARACTERS
+from memories.errors import InvalidInput
+from memories.hygiene.text import clean_text, content_hash
+from memories.importing.conversations import ConversationSession, ConversationTurn
+from memories.models import Episode, Message, MessageRole, Session
+from memories.search.outbox import enqueue_many
+from memories.services.originals import keep_originals
+from memories.services.ownership import owner_lock
+from memories.services.portability.import_identity import forgotten_ids, in_statements, owner_id
+from memories.services.portability.import_screening import Advance, ImportReport, unwatched
+from memories.services.screening import Screen, masked_kinds, note_masked
+from memories.services.sessions.episodes import EpisodeDraft, check_episode, count_episodes, screened_episode
+from memories.services.sessions.sessions import title_from
+from memories.types import Kind, Scope
+from tenants.audit.chain import EventDraft, record_events
+from tenants.principal import Principal
+
+# A reply of the assistant is no memory; it only has to be a text that can be stored, of a megabyte at most.
+MAX_TRANSCRIPT_CHARACTERS = 1_000_000
+ROWS_PER_STATEMENT = 500
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is to be inserted, and what was met on the way."""
+
+    sessions: list[Session] = field(default_factory=list)
+    continued: list[Session] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    episodes: list[Episode] = field(default_factory=list)
+    ids: dict[str, UUID] = field(default_factory=dict)
+    known: int = 0
+    forgotten: int = 0
+    masked: int = 0
+    originals: dict[UUID, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the next message and the next episode of a session go."""
+
+    turn: int = 0
+    step: int = 0
+    sequence: int = 0
+
+
+def import_sessions(
+    principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+) -> ImportReport:
+    """Store the sessions of one `source` (the name of its form); `ids` of the report are by the turns' keys.
+
+    Raises InvalidInput naming the place in the source, and Forbidden; nothing is stored then.
+    """
+    for session in sessions:
+        check_session(session)
+    with owner_lock(principal):
+        return store_sessions(principal, sessions, source=source, advance=advance)
+
+
+def check_session(session: ConversationSession) -> None:
+    """Raise InvalidInput, naming the place, if something in the session cannot be stored."""
+    seen: dict[str, str] = {}
+    for turn in session.turns:
+        if turn.key in seen:
+            raise InvalidInput(turn.place, f"has the same id as {seen[turn.key]}.")
+        seen[turn.key] = turn.place
+        try:
+            if turn.remembered:
+                check_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context))
+            else:
+                clean_text(turn.text, field="text", limit=MAX_TRANSCRIPT_CHARACTERS)
+        except InvalidInput as error:
+            raise InvalidInput(turn.place, f"{error.field} {error.reason}") from None
+
+
+def store_sessions(
+    principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+) -> ImportReport:
+    """Insert checked sessions, screened; the caller holds the owner's lock."""
+    rows = _Rows()
+    forgotten = forgotten_ids(principal)
+    screen = Screen(principal)
+    for session in sessions:
+        _add_session(principal, session, source, forgotten, rows, screen)
+    Session.objects.bulk_create(rows.sessions, batch_size=ROWS_PER_STATEMENT)
+    for start in range(0, len(rows.messages), ROWS_PER_STATEMENT):
+        part = rows.messages[start : start + ROWS_PER_STATEMENT]
+        Message.objects.bulk_create(part)
+        advance(len(part))
+    counted = count_episodes(principal, len(rows.episodes), at=timezone.now())
+    for ordinal, episode in enumerate(rows.episodes, start=counted + 1):
+        episode.ordinal = ordinal
+    Episode.objects.bulk_create(rows.episodes, batch_size=ROWS_PER_STATEMENT)
+    Session.objects.bulk_update(rows.continued, ["last_turn_at"], batch_size=ROWS_PER_STATEMENT)
+    record_events(principal, list(_events(rows, source)))
+    note_masked(principal, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
+    keep_originals(principal, rows.originals, kind=Kind.EPISODIC)
+    enqueue_many(rows.episodes)
+    return ImportReport(
+        sessions=len(rows.sessions),
+        messages=len(rows.messages),
+        added={Kind.EPISODIC: len(rows.episodes)},
+        known=rows.known,
+        forgotten=rows.forgotten,
+        masked=rows.masked,
+        ids=rows.ids,
+    )
+
+
+def _add_session(
+    principal: Principal,
+    session: ConversationSession,
+    source: str,
+    forgotten: frozenset[UUID],
+    rows: _Rows,
+    screen: Screen,
+) -> None:
+    session_id = owner_id(principal, source, session.key)
+    existing = Session.objects.of(principal).filter(pk=session_id).first()
+    if existing is None and session_id in forgotten:
+        rows.forgotten += len(session.turns)
+        return
+    turn_ids = {turn.key: owner_id(principal, source, session.key, turn.key) for turn in session.turns}
+    known = _known(principal, list(turn_ids.values())) if existing else frozenset()
+    episode_ids = {turn.key: episode_id(principal, turn_ids[turn.key]) for turn in session.turns if turn.remembered}
+    rows.ids |= {key: pk for key, pk in episode_ids.items() if pk not in forgotten}
+    fresh = [turn for turn in session.turns if turn_ids[turn.key] not in known]
+    rows.known += len(session.turns) - len(fresh)
+    if not fresh:
+        return
+    row = existing or _session_row(principal, session_id, session, screen)
+    (rows.continued if existing else rows.sessions).append(row)
+    row.last_turn_at = max(row.last_turn_at, *(turn.happened_at for turn in fresh))
+    place = _end_of(row) if existing else _Place()
+    for turn in fresh:
+        said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
+        _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
+
+
+def _add_turn(
+    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _Place, rows: _Rows
+) -> None:
+    if place.turn == 0 or not turn.from_assistant:
+        place.turn, place.step = place.turn + 1, 0
+    else:
+        place.step += 1
+    message = Message(
+        pk=said.message_id,
+        session=session,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        turn=place.turn,
+        step=place.step,
+        role=MessageRole.ASSISTANT if turn.from_assistant else MessageRole.USER,
+        speaker=said.speaker or ("" if turn.from_assistant else principal.speaker),
+        text=said.text,
+        sensitivity=dict(said.sensitivity),
+        created_at=turn.happened_at,
+    )
+    rows.messages.append(message)
+    rows.masked += bool(masked_kinds(said.sensitivity))
+    if turn.remembered:
+        place.sequence += 1
+        rows.episodes.append(_episode(principal, message, said, place.sequence))
+        if said.original is not None:
+            rows.originals[rows.episodes[-1].pk] = said.original
+
+
+def _episode(principal: Principal, message: Message, said: EpisodeDraft, sequence: int) -> Episode:
+    return Episode(
+        pk=episode_id(principal, message.pk),
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        scope=Scope.USER,
+        session=message.session,
+        message=message,
+        sequence=sequence,
+        speaker=message.speaker,
+        text=said.text,
+        context=said.context,
+        sensitivity=dict(said.sensitivity),
+        content_hash=content_hash(said.text, said.context),
+        happened_at=message.created_at,
+    )
+
+
+def episode_id(principal: Principal, message_id: UUID) -> UUID:
+    """The episode of an imported message."""
+    return owner_id(principal, "episode", str(message_id))
+
+
+def _session_row(principal: Principal, session_id: UUID, session: ConversationSession, screen: Screen) -> Session:
+    """An imported session is a record of what was said, not one at work: it does not expire."""
+    title = screen.said(session.title).text[:MAX_TITLE_CHARACTERS]
+    started = session.turns[0].happened_at
+    return Session(
+        pk=session_id,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        title=title or title_from(screen.said(session.turns[0].text).text),
+        created_at=started,
+        last_turn_at=started,
+        expires_at=None,
+    )
+
+
+def _known(principal: Principal, ids: Sequence[UUID]) -> frozenset[UUID]:
+    messages = Message.objects.of(principal)
+    return frozenset(
+        pk for some in in_statements(ids) for pk in messages.filter(pk__in=some).values_list("pk", flat=True)
+    )
+
+
+def _end_of(session: Session) -> _Place:
+    turn = int(session.messages.aggregate(last=Max("turn"))["last"] or 0)
+    step = session.messages.filter(turn=turn).aggregate(last=Max("step"))["last"]
+    sequence = session.episodes.aggregate(last=Max("sequence"))["last"]
+    return _Place(turn, int(step or 0), int(sequence or 0))
+
+
+def _events(rows: _Rows, source: str) -> Iterator[EventDraft]:
+    """One event for each session and each episode, as if they had been written one by one."""
+    reason = f"imported from {source}"
+    for session in rows.sessions:
+        yield EventDraft("session.created", "session", session.pk, reason=reason)
+    for episode in rows.episodes:
+        yield EventDraft("episode.created", Kind.EPISODIC.value, episode.pk, reason=reason)

@@ -1,0 +1,203 @@
+"""The collection: memories whose time is over are evicted, archived, doubted and in the end erased, owner by owner.
+
+Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
+under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
+nothing half done and the next run goes on; whoever may not act any more is collected all the same; what a legal hold
+keeps is left as it is; and an owner whose collection fails keeps nobody else waiting.
+
+The daily collection: by Celery, or on a thread of a web process without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.db.models import F
+from django.utils import timezone
+
+from memories.errors import MemoriesError
+from memories.hygiene.endings import Cause, Ending
+from memories.selectors.erasure import on_hold
+from memories.selectors.policies import policy_of
+from memories.selectors.retention import Planned, due_batches, owners_with_due, plan
+from memories.services.erasure.forget import erase_rows
+from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.services.keeping import Keeper, change, keeping
+from memories.services.reviews.queue import withdrawn
+from memories.types import Kind, Owner, Status
+from memoryhub import background
+from memoryhub.background import Repeated
+from memoryhub.db.advisory_lock import Busy, alone
+from tenants.audit.chain import EventDraft
+from tenants.errors import TenantsError
+
+log = logging.getLogger(__name__)
+
+# Memories decided in one transaction: other writers of the owner wait for it.
+BATCH = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One decision. Of the memory there is its id and whose it is, never its words."""
+
+    ending: Ending
+    cause: Cause
+    kind: Kind
+    memory_id: UUID
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionReport:
+    """What was decided; `applied` says whether it was done, too, and `failed` for whom not all of it could be."""
+
+    applied: bool
+    decisions: tuple[Collected, ...]
+    failed: tuple[Owner, ...] = ()
+
+    @property
+    def counts(self) -> Counter[tuple[Ending, Cause]]:
+        """How many of each."""
+        return Counter((each.ending, each.cause) for each in self.decisions)
+
+
+def collect(
+    *,
+    apply: bool,
+    tenant_id: UUID | None = None,
+    now: datetime | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> CollectionReport:
+    """Find what is due by `now`, of one tenant or of all, and with `apply` do it; `advance` counts the decisions.
+
+    Raises Busy if another process is applying one.
+    """
+    now = now or timezone.now()
+    decisions: list[Collected] = []
+    failed: list[Owner] = []
+    for some in _applied(tenant_id, now, failed) if apply else _planned(tenant_id, now):
+        decisions += some
+        advance(len(some))
+    return CollectionReport(apply, tuple(decisions), tuple(failed))
+
+
+def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
+    for owner in owners_with_due(now, tenant_id):
+        keep = _keeps_superseded(owner)
+        for kind, ids in due_batches(owner, now, BATCH):
+            yield _told(_doable(owner, plan(kind, ids, now=now, keep_superseded=keep)))
+
+
+def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
+    with alone("collection"):
+        for owner in owners_with_due(now, tenant_id):
+            keep = _keeps_superseded(owner)
+            for kind, ids in due_batches(owner, now, BATCH):
+                planned = _carried_out(owner, kind, ids, now=now, keep_superseded=keep)
+                if planned is None:
+                    failed.append(owner)
+                    break
+                yield _told(planned)
+
+
+def _carried_out(
+    owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool
+) -> list[Planned] | None:
+    """One batch, decided and done; None if it failed, and nothing of it was."""
+    try:
+        with keeping(owner) as keeper:
+            planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
+            _carry_out(keeper, planned, now)
+    except (MemoriesError, TenantsError, DatabaseError) as error:
+        # Its type alone: the message of a database may quote the row.
+        log.warning(
+            "Memories of %s were not collected: %s. The next collection tries again.", owner, type(error).__name__
+        )
+        return None
+    return planned
+
+
+def _keeps_superseded(owner: Owner) -> bool:
+    return owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
+
+
+def _doable(owner: Owner, planned: list[Planned]) -> list[Planned]:
+    """Without what a legal hold keeps, and without the erasure of what is shared.
+
+    Whose transcripts repeat a shared memory, only each member's own erasure knows.
+    """
+    if on_hold(owner):
+        return []
+    if owner.user_id is not None:
+        return planned
+    return [each for each in planned if each.decision.ending is not Ending.ERASED]
+
+
+def _told(planned: Sequence[Planned]) -> list[Collected]:
+    return [
+        Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
+        for each in planned
+    ]
+
+
+def _carry_out(keeper: Keeper, planned: Sequence[Planned], now: datetime) -> None:
+    """Do what was decided for memories of one kind, in the transaction at hand."""
+    rows: dict[Ending, list[Supersedable]] = defaultdict(list)
+    for each in planned:
+        rows[each.decision.ending].append(each.row)
+    overdue = rows.pop(Ending.ERASED, [])
+    stand: dict[UUID, dict[str, Any]] = {}
+    for ending, ending_now in rows.items():
+        stand |= change(ending_now, _CHANGES[ending](now))
+    keeper.record([_event(each, stand[each.row.pk]) for each in planned if each.row.pk in stand])
+    keeper.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
+    if overdue and keeper.principal is not None:
+        whole = model_of(overdue[0].kind).objects.of(keeper.principal).filter(pk__in=[row.pk for row in overdue])
+        erase_rows(keeper.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
+
+
+# The columns that each ending sets, at the moment of the run.
+_CHANGES: dict[Ending, Callable[[datetime], dict[str, Any]]] = {
+    Ending.EVICTED: lambda now: {"evicted_from": F("status"), "evicted_at": now, "status": Status.EVICTED},
+    Ending.ARCHIVED: lambda now: {"archived_at": now},
+    Ending.STALE: lambda _: {"status": Status.STALE},
+}
+
+
+def _event(planned: Planned, stands: dict[str, Any]) -> EventDraft:
+    row, decision = planned.row, planned.decision
+    return EventDraft(
+        f"{AUDIT_NOUN[row.kind]}.{decision.ending}",
+        row.kind.value,
+        row.pk,
+        decision.cause.value,
+        before={"status": str(row.status)},
+        row=stands,
+    )
+
+
+PAUSE_SECONDS = 24 * 3600.0
+
+
+def collect_daily() -> None:
+    """Do it now, unless another process is at it."""
+    try:
+        report = collect(apply=True)
+    except Busy:
+        log.info("Another process is collecting.")
+        return
+    if report.decisions:
+        log.info("Collected: %s.", ", ".join(f"{count} {ending}" for (ending, _), count in report.counts.items()))
+
+
+def serve() -> Callable[[], None]:
+    """Start the thread of a serving process that has no Celery; return what stops it again."""
+    return background.serve(Repeated("collection", collect_daily, pause=PAUSE_SECONDS))

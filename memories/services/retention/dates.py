@@ -1,0 +1,137 @@
+"""The dates at which facts are to be confirmed or gone: set when a fact is written, and anew when it is confirmed.
+
+Invariant: a current fact that is said or confirmed again is visible afterwards: a date that has passed does not stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.errors import Conflict, InvalidInput
+from memories.hygiene.expiry import About, Dates, Lifetime, stamp
+from memories.models import Fact, ReviewKind
+from memories.search.outbox import enqueue
+from memories.selectors.history.row_record import record_of
+from memories.selectors.policies import expiry_rules_of
+from memories.services.facts.closing import current_rows
+from memories.services.ownership import owner_lock
+from memories.services.reviews.queue import withdraw
+from memories.services.screening import screened_reason
+from memories.types import Kind, Scope, Status
+from tenants.audit.chain import record_event
+from tenants.principal import Principal
+
+Rules = Mapping[str, Lifetime]
+
+
+def rules_for(principal: Principal, scope: Scope | str = Scope.USER) -> Rules:
+    """The rules for facts that the principal writes in `scope`; what all share has none of a tenant."""
+    return expiry_rules_of(None if scope == Scope.GLOBAL else principal.tenant_id)
+
+
+def check_dates(review_after: datetime | None, expires_at: datetime | None, *, now: datetime) -> None:
+    """Raise InvalidInput for dates that are given and make no sense."""
+    for field, value in (("review_after", review_after), ("expires_at", expires_at)):
+        if value is None:
+            continue
+        if timezone.is_naive(value):
+            raise InvalidInput(field, "needs a time zone.")
+        if value <= now:
+            raise InvalidInput(field, "lies in the past; give a time to come.")
+    if review_after and expires_at and expires_at < review_after:
+        raise InvalidInput("expires_at", "lies before review_after.")
+
+
+def set_dates(fact: Fact, rules: Rules, *, at: datetime, given: Dates) -> None:
+    """Date a fact that was confirmed `at`; the caller saves it."""
+    dates = stamp(_about(fact), rules, confirmed_at=at, pinned=fact.pinned, valid_to=_told_end(fact), given=given)
+    fact.review_after, fact.expires_at = dates.review_after, dates.expires_at
+
+
+def given_dates(fact: Fact, rules: Rules) -> Dates:
+    """Those dates of a stored fact that no rule made: somebody gave them."""
+    made = [
+        stamp(_about(fact), rules, confirmed_at=at, pinned=fact.pinned, valid_to=_told_end(fact))
+        for at in (fact.last_verified_at, fact.learned_at, fact.created_at)
+        if at is not None
+    ]
+    return Dates(
+        None if fact.review_after in {dates.review_after for dates in made} else fact.review_after,
+        None if fact.expires_at in {dates.expires_at for dates in made} else fact.expires_at,
+    )
+
+
+def to_come(dates: Dates, *, now: datetime) -> Dates:
+    """Those of `dates` that have not passed."""
+    return replace(
+        dates,
+        review_after=dates.review_after if dates.review_after and dates.review_after > now else None,
+        expires_at=dates.expires_at if dates.expires_at and dates.expires_at > now else None,
+    )
+
+
+def has_expired(fact: Fact, now: datetime) -> bool:
+    """Whether its hard end has come, collected or not."""
+    return fact.expires_at is not None and fact.expires_at <= now
+
+
+def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> None:
+    """Say that a fact still holds: its dates begin anew, and a stale one is active again.
+
+    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict for one that was replaced or has
+    expired.
+    """
+    reason = screened_reason(principal, reason)
+    with owner_lock(principal):
+        (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id], shared=True)
+        now = timezone.now()
+        if not isinstance(fact, Fact) or has_expired(fact, now):
+            raise Conflict("It has expired; restore it, or say it again.")
+        confirm_row(principal, fact, now=now, reason=reason)
+
+
+def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str) -> None:
+    """Confirm a current fact, which is not proposed to go any more; the caller holds the owner's lock."""
+    rules = rules_for(principal, fact.scope)
+    given = to_come(given_dates(fact, rules), now=now)
+    before = {"status": str(fact.status), **dates_in_words(fact)}
+    fact.status, fact.staleness = Status.ACTIVE, 0.0
+    fact.last_verified_at = now
+    set_dates(fact, rules, at=now, given=given)
+    fact.version += 1
+    dates = ("last_verified_at", "review_after", "expires_at")
+    fact.save(update_fields=["status", "staleness", *dates, "version", "updated_at"])
+    record_event(
+        principal,
+        action="fact.confirmed",
+        target_kind=Kind.SEMANTIC.value,
+        target_id=fact.pk,
+        reason=reason,
+        before=before,
+        after={"status": str(fact.status), **dates_in_words(fact)},
+        row=record_of(fact),
+    )
+    withdraw(principal, [fact.pk], kind=ReviewKind.EVICTION)
+    enqueue(fact)
+
+
+def dates_in_words(fact: Fact) -> dict[str, str | None]:
+    """The dates of a fact as an audit event holds them."""
+    return {
+        "review_after": fact.review_after.isoformat() if fact.review_after else None,
+        "expires_at": fact.expires_at.isoformat() if fact.expires_at else None,
+    }
+
+
+def _about(fact: Fact) -> About:
+    return About(fact.category, fact.key, fact.source, fact.scope, fact.text)
+
+
+def _told_end(fact: Fact) -> datetime | None:
+    """The end that was told of; the one that a replaced fact has was set when it was replaced."""
+    return None if fact.superseded_at else fact.valid_to

@@ -1,0 +1,333 @@
+"""The scan of one owner's memories, page by page: how stale each is, what follows, and what should go.
+
+Invariants: a dry scan and a real one decide by the same code. A page is decided and done in one transaction under the
+owner's lock, with the place where the run is, an audit event for each status that changes, and the outbox; so whatever
+ends a scan leaves no page half done and none counted twice. Nothing is written where nothing changed, and no memory
+goes: what should is proposed to a person (`services/reviews/queue.py`).
+
+What the words of stored memories hold that would not be stored today: values that must not be, and junk.
+
+Invariant: nothing of the words leaves this module; what is found is named by its kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from memories.consolidation import contradiction
+from memories.consolidation.contradiction.judges import contradiction_judge
+from memories.hygiene import junk, sensitivity
+from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
+from memories.hygiene.sensitivity.detecting import scan_named
+from memories.hygiene.sensitivity.findings import judged
+from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
+from memories.models import CHAINED_MODELS, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.selectors.policies import Policy
+from memories.selectors.retention import Use, page_of, rows_of, standing_of, surroundings_of, use_by
+from memories.services import contradictions
+from memories.services.contradictions import Found as Contradicting
+from memories.services.facts.closing import AUDIT_NOUN, model_of
+from memories.services.keeping import Keeper, change, keeping
+from memories.services.reviews.queue import KEPT_FOR, open_eviction, withdrawn
+from memories.services.screening import names_of
+from memories.types import Handling, Kind, Owner, SensitiveKind, Status
+from tenants.audit.chain import EventDraft
+from tenants.locks import wait_for_owner
+from tenants.models import Membership
+from tenants.principal import Principal, Role
+from tenants.principals import keeping_principal, system_principal
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Why a memory should go: `name` for machines, `reason` for people; `sensitive`, or junk."""
+
+    name: str
+    reason: str
+    sensitive: bool
+
+
+def found_in(
+    kind: Kind, ids: Sequence[UUID], *, since: datetime | None, handling: Mapping[SensitiveKind, Handling]
+) -> dict[UUID, Found]:
+    """What is wrong with those of the memories that were written `since` then (None: ever)."""
+    written = Q(updated_at__gte=since) if since else Q()
+    columns = (
+        ("key", "category", "text") if kind is Kind.SEMANTIC else ("title", "trigger", "text", "steps", "category")
+    )
+    rows = CHAINED_MODELS[kind].objects.filter(written, pk__in=ids).only("id", *columns)
+    wrong = {row.pk: _sensitive_in(row, handling) or _junk_in(row) for row in rows.iterator(chunk_size=len(ids) or 1)}
+    return {pk: found for pk, found in wrong.items() if found is not None}
+
+
+@cache
+def rules() -> str:
+    """A digest of the rules in force, those for contradictions among them: what was read by others is read again."""
+    folders = [Path(folder) for module in (sensitivity, contradiction) for folder in module.__path__]
+    digest = hashlib.sha256()
+    for path in (Path(junk.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sensitive_in(row: Fact | Playbook, handling: Mapping[SensitiveKind, Handling]) -> Found | None:
+    fields = _fields(row)
+    found = ((text, scan_named(text, names_of(name, fields))) for name, text in fields.items())
+    kinds = {each.kind for text, findings in found for each in judged(text, findings, handling).blocked}
+    if not kinds:
+        return None
+    names = sorted(kind.value for kind in kinds)
+    told = ", ".join(name.replace("_", " ") for name in names)
+    return Found(",".join(names), f"It holds what is not stored: {told}.", sensitive=True)
+
+
+def _junk_in(row: Fact | Playbook) -> Found | None:
+    if isinstance(row, Fact):
+        kind = junk_in(row.text, slot=bool(row.key))
+    else:
+        kind = junk_in_playbook(row.title, row.trigger, row.text, row.steps)
+    return Found(kind.value, f"It is no memory: {reason_of(kind)}.", sensitive=False) if kind else None
+
+
+def _fields(row: Fact | Playbook) -> dict[str, str]:
+    """The words of a memory, as they were named when it was written."""
+    if isinstance(row, Fact):
+        return {"text": row.text, "key": row.key, "category": row.category}
+    steps = {f"steps.{place}": step for place, step in enumerate(row.steps)}
+    return {"title": row.title, "trigger": row.trigger, "text": row.text, "category": row.category} | steps
+
+
+# Memories decided in one transaction: other writers of the owner wait for it.
+PAGE = 500
+KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
+_COUNTED = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "playbooks"}
+STALE = "old, unused or contradicted"
+FRESH = "not stale any more"
+STALE_PROPOSAL = "It is old, unused and contradicted."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a scan of an owner came: all before `kind`, and of that kind all up to the id `after`."""
+
+    kind: Kind = Kind.SEMANTIC
+    after: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One owner to scan. `since`: words that were written before are not read again (None: all are)."""
+
+    owner: Owner
+    policy: Policy
+    now: datetime
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a dry scan knows that the database does not: facts that would have ended, and those asked about."""
+
+    ended: frozenset[UUID] = frozenset()
+    disputed: frozenset[UUID] = frozenset()
+
+
+@dataclass(slots=True)
+class Decided:
+    """What is to be done about a page of memories of one kind."""
+
+    kind: Kind
+    staleness: dict[UUID, float] = field(default_factory=dict)
+    status: dict[tuple[str, float], list[Fact | Playbook]] = field(default_factory=lambda: defaultdict(list))
+    proposals: list[tuple[Fact | Playbook, str, dict[str, Any]]] = field(default_factory=list)
+    withdrawals: list[UUID] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+# No id is smaller.
+AFTER_CONTRADICTIONS = Place(Kind.SEMANTIC, UUID(int=0))
+# Called within the transaction of a page: notes the place, and what was counted.
+Note = Callable[[Place, Counter[str]], None]
+
+
+def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator[None]:
+    """Scan an owner's memories from `place` on; yields after each page, which is done by then if `apply`."""
+    foreseen = Foreseen()
+    if place == Place():
+        found = _contradictions(task, apply=apply)
+        foreseen = foreseen if apply else Foreseen(found.ended, found.disputed)
+        if found.contradictions:
+            note(AFTER_CONTRADICTIONS, _counted(found))
+    use = use_by(task.owner, task.now)
+    for kind in KINDS[KINDS.index(place.kind) :]:
+        after = place.after if kind is place.kind else None
+        while ids := page_of(task.owner, kind, after=after, size=PAGE, now=task.now):
+            after = ids[-1]
+            wrong = found_in(kind, ids, since=task.since, handling=task.policy.handling)
+            if apply:
+                with _keeping(task.owner) as (keeper, asking):
+                    decided = _decide(task, use, kind, ids, wrong, foreseen)
+                    _carry_out(keeper, asking, decided)
+                    note(Place(kind, after), decided.counts)
+            else:
+                note(Place(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
+            yield
+            if len(ids) < PAGE:
+                break
+
+
+def _contradictions(task: Task, *, apply: bool) -> Contradicting:
+    """Settle what contradicts each other among a member's facts, or put it before a person.
+
+    Of members who may act: nobody else's memory is asked about. What is shared is settled when it is written.
+    """
+    membership = Membership.objects.select_related("tenant", "user").filter(
+        tenant=task.owner.tenant_id, user=task.owner.user_id, user__isnull=False
+    )
+    member = membership.first()
+    if member is None or not member.is_usable:
+        return Contradicting()
+    judge = contradiction_judge()
+    return contradictions.scan_owner(system_principal(member), judge=judge, since=task.since, dry_run=not apply)
+
+
+def _counted(found: Contradicting) -> Counter[str]:
+    return Counter(contradictions=found.contradictions, resolved=found.resolved, opened=found.opened)
+
+
+def _decide(
+    task: Task, use: Use, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found], foreseen: Foreseen
+) -> Decided:
+    """What is to be done about these memories, as they are at this moment."""
+    around = surroundings_of(task.owner, use)
+    around = replace(around, contradicted=around.contradicted | foreseen.disputed)
+    decided = Decided(kind)
+    very_stale: list[tuple[Fact | Playbook, float]] = []
+    rows = [row for row in rows_of(kind, ids) if row.pk not in foreseen.ended]
+    for row in rows:
+        standing = standing_of(row, around, now=task.now)
+        value = staleness(standing, now=task.now)
+        status = status_after(standing, value)
+        if status != row.status:
+            decided.status[status, value].append(row)
+            decided.counts["stale" if status == Status.STALE else "fresh"] += 1
+        elif value != row.staleness:
+            decided.staleness[row.pk] = value
+        if value > EVICT_OVER:
+            very_stale.append((row, value))
+        elif row.pk in around.proposed:
+            decided.withdrawals.append(row.pk)
+    decided.counts[_COUNTED[kind]] += len(rows)
+    _propose(task, decided, [row for row in rows if row.pk in found], found, very_stale)
+    return decided
+
+
+def _propose(
+    task: Task,
+    decided: Decided,
+    wrong: Collection[Fact | Playbook],
+    found: Mapping[UUID, Found],
+    very_stale: Collection[tuple[Fact | Playbook, float]],
+) -> None:
+    """Those that nobody was asked about; what all tenants share has no queue."""
+    if task.owner.tenant_id is None or not (wrong or very_stale):
+        return
+    lately, ever = _answered([row.pk for row in wrong] + [row.pk for row, _ in very_stale])
+    for row in wrong:
+        what = found[row.pk]
+        decided.counts["junk"] += not what.sensitive
+        decided.counts["sensitive"] += what.sensitive
+        if row.pk not in ever:
+            decided.proposals.append((row, what.reason, {"found": what.name}))
+    named = {row.pk for row, _, _ in decided.proposals}
+    for row, value in very_stale:
+        if row.pk not in lately | named:
+            decided.proposals.append((row, STALE_PROPOSAL, {"staleness": value}))
+    decided.counts["proposed"] += len(decided.proposals)
+
+
+def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
+    """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
+    about = Q(first__in=ids) | Q(playbook__in=ids)
+    asked = ReviewItem.objects.filter(
+        about, kind=ReviewKind.EVICTION, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP)
+    ).annotate(memory=Coalesce("first", "playbook"))
+    lately: set[UUID] = set()
+    ever: set[UUID] = set()
+    for memory_id, decision, decided_at in asked.values_list("memory", "decision", "decided_at"):
+        ever.add(memory_id)
+        if decision == ReviewDecision.OPEN or (decided_at and decided_at > timezone.now() - KEPT_FOR):
+            lately.add(memory_id)
+    return lately, ever
+
+
+def _carry_out(keeper: Keeper, asking: Principal | None, decided: Decided) -> None:
+    """Do what was decided, in the transaction at hand."""
+    for (status, value), rows in decided.status.items():
+        stand = change(rows, {"status": status, "staleness": value})
+        keeper.record([_event(row, status, value, stand[row.pk]) for row in rows])
+    if decided.staleness:
+        _note_staleness(decided)
+    if decided.withdrawals:
+        keeper.record(withdrawn(decided.withdrawals, kind=ReviewKind.EVICTION))
+    if asking is not None:
+        for row, reason, evidence in decided.proposals:
+            open_eviction(asking, row, reason=reason, evidence=evidence)
+
+
+def _note_staleness(decided: Decided) -> None:
+    """Write the numbers alone: the search plane does not know them, and nobody wrote the memories anew.
+
+    Prepared once for all of them: an UPDATE by the ORM for each number takes most of a first scan.
+    """
+    meta = model_of(decided.kind)._meta
+    name, key = (connection.ops.quote_name(column) for column in ("staleness", meta.pk.column))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {connection.ops.quote_name(meta.db_table)} SET {name} = %s WHERE {key} = %s",  # noqa: S608 - names of ours
+            [(value, meta.pk.get_db_prep_value(pk, connection)) for pk, value in decided.staleness.items()],
+        )
+
+
+def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, Any]) -> EventDraft:
+    ended = status == Status.STALE
+    return EventDraft(
+        f"{AUDIT_NOUN[row.kind]}.{'stale' if ended else 'fresh'}",
+        row.kind.value,
+        row.pk,
+        STALE if ended else FRESH,
+        before={"status": str(row.status), "staleness": row.staleness},
+        after={"status": str(status), "staleness": value},
+        row=stands,
+    )
+
+
+@contextmanager
+def _keeping(owner: Owner) -> Iterator[tuple[Keeper, Principal | None]]:
+    """Keep house for an owner; and who asks about their memories: they themselves, of shared ones an administrator."""
+    if owner.user_id is not None or owner.tenant_id is None:
+        with keeping(owner) as keeper:
+            yield keeper, keeper.principal
+        return
+    with transaction.atomic():  # the lock of an owner comes before that of their tenant, as everywhere
+        admins = Membership.objects.filter(tenant=owner.tenant_id, role=Role.ADMIN, is_active=True)
+        first = admins.select_related("user").order_by("id").first()
+        admin = keeping_principal(first) if first else None
+        if admin is not None:
+            wait_for_owner(admin)
+        with keeping(owner) as keeper:
+            yield keeper, admin

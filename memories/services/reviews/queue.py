@@ -1,0 +1,173 @@
+"""Reviews: what a machine found is put before a person, once, and taken back when there is nothing to decide any more.
+
+Invariant: an open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
+in the same transaction. Decisions are in `services/reviews/decisions.py`. The trail of the owner tells
+of each item with ids alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.types import CURRENT
+from tenants.audit.chain import EventDraft, record_events
+from tenants.principal import Principal
+
+AUDIT_KIND = "review"
+REASON_CHARACTERS = 300
+# A memory that somebody kept although it was stale is not proposed again for so long; one kept otherwise, never.
+KEPT_FOR = timedelta(days=90)
+
+
+def open_contradiction(
+    principal: Principal, first: Fact, second: Fact, *, reason: str, evidence: Mapping[str, Any]
+) -> ReviewItem | None:
+    """Ask which of two facts holds; None if there is nothing to ask. The caller holds the owner's lock.
+
+    That is so if the pair is open or was decided, if one of the two is not believed, or if they are not of one owner,
+    scope and task, where the one could replace the other. `reason` says in words what was found, in none of the facts';
+    `evidence` holds numbers and names.
+    """
+    if first.pk == second.pk or _place(first) != _place(second):
+        return None
+    if not (_askable(principal, first) and _askable(principal, second)):
+        return None
+    if was_asked(first, second):
+        return None
+    older, newer = sorted((first, second), key=lambda fact: (fact.learned_at, fact.pk))
+    return _open(principal, ReviewKind.CONTRADICTION, older, reason, evidence, second=newer)
+
+
+def open_eviction(
+    principal: Principal, row: Fact | Playbook, *, reason: str, evidence: Mapping[str, Any]
+) -> ReviewItem | None:
+    """Propose that a memory goes; None if that is open, or was answered lately (see KEPT_FOR), or it is gone.
+
+    The caller holds the owner's lock. `evidence` of a stale one has its `staleness`.
+    """
+    if not _askable(principal, row):
+        return None
+    about = Q(first=row.pk) if isinstance(row, Fact) else Q(playbook=row.pk)
+    earlier = ReviewItem.objects.filter(about, kind=ReviewKind.EVICTION)
+    if earlier.filter(decision=ReviewDecision.OPEN).exists():
+        return None
+    kept = earlier.filter(decision=ReviewDecision.KEEP)
+    if "staleness" in evidence:
+        kept = kept.filter(decided_at__gt=timezone.now() - KEPT_FOR)
+    if kept.exists():
+        return None
+    return _open(principal, ReviewKind.EVICTION, row, reason, evidence)
+
+
+def withdraw(principal: Principal, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> int:
+    """Close what is asked of memories that ended otherwise, or (`kind`) one sort of question; returns how many.
+
+    The caller holds the owner's lock.
+    """
+    drafts = withdrawn(memory_ids, kind=kind)
+    record_events(principal, drafts)
+    return len(drafts)
+
+
+def withdrawn(memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> list[EventDraft]:
+    """Close them, for whoever writes the trail another way: the events to be recorded in the same transaction."""
+    ids = list(memory_ids)
+    if not ids:
+        return []
+    items = ReviewItem.objects.filter(_about(ids), decision=ReviewDecision.OPEN)
+    if kind is not None:
+        items = items.filter(kind=kind)
+    open_items = list(items.order_by("created_at", "pk"))
+    if open_items:
+        withdrawn_now = ReviewItem.objects.filter(pk__in=[item.pk for item in open_items])
+        withdrawn_now.update(decision=ReviewDecision.WITHDRAWN, decided_at=timezone.now())
+    return [EventDraft("review.withdrawn", AUDIT_KIND, item.pk, after=subject(item)) for item in open_items]
+
+
+def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
+    """The owner's items that are about these memories or wrote, kept or ended them: their trail goes with them."""
+    ids = list(memory_ids)
+    mine = ReviewItem.objects.of(principal)
+    about = mine.filter(_about(ids)).values_list("pk", flat=True)
+    named = {str(memory_id) for memory_id in ids}
+    wrote = [pk for pk, outcome in mine.exclude(outcome={}).values_list("pk", "outcome") if named & _ids_in(outcome)]
+    return [*about, *wrote]
+
+
+def subject(item: ReviewItem) -> dict[str, Any]:
+    """What an item is about, as its events tell: the kind and ids, no words."""
+    ids = {"first": item.first_id, "second": item.second_id, "playbook": item.playbook_id}
+    return {"kind": str(item.kind)} | {name: str(pk) for name, pk in ids.items() if pk is not None}
+
+
+def _open(
+    principal: Principal,
+    kind: ReviewKind,
+    row: Fact | Playbook,
+    reason: str,
+    evidence: Mapping[str, Any],
+    *,
+    second: Fact | None = None,
+) -> ReviewItem:
+    item = ReviewItem.objects.create(
+        kind=kind,
+        tenant_id=principal.tenant_id,
+        user_id=row.user_id,
+        first=row if isinstance(row, Fact) else None,
+        second=second,
+        playbook=row if isinstance(row, Playbook) else None,
+        reason=reason[:REASON_CHARACTERS],
+        evidence=dict(evidence),
+    )
+    record_events(principal, [EventDraft("review.opened", AUDIT_KIND, item.pk, after=subject(item))])
+    return item
+
+
+def _askable(principal: Principal, row: Fact | Playbook) -> bool:
+    """Believed, and the principal's own or shared in their tenant: what all tenants share has no queue."""
+    mine = row.tenant_id == principal.tenant_id and row.user_id in (principal.user_id, None)
+    return mine and row.status in CURRENT
+
+
+def _about(ids: list[UUID]) -> Q:
+    return Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
+
+
+def _ids_in(outcome: Mapping[str, Any]) -> set[str]:
+    """All ids that an outcome names (`services/reviews/decisions.py`)."""
+    steps = outcome.get("steps", [])
+    named = {step["by"] for step in steps} | {pk for step in steps for pk in step["ended"]}
+    return named | set(outcome.get("confirmed", {})) | set(outcome.get("pair", [])) | {outcome.get("evicted", "")}
+
+
+def _place(row: Fact) -> tuple[object, ...]:
+    return (row.tenant_id, row.user_id, row.scope, row.task)
+
+
+def was_asked(first: Fact, second: Fact) -> bool:
+    """Whether this pair is open, or both were kept or worded so, also as states that an undo brought back since."""
+    left, right = _states(first), _states(second)
+    pair = Q(first__in=left, second__in=right) | Q(first__in=right, second__in=left)
+    items = ReviewItem.objects.filter(tenant=first.tenant_id, user=first.user_id, kind=ReviewKind.CONTRADICTION)
+    if items.filter(pair, decision__in=[ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]).exists():
+        return True
+    worded = items.filter(decision=ReviewDecision.EDIT).values_list("outcome", flat=True)
+    pairs = [{UUID(pk) for pk in outcome.get("pair", [])} for outcome in worded]
+    return any(each & left and each & right for each in pairs)
+
+
+def _states(fact: Fact) -> set[UUID]:
+    """The fact, and what it brings back."""
+    states = {fact.pk}
+    earlier = fact.restores
+    while earlier is not None and earlier not in states:
+        states.add(earlier)
+        earlier = Fact.objects.filter(pk=earlier).values_list("restores", flat=True).first()
+    return states

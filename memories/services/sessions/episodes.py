@@ -1,0 +1,211 @@
+"""Episodes: store what was said, verbatim, with its time. An episode is never edited.
+
+Invariant: an episode is acknowledged by its commit; its vector follows through the outbox.
+
+The ledger of an owner's episodes: which ordinals are given out. The consolidation moves its watermark.
+
+Invariant: ordinals are given out under the owner's lock, each once, in the order of the commits.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memories.constants import MAX_MESSAGE_CHARACTERS
+from memories.errors import InvalidInput, NotFound
+from memories.hygiene.text import clean_text, content_hash
+from memories.models import Episode, EpisodeLedger, Message, Session
+from memories.search.outbox import enqueue_many
+from memories.services.originals import keep_originals
+from memories.services.ownership import owner_lock
+from memories.services.screening import Said, Screen, joined, note_masked
+from memories.services.sessions.sessions import locked_session
+from memories.types import Kind, Scope, WriteOutcome, WriteResult
+from memoryhub.db.compiled_query import Prepared
+from tenants.audit.chain import EventDraft, record_events
+from tenants.principal import Principal
+
+# Set when the consolidator of this process has something to do at once.
+waiting = threading.Event()
+
+
+def turn_ended() -> None:
+    """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
+    if settings.MEMORYHUB_CONSOLIDATE == "turn":
+        transaction.on_commit(waiting.set)
+
+
+def ledger_of(principal: Principal) -> EpisodeLedger:
+    """The owner's row, made if there is none; the caller holds the owner's lock."""
+    found = _LEDGER.first(principal.tenant_id, principal.user_id)
+    return found or EpisodeLedger.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id)
+
+
+def _ledger(tenant_id: UUID, user_id: UUID) -> QuerySet[EpisodeLedger]:
+    return EpisodeLedger.objects.filter(tenant_id=tenant_id, user_id=user_id).order_by()
+
+
+_LEDGER = Prepared(_ledger)
+
+
+def count_episodes(principal: Principal, number: int, *, at: datetime) -> int:
+    """Give out the next `number` ordinals to episodes stored `at`; return the last one before them."""
+    if not number:
+        return 0
+    ledger = ledger_of(principal)
+    before = ledger.stored
+    ledger.stored = before + number
+    ledger.waiting_since = ledger.waiting_since or at
+    ledger.updated_at = at
+    ledger.save(update_fields=["stored", "waiting_since", "updated_at"])
+    return before
+
+
+MAX_SPEAKER_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeDraft:
+    """An episode to store. `context` is what came with the words, such as an image caption."""
+
+    text: str
+    happened_at: datetime | None = None
+    speaker: str = ""
+    context: str = ""
+    episode_id: UUID = field(default_factory=uuid.uuid4)
+    message_id: UUID | None = None
+    sensitivity: Mapping[str, str] = field(default_factory=dict)
+    original: str | None = field(default=None, repr=False)
+
+
+def remember_episode(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    text: str,
+    speaker: str = "",
+    context: str = "",
+    happened_at: datetime | None = None,
+    message_id: UUID | None = None,
+    episode_id: UUID | None = None,
+) -> WriteOutcome:
+    """Store one episode at the end of a session. The same `episode_id` again changes nothing.
+
+    Raises InvalidInput and NotFound (session, message).
+    """
+    draft = EpisodeDraft(text, happened_at, speaker, context, episode_id or uuid.uuid4(), message_id)
+    stored = remember_episodes(principal, session_id=session_id, drafts=[draft])
+    result = WriteResult.CREATED if stored else WriteResult.MERGED
+    return WriteOutcome(result, Kind.EPISODIC, draft.episode_id)
+
+
+def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
+    """Store episodes in their order at the end of a session; return the ids that were new."""
+    for draft in drafts:
+        check_episode(draft)
+    screen = Screen(principal)
+    drafts = [screened_episode(draft, screen) for draft in drafts]
+    with owner_lock(principal):
+        session = locked_session(principal, session_id)
+        known = set(
+            Episode.objects.of(principal)
+            .filter(pk__in=[draft.episode_id for draft in drafts])
+            .values_list("pk", flat=True)
+        )
+        message_ids = {draft.message_id for draft in drafts if draft.message_id}
+        if message_ids and session.messages.filter(pk__in=message_ids).count() != len(message_ids):
+            raise NotFound("message")
+        return append_episodes(principal, session, [draft for draft in drafts if draft.episode_id not in known])
+
+
+def check_episode(draft: EpisodeDraft) -> None:
+    """Raise InvalidInput if `draft` cannot be stored."""
+    clean_text(draft.text, field="text", limit=MAX_MESSAGE_CHARACTERS, required=not draft.context)
+    clean_text(draft.context, field="context", limit=MAX_MESSAGE_CHARACTERS, required=False)
+    clean_text(draft.speaker, field="speaker", limit=MAX_SPEAKER_CHARACTERS, required=False)
+    if draft.happened_at is not None and timezone.is_naive(draft.happened_at):
+        raise InvalidInput("happened_at", "needs a time zone.")
+
+
+def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
+    """`draft` as it may be stored: masked where it has to be, with its words as they were said in `original`."""
+    text, context, speaker = screen.said(draft.text), screen.said(draft.context), screen.said(draft.speaker)
+    return replace(
+        draft,
+        text=text.text,
+        context=context.text,
+        speaker=speaker.text[:MAX_SPEAKER_CHARACTERS],
+        sensitivity=joined(text.marks, context.marks, speaker.marks),
+        original=text.original if text.original is not None else context.original,
+    )
+
+
+def append_episodes(principal: Principal, session: Session, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
+    """Insert checked drafts with audit and outbox; the caller holds the owner's lock."""
+    sequences = _LAST_SEQUENCE.values(session.pk)
+    last = sequences[0][0] if sequences else 0
+    now = timezone.now()
+    stored = count_episodes(principal, len(drafts), at=now)
+    rows = [
+        Episode(
+            pk=draft.episode_id,
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            scope=Scope.USER,
+            session=session,
+            message_id=draft.message_id,
+            sequence=last + offset,
+            ordinal=stored + offset,
+            speaker=draft.speaker,
+            text=draft.text,
+            context=draft.context,
+            content_hash=content_hash(draft.text, draft.context),
+            sensitivity=dict(draft.sensitivity),
+            happened_at=draft.happened_at or now,
+        )
+        for offset, draft in enumerate(drafts, start=1)
+    ]
+    Episode.objects.bulk_create(rows, batch_size=500)
+    record_events(principal, [EventDraft("episode.created", "episodic", row.pk) for row in rows])
+    note_masked(principal, {row.pk: row.sensitivity for row in rows}, kind=Kind.EPISODIC)
+    originals = {draft.episode_id: draft.original for draft in drafts if draft.original is not None}
+    keep_originals(principal, originals, kind=Kind.EPISODIC)
+    enqueue_many(rows)
+    return [row.pk for row in rows]
+
+
+def create_episode(principal: Principal, session: Session, *, said: Said, message: Message) -> Episode:
+    """The episode of a chat turn; the caller holds the owner's lock, and has checked and screened the words."""
+    draft = EpisodeDraft(
+        said.text,
+        message.created_at,
+        message.speaker,
+        message_id=message.pk,
+        sensitivity=said.marks,
+        original=said.original,
+    )
+    append_episodes(principal, session, [draft])
+    return _EPISODES.all(principal.tenant_id, principal.user_id, draft.episode_id)[0]
+
+
+def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
+    return Episode.objects.filter(session_id=session_id).order_by("-sequence").values_list("sequence")[:1]
+
+
+def _episodes(tenant_id: UUID, user_id: UUID, episode_id: UUID) -> QuerySet[Episode]:
+    return Episode.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=episode_id).order_by()
+
+
+_LAST_SEQUENCE = Prepared(_last_sequence)
+_EPISODES = Prepared(_episodes)

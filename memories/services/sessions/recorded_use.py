@@ -1,0 +1,79 @@
+"""Noting which of the recalled memories a turn made use of, once it is answered.
+
+Invariant: what was noted is a truth value beside an id. It stays null where nobody can tell: the memory is gone, it
+holds no word that the question did not, or the turn has no whole answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from memories.models import CatalogEntry, Episode, Fact, Mention, Message, MessageRole, MessageState, Playbook, Relation
+from memories.recall.use import takes_up
+from memories.selectors.memories import memories_by_id
+from memories.types import Kind
+from memoryhub.db.compiled_query import Prepared
+from tenants.principal import Principal, Right
+
+_ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
+
+
+def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
+    """Say of each memory that was recalled in the turn of `answer` whether it was used; under the owner's lock.
+
+    It was if the answer takes it up, or the turn confirmed, replaced or erased it. A `wordless` answer takes up nothing
+    and ignores nothing.
+    """
+    if answer.state != MessageState.COMPLETE or Right.READ not in principal.rights:
+        return
+    turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
+    mentions = _MENTIONS.all(*turn)
+    recalled = [mention for mention in mentions if mention.relation == Relation.RECALLED]
+    if not recalled:
+        return
+    question = next((text for (text,) in _QUESTION.values(*turn)), "")
+    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
+    texts = {} if wordless else _texts(principal, recalled)
+    verdicts: dict[bool, list[int]] = defaultdict(list)
+    for mention in recalled:
+        text = texts.get(mention.memory_id)
+        used = mention.memory_id in acted_on or (None if text is None else takes_up(answer.text, question, text))
+        if used is not None:
+            verdicts[used].append(mention.pk)
+    for used, ids in verdicts.items():
+        Mention.objects.of(principal).filter(pk__in=ids).update(used=used)
+
+
+def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
+    rows = Mention.objects.filter(tenant_id=tenant_id, user_id=user_id)
+    of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
+    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn)
+    return of_turn.only("id", "relation", "kind", "memory_id")
+
+
+def _question(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, turn=turn)
+    return rows.filter(role=MessageRole.USER).order_by("step").values_list("text")[:1]
+
+
+_MENTIONS = Prepared(_mentions)
+_QUESTION = Prepared(_question)
+
+
+def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
+    """What those of the memories say that are still there."""
+    ids: dict[Kind, list[UUID]] = defaultdict(list)
+    for mention in mentions:
+        ids[Kind(mention.kind)].append(mention.memory_id)
+    return {memory_id: _text(row) for memory_id, row in memories_by_id(principal, ids).items()}
+
+
+def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
+    """All that a model was told of it, but for its key, which is not anybody's words."""
+    if isinstance(row, Playbook):
+        return ". ".join([row.title, row.trigger, row.text, *row.steps])
+    return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text

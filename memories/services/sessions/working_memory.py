@@ -1,0 +1,211 @@
+"""The working memory of a session (L0): its task, plan, constraints, observations and scratchpad.
+
+Invariant: whatever changes here is committed when the service returns, with its entry of the session (L1); so a task
+goes on after a crash, a restart, or in another process. Bad input changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from memories.constants import MAX_CONSTRAINTS, MAX_OBSERVATIONS, MAX_PLAN_STEPS, SCRATCHPAD_CHARACTERS
+from memories.errors import InvalidInput
+from memories.models import EntryKind
+from memories.services.sessions.entries import Writing, checked_words, renew, writing
+from memories.slots import Noted, Plan, Slots
+from memories.types import Importance
+from tenants.principal import Principal
+
+Words = Sequence[tuple[str, Importance]]
+
+_OBSERVED = (EntryKind.OBSERVATION, EntryKind.DECISION)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotChanges:
+    """Slots to set; None leaves one as it is, an empty value empties it."""
+
+    goal: str | None = None
+    steps: Sequence[str] | None = None
+    done: int | None = None
+    constraints: Words | None = None
+    observations: Words | None = None
+    scratchpad: Sequence[str] | None = None
+
+
+def set_task(
+    principal: Principal, *, session_id: UUID, goal: str, constraints: Sequence[str] = (), turn: int = 0
+) -> Slots:
+    """Set what the session is about, and what must hold meanwhile. Another goal takes the place of the plan too.
+
+    Constraints join those that there are; beyond `MAX_CONSTRAINTS` the most important stay, among equals the latest.
+    """
+    goal = checked_words(principal, goal, field="goal")
+    held = _checked(
+        principal, [(text, Importance.IMPORTANT) for text in constraints], "constraints", limit=MAX_CONSTRAINTS
+    )
+    with _changing(principal, session_id, turn, "session.task_set") as work:
+        if work.slots.goal is None or work.slots.goal.text != goal:
+            work.slots = replace(work.slots, goal=work.enter(EntryKind.GOAL, goal), plan=Plan())
+        for text, importance in held:
+            work.slots = work.slots.constrained(work.enter(EntryKind.CONSTRAINT, text, importance))
+    return work.slots
+
+
+def set_plan(principal: Principal, *, session_id: UUID, steps: Sequence[str], done: int = 0, turn: int = 0) -> Slots:
+    """Set the steps of the plan, of which the first `done` are done already."""
+    wanted = _checked_steps(principal, steps)
+    with _changing(principal, session_id, turn, "session.plan_set") as work:
+        _plan(work, wanted, done)
+    return work.slots
+
+
+def advance_plan(principal: Principal, *, session_id: UUID, done: int | None = None, turn: int = 0) -> Slots:
+    """Say how many steps are done; without a number, one more. Raises InvalidInput without a plan."""
+    with _changing(principal, session_id, turn, "session.plan_advanced") as work:
+        plan = work.slots.plan
+        if not plan.steps:
+            raise InvalidInput("done", "there is no plan; give its steps.")
+        _advance(work, min(plan.done + 1, len(plan.steps)) if done is None else done)
+    return work.slots
+
+
+def observe(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    text: str,
+    importance: Importance = Importance.NORMAL,
+    kind: EntryKind = EntryKind.OBSERVATION,
+    turn: int = 0,
+) -> Slots:
+    """Note an observation or a decision, or a constraint; from important on it is proposed as memory at the end."""
+    text = checked_words(principal, text, field="text")
+    if kind not in (*_OBSERVED, EntryKind.CONSTRAINT):
+        raise InvalidInput("kind", "must be observation, decision or constraint.")
+    with _changing(principal, session_id, turn, "session.observed") as work:
+        noted = work.enter(kind, text, importance)
+        into = work.slots.constrained if kind is EntryKind.CONSTRAINT else work.slots.observed
+        work.slots = into(noted)
+    return work.slots
+
+
+def note(principal: Principal, *, session_id: UUID, text: str, turn: int = 0) -> Slots:
+    """Write on the scratchpad; what no longer fits there leaves it, oldest first, and stays an entry."""
+    text = checked_words(principal, text, field="text")
+    with _changing(principal, session_id, turn, "session.noted") as work:
+        work.slots = work.slots.scribbled(work.enter(EntryKind.NOTE, text))
+    return work.slots
+
+
+def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -> Slots:
+    """Set several slots at once, each to what is given. What is in them already makes no second entry.
+
+    Raises InvalidInput, also for more than fits: what is set by hand is never dropped in silence.
+    """
+    checked = _checked_changes(principal, changes)
+    with _changing(principal, session_id, 0, "session.slots_set") as work:
+        if checked.goal is not None:
+            _set_goal(work, checked.goal)
+        if checked.steps is not None:
+            _plan(work, tuple(checked.steps), checked.done or 0)
+        elif checked.done is not None:
+            _advance(work, checked.done)
+        if checked.constraints is not None:
+            kept = _entered(work, EntryKind.CONSTRAINT, checked.constraints, work.slots.constraints)
+            work.slots = replace(work.slots, constraints=kept)
+        if checked.observations is not None:
+            kept = _entered(work, EntryKind.OBSERVATION, checked.observations, work.slots.observations)
+            work.slots = replace(work.slots, observations=kept)
+        if checked.scratchpad is not None:
+            notes = [(text, Importance.NORMAL) for text in checked.scratchpad]
+            work.slots = replace(work.slots, scratchpad=_entered(work, EntryKind.NOTE, notes, work.slots.scratchpad))
+    return work.slots
+
+
+@contextmanager
+def _changing(principal: Principal, session_id: UUID, turn: int, action: str) -> Iterator[Writing]:
+    """Write to a session that lives on by it; one that expired begins anew."""
+    with writing(principal, session_id, turn=turn, action=action) as work:
+        if renew(principal, work.session, at=work.at):
+            work.slots = Slots()
+        yield work
+
+
+def _set_goal(work: Writing, goal: str) -> None:
+    held = work.slots.goal
+    if not goal:
+        work.slots = replace(work.slots, goal=None)
+    elif held is None or held.text != goal:
+        work.slots = replace(work.slots, goal=work.enter(EntryKind.GOAL, goal))
+
+
+def _plan(work: Writing, steps: tuple[str, ...], done: int) -> None:
+    _require_done(done, steps)
+    plan = work.slots.plan
+    if steps != plan.steps:
+        places = (work.enter(EntryKind.PLAN, "\n".join(steps)).place,) if steps else ()
+        plan = Plan(steps, 0, places, work.turn)
+    work.slots = replace(work.slots, plan=plan)
+    if done != plan.done:
+        _advance(work, done)
+
+
+def _advance(work: Writing, done: int) -> None:
+    plan = work.slots.plan
+    _require_done(done, plan.steps)
+    if done == plan.done:
+        return
+    now = replace(plan, done=done)
+    words = f"{done} of {len(plan.steps)} done"
+    entry = work.enter(EntryKind.PROGRESS, f"{words}; now: {now.current}" if now.current else words)
+    work.slots = replace(work.slots, plan=replace(now, places=(*plan.places[:1], entry.place), turn=work.turn))
+
+
+def _require_done(done: int, steps: Sequence[str]) -> None:
+    if not 0 <= done <= len(steps):
+        raise InvalidInput("done", f"must be from 0 to {len(steps)}, the number of steps.")
+
+
+def _entered(work: Writing, kind: EntryKind, wanted: Words, held: Sequence[Noted]) -> tuple[Noted, ...]:
+    """The words in their order: those that are there already as they are, the others as new entries."""
+    known = {(each.text, each.importance): each for each in held}
+    kept = [known.get(words) or work.enter(kind, *words) for words in dict.fromkeys(wanted)]
+    return tuple(sorted(kept, key=lambda each: each.place))
+
+
+def _checked_changes(principal: Principal, changes: SlotChanges) -> SlotChanges:
+    scratchpad = None
+    if changes.scratchpad is not None:
+        scratchpad = [checked_words(principal, text, field="scratchpad") for text in changes.scratchpad]
+        if len("\n".join(scratchpad)) > SCRATCHPAD_CHARACTERS:
+            raise InvalidInput("scratchpad", f"holds at most {SCRATCHPAD_CHARACTERS} characters.")
+    return SlotChanges(
+        goal=None if changes.goal is None else checked_words(principal, changes.goal, field="goal", required=False),
+        steps=None if changes.steps is None else _checked_steps(principal, changes.steps, required=False),
+        done=changes.done,
+        constraints=None
+        if changes.constraints is None
+        else _checked(principal, changes.constraints, "constraints", limit=MAX_CONSTRAINTS),
+        observations=None
+        if changes.observations is None
+        else _checked(principal, changes.observations, "observations", limit=MAX_OBSERVATIONS),
+        scratchpad=scratchpad,
+    )
+
+
+def _checked(principal: Principal, words: Words, field: str, *, limit: int) -> list[tuple[str, Importance]]:
+    if len(words) > limit:
+        raise InvalidInput(field, f"are too many: at most {limit} are allowed.")
+    return [(checked_words(principal, text, field=field), importance) for text, importance in words]
+
+
+def _checked_steps(principal: Principal, steps: Sequence[str], *, required: bool = True) -> tuple[str, ...]:
+    if required and not steps:
+        raise InvalidInput("steps", "are missing.")
+    if len(steps) > MAX_PLAN_STEPS:
+        raise InvalidInput("steps", f"are too many: at most {MAX_PLAN_STEPS} are allowed.")
+    return tuple(checked_words(principal, step, field="steps") for step in steps)

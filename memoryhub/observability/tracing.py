@@ -1,0 +1,115 @@
+"""Spans: what a request, a recall or a task spent its time on, for a collector of OpenTelemetry's.
+
+Invariants: without an address (MEMORYHUB_TRACES_URL), or without the extra `otel`, everything here does nothing and
+costs a call; a collector that is away costs nobody anything; a span says ids, counts and kinds, never a text, an
+address or an error's message.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from memoryhub.observability.otel import Spans
+
+# How a trace is called in logs.
+TRACE = "trace_id"
+
+Attribute = str | int | float | bool | UUID | None
+
+
+class Noting(Protocol):
+    """A span that is open."""
+
+    def note(self, **attributes: Attribute) -> None:
+        """Add what is known by now."""
+        ...
+
+
+class _Nothing:
+    """A span that nobody collects."""
+
+    def note(self, **attributes: Attribute) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+
+_NOTHING = _Nothing()
+_starting = threading.Lock()
+_url = ""
+_spans: Spans | None = None
+
+
+def configure(url: str) -> None:
+    """Send spans to `url` from now on; to nobody if it is empty. Nothing is started before the first span."""
+    global _url  # noqa: PLW0603 - one collector for each process
+    stop()
+    _url = url if available() else ""
+
+
+def available() -> bool:
+    """Whether the extra `otel` is installed."""
+    try:
+        return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def stop() -> None:
+    """Send what waits, and end."""
+    global _spans, _url
+    with _starting:
+        spans, _spans, _url = _spans, None, ""
+    if spans is not None:
+        spans.stop()
+
+
+def flush() -> None:
+    """Send what waits."""
+    if _spans is not None:
+        _spans.flush()
+
+
+def span(
+    name: str, *, parent: Mapping[str, str] | None = None, **attributes: Attribute
+) -> AbstractContextManager[Noting]:
+    """A span around the block. `parent` are the headers (`traceparent`) of whoever asked for the work from elsewhere.
+
+    An attribute is an id, a count, a kind, or a name from the code or the settings.
+    """
+    if not _url:
+        return _NOTHING
+    return _started().span(name, parent, attributes)
+
+
+def trace_id() -> str:
+    """The trace that this thread works on; empty if there is none."""
+    return _spans.trace_id() if _spans is not None else ""
+
+
+def headers() -> dict[str, str]:
+    """What tells another service which span it works for: `traceparent`; empty if there is none."""
+    return _spans.headers() if _spans is not None else {}
+
+
+def _started() -> Spans:
+    """The machinery, started by the first span: a process that is forked before then has threads of its own."""
+    global _spans  # noqa: PLW0603 - one collector for each process
+    if _spans is None:
+        from memoryhub.observability.otel import Spans  # noqa: PLC0415 - an extra, which is loaded only where it is used
+
+        with _starting:
+            if _spans is None:
+                _spans = Spans(_url)
+    return _spans

@@ -1,0 +1,110 @@
+"""Signatures of what leaves memoryhub, such as exports and receipts: Ed25519, checked by whoever has the public key.
+
+Keys are 32 random bytes in URL-safe base64 (`manage.py signing_keys new`). A signature is one line,
+`ed25519:<id of the key>:<base64>`. Invariant: the first key of MEMORYHUB_SIGNING_KEYS signs, all of them verify, so a
+replaced key stays in the list for as long as what it signed is to be verified here; nothing private is ever printed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from memoryhub.env.development_key import development_signing_key
+
+ALGORITHM = "ed25519"
+KEY_BYTES = 32
+_ID_CHARACTERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """What a signature is verified with. `encoded` is the base64 to hand out, `id` the start of its sha256."""
+
+    id: str
+    encoded: str
+
+
+def new_key() -> str:
+    """A private key for MEMORYHUB_SIGNING_KEYS."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def sign(document: bytes) -> str:
+    """The signature of these bytes with the first key. Raises ImproperlyConfigured in production without a key."""
+    private = _private_keys(_configured())[0]
+    return ":".join((ALGORITHM, _public(private).id, base64.urlsafe_b64encode(private.sign(document)).decode()))
+
+
+def verify(document: bytes, signature: str, *, keys: Sequence[str] | None = None) -> bool:
+    """Whether one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
+
+    A signature in another form is not valid. Raises ValueError for a key that is none.
+    """
+    known = public_keys() if keys is None else [read_public_key(key) for key in keys]
+    algorithm, _, rest = signature.strip().partition(":")
+    key_id, _, encoded = rest.partition(":")
+    try:
+        proof = base64.b64decode(encoded, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    if algorithm != ALGORITHM or base64.urlsafe_b64encode(proof).decode() != encoded:
+        return False
+    return any(_signed(key, document, proof) for key in known if key.id == key_id)
+
+
+def public_keys() -> tuple[PublicKey, ...]:
+    """The public halves of the configured keys, that which signs now first. Raises ImproperlyConfigured without any."""
+    return tuple(_public(private) for private in _private_keys(_configured()))
+
+
+def read_public_key(encoded: str) -> PublicKey:
+    """A public key as `manage.py signing_keys public` prints it, id and all. Raises ValueError, saying what to give."""
+    try:
+        raw = base64.b64decode(next(iter(encoded.split()), ""), altchars=b"-_", validate=True)
+        return _named(Ed25519PublicKey.from_public_bytes(raw))
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("This is no public key; give one as `manage.py signing_keys public` prints it.") from error
+
+
+def _signed(key: PublicKey, document: bytes, proof: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(key.encoded)).verify(proof, document)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _configured() -> tuple[str, ...]:
+    keys: tuple[str, ...] = settings.MEMORYHUB_SIGNING_KEYS
+    if not keys and settings.PRODUCTION:
+        raise ImproperlyConfigured(
+            "Set MEMORYHUB_SIGNING_KEYS to what `manage.py signing_keys new` prints: exports and receipts are signed."
+        )
+    return keys or (development_signing_key(settings.MEMORYHUB_DATA_DIR),)
+
+
+@functools.lru_cache(maxsize=4)
+def _private_keys(keys: tuple[str, ...]) -> tuple[Ed25519PrivateKey, ...]:
+    return tuple(Ed25519PrivateKey.from_private_bytes(base64.urlsafe_b64decode(key)) for key in keys)
+
+
+def _public(private: Ed25519PrivateKey) -> PublicKey:
+    return _named(private.public_key())
+
+
+def _named(key: Ed25519PublicKey) -> PublicKey:
+    raw = key.public_bytes_raw()
+    return PublicKey(
+        id=hashlib.sha256(raw).hexdigest()[:_ID_CHARACTERS], encoded=base64.urlsafe_b64encode(raw).decode()
+    )

@@ -1,0 +1,201 @@
+"""The audit trail: appending to a chain and erasing payloads; its proof is in `tenants/audit/verification.py`.
+
+Invariant: events of one chain are numbered 1, 2, 3 … without a gap, each holding the digest of the one before, and the
+chain's head says how many there are and how the last one ends; all of it in the transaction of what they record.
+Owner chains are appended to under the owner's membership lock (`tenants/locks.py`), others under that of their head.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memoryhub.db.compiled_query import Prepared, PreparedUpdate
+from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
+from tenants.audit.verification import ChainReport, verify_all, verify_chain
+from tenants.errors import AuditConflict
+from tenants.models import AuditEvent, AuditHead, AuditPayload
+from tenants.principal import Actor, Principal
+
+__all__ = [
+    "PLATFORM_CHAIN",
+    "ChainReport",
+    "EventDraft",
+    "erase_payloads",
+    "owner_chain",
+    "record_event",
+    "record_events",
+    "record_platform_event",
+    "record_tenant_event",
+    "tenant_chain",
+    "verify_all",
+    "verify_chain",
+]
+
+PLATFORM_CHAIN = "platform"
+_IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+
+
+@dataclass(frozen=True, slots=True)
+class EventDraft:
+    """What happened, before it has a place in a chain. `before` and `after` hold plain values, ids and times.
+
+    `row` is how the target stood afterwards, for proofs alone; what has none leaves it out.
+    """
+
+    action: str
+    target_kind: str = ""
+    target_id: UUID | None = None
+    reason: str = ""
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    row: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which chain, and the columns that all events of one append share."""
+
+    chain: str
+    tenant_id: UUID | None
+    owner_id: UUID | None
+    actor: Actor
+
+
+def owner_chain(tenant_id: UUID, user_id: UUID) -> str:
+    """The chain of one owner's memory."""
+    return f"owner:{tenant_id}:{user_id}"
+
+
+def tenant_chain(tenant_id: UUID) -> str:
+    """The chain of a tenant's own affairs: members, roles, tokens."""
+    return f"tenant:{tenant_id}"
+
+
+def record_event(
+    principal: Principal,
+    *,
+    action: str,
+    target_kind: str = "",
+    target_id: UUID | None = None,
+    reason: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    row: Mapping[str, Any] | None = None,
+) -> AuditEvent:
+    """Append one event to the owner's chain; see `record_events`."""
+    draft = EventDraft(action, target_kind, target_id, reason, before, after, row)
+    return record_events(principal, [draft])[0]
+
+
+def record_events(principal: Principal, drafts: Sequence[EventDraft]) -> list[AuditEvent]:
+    """Append events to the owner's chain, in order, in the caller's transaction, which must hold `lock_owner`.
+
+    Raises AuditConflict if another writer appended meanwhile (the lock was not held).
+    """
+    actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
+    chain = owner_chain(principal.tenant_id, principal.user_id)
+    return _append(_Place(chain, principal.tenant_id, principal.user_id, actor), drafts)
+
+
+def record_tenant_event(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
+    """Append to a tenant's chain, in the caller's transaction."""
+    return _append(_Place(tenant_chain(tenant_id), tenant_id, None, actor), [draft])[0]
+
+
+def record_platform_event(actor: Actor, draft: EventDraft) -> AuditEvent:
+    """Append to the platform's chain (tenants and users come and go), in the caller's transaction."""
+    return _append(_Place(PLATFORM_CHAIN, None, None, actor), [draft])[0]
+
+
+def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
+    """Delete what the owner's chain says about these targets; it still verifies. Returns how many payloads."""
+    targets = list(target_ids)
+    chain = owner_chain(principal.tenant_id, principal.user_id)
+    erased = 0
+    for start in range(0, len(targets), _IDS_PER_STATEMENT):
+        some = targets[start : start + _IDS_PER_STATEMENT]
+        erased += AuditPayload.objects.filter(event__chain=chain, event__target_id__in=some).delete()[0]
+    return erased
+
+
+def _append(place: _Place, drafts: Sequence[EventDraft]) -> list[AuditEvent]:
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("An audit event needs the transaction of what it records.")
+    if not drafts:
+        return []
+    head = _locked_head(place.chain)
+    now = timezone.now()
+    events: list[AuditEvent] = []
+    payloads: list[AuditPayload] = []
+    previous = head.digest
+    for sequence, draft in enumerate(drafts, start=head.length + 1):
+        payload = _payload(draft)
+        event = AuditEvent(
+            chain=place.chain,
+            sequence=sequence,
+            previous_digest=previous,
+            payload_digest=payload_digest(payload.salt, payload.document),
+            tenant_id=place.tenant_id,
+            owner_id=place.owner_id,
+            actor_kind=place.actor.kind.value,
+            actor_id=place.actor.id,
+            action=draft.action,
+            target_kind=draft.target_kind,
+            target_id=draft.target_id,
+            request_id=place.actor.request_id,
+            created_at=now,
+        )
+        previous = event.digest = event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS})
+        payload.event = event
+        events.append(event)
+        payloads.append(payload)
+    _advance(head, by=len(events), digest=previous)
+    AuditEvent.objects.bulk_create(events)
+    AuditPayload.objects.bulk_create(payloads)
+    return events
+
+
+def _payload(draft: EventDraft) -> AuditPayload:
+    content: dict[str, Any] = {"reason": draft.reason, "before": draft.before, "after": draft.after}
+    if draft.row is not None:
+        content["row"] = draft.row
+    return AuditPayload(salt=secrets.token_hex(16), document=canonical_json(content))
+
+
+def _locked_head(chain: str) -> AuditHead:
+    head = _HEAD.first(chain)
+    if head is None:
+        # Two first writers of a chain may meet here; the loser's row is ignored and it waits for the winner's.
+        AuditHead.objects.bulk_create([AuditHead(chain=chain, length=0, digest=GENESIS)], ignore_conflicts=True)
+        head = _HEAD.all(chain)[0]
+    return head
+
+
+def _head(chain: str) -> QuerySet[AuditHead]:
+    return AuditHead.objects.select_for_update(no_key=True).filter(chain=chain)
+
+
+_HEAD = Prepared(_head)
+
+
+def _advance(head: AuditHead, *, by: int, digest: str) -> None:
+    if _ADVANCE.run(head.chain, head.length, head.digest, head.length + by, digest) != 1:
+        raise AuditConflict("The audit chain moved while it was appended to; its lock was not held.")
+
+
+def _advanced(
+    chain: str, length: int, digest: str, new_length: int, new_digest: str
+) -> tuple[QuerySet[AuditHead], Mapping[str, Any]]:
+    at = AuditHead.objects.filter(chain=chain, length=length, digest=digest)
+    return at, {"length": new_length, "digest": new_digest}
+
+
+_ADVANCE = PreparedUpdate(_advanced)

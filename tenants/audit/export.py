@@ -1,0 +1,249 @@
+"""Exporting the audit trail: the events that somebody asks for, signed, with all that takes their digests again.
+
+Invariant: that it was exported is committed to the trail before the first byte leaves, and only who audits the tenant
+gets any; events are read while they are sent.
+
+Events of the audit trail in an archive, and taking their digests again there: pure, without a database.
+
+`audit_events.jsonl` has a line for each event: the columns of its digest as the digest has them, the digest, and the
+payload with its salt (null: erased). Invariant: what `event_line` writes is enough to take every digest again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.keys import public_keys
+from memoryhub.signing.tabular import Table, TableFormat, as_file
+from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
+from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
+from tenants.audit.filters import AuditFilter
+from tenants.errors import Forbidden
+from tenants.models import AuditEvent, AuditHead, User
+from tenants.principal import AUDITS, Actor
+from tenants.principals import still
+from tenants.selectors import has_role
+
+EVENTS_FILE = "audit_events.jsonl"
+
+
+@dataclass(slots=True)
+class ChainPart:
+    """What an archive has of a chain: `events` from `first` to `last`, and how the chain stood then."""
+
+    chain: str
+    first: int
+    last: int
+    events: int
+    length: int = 0
+    digest: str = ""
+
+
+class BadEvent(Exception):
+    """An event whose digests do not fit; the message names it and says no word of what it holds."""
+
+
+def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
+    """The line of an event. `columns`: those of its digest and `digest`; `payload`: salt and document."""
+    line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
+    line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
+    return canonical_json(line).encode() + b"\n"
+
+
+class ChainParts:
+    """What has passed of each chain."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, ChainPart] = {}
+
+    def count(self, chain: str, sequence: int) -> None:
+        """Note that an event has passed."""
+        part = self.parts.setdefault(chain, ChainPart(chain, sequence, sequence, 0))
+        part.first, part.last = min(part.first, sequence), max(part.last, sequence)
+        part.events += 1
+
+    def told(self) -> list[dict[str, Any]]:
+        """For the manifest, by name."""
+        return [asdict(self.parts[name]) for name in sorted(self.parts)]
+
+
+def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) -> int:
+    """Take all digests again and compare them with each other and with the heads that the manifest names.
+
+    Neighbours must follow from each other; between others nothing was claimed. Returns how many events there were.
+    Raises BadEvent with the first that is wrong.
+    """
+    told = {chain["chain"]: chain for chain in chains}
+    found = ChainParts()
+    before: dict[str, tuple[int, str]] = {}
+    count = 0
+    for event in _events(lines):
+        chain, sequence = str(event["chain"]), int(event["sequence"])
+        found.count(chain, sequence)
+        _check(event, before.get(chain), told.get(chain))
+        before[chain] = (sequence, str(event["digest"]))
+        count += 1
+    for name in sorted(told.keys() | found.parts.keys()):
+        _compare(name, told.get(name), found.parts.get(name))
+    return count
+
+
+def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or not {*DIGESTED_COLUMNS, "digest", "payload"} <= event.keys():
+            raise BadEvent(f"line {number} is no event.")
+        yield event
+
+
+def _check(event: Mapping[str, Any], before: tuple[int, str] | None, told: Mapping[str, Any] | None) -> None:
+    payload = event["payload"]
+    if event_digest(event) != event["digest"]:
+        raise _bad(event, "the event was changed")
+    if payload is not None and payload_digest(payload["salt"], payload["document"]) != event["payload_digest"]:
+        raise _bad(event, "the payload was changed")
+    previous = GENESIS if event["sequence"] == 1 else None
+    if before is not None and before[0] + 1 == event["sequence"]:
+        previous = before[1]
+    if previous is not None and event["previous_digest"] != previous:
+        raise _bad(event, "the event does not follow from the one before")
+    if told and event["sequence"] == told["length"] and event["digest"] != told["digest"]:
+        raise _bad(event, "the head of the chain does not match this event")
+
+
+def _compare(name: str, told: Mapping[str, Any] | None, found: ChainPart | None) -> None:
+    if told and not told["events"] and found is None:
+        return
+    if told is None or found is None or (found.first, found.last, found.events) != (
+        told["first"], told["last"], told["events"],
+    ):  # fmt: skip
+        raise BadEvent(f"the events of chain {name} are not those that the manifest names.")
+    if found.last > told["length"]:
+        raise BadEvent(f"chain {name} has events beyond its head.")
+
+
+def _bad(event: Mapping[str, Any], what: str) -> BadEvent:
+    return BadEvent(f"event {event['sequence']} of chain {event['chain']} (id {event['id']}): {what}.")
+
+
+EXPORTED = "audit.exported"
+_ROWS_AT_ONCE = 1000
+_HEADS_AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_COLUMNS = (
+    "created_at", "actor_kind", "actor_id", "action", "target_kind", "target_id", "owner_id", "tenant_id",
+    "request_id", "reason", "before", "after", "chain", "sequence", "id", "digest", "previous_digest",
+    "payload_digest",
+)  # fmt: skip
+
+
+def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence[TableFormat]) -> Iterator[bytes]:
+    """An archive of the events that `wanted` finds until now; JSON Lines is always in it, CSV if asked for.
+
+    Raises Forbidden, ImproperlyConfigured (nothing can be signed), before anything is recorded.
+    """
+    _require(staff, wanted)
+    public_keys()
+    draft = EventDraft(EXPORTED, after={"wanted": wanted.told(), "formats": [form.value for form in forms]})
+    with transaction.atomic():
+        event = (
+            record_platform_event(actor, draft)
+            if wanted.tenant is None
+            else record_tenant_event(actor, wanted.tenant, draft)
+        )
+    found = wanted.events().filter(created_at__lte=event.created_at)
+    in_order = found.order_by("sequence") if wanted.along_chain else found.order_by("created_at", "chain", "sequence")
+    trail = TrailFiles([in_order])
+    whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
+    told = {"what": "audit", "whose": whose, "range": wanted.told()}
+    return stream_archive(
+        trail.files(forms),
+        lambda: {**told, **made_by(actor, event), "chains": trail.chains()},
+        may_go_on=lambda: _require(still(staff), wanted),
+    )
+
+
+def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
+    """Who exported when, and the event that tells of it."""
+    return {
+        "by": {"kind": actor.kind.value, "id": _text(actor.id), "request_id": actor.request_id},
+        "at": event.created_at.astimezone(UTC).isoformat(),
+        "recorded_as": {"chain": event.chain, "sequence": event.sequence, "id": str(event.id), "digest": event.digest},
+    }
+
+
+class TrailFiles:
+    """Events as files of an archive, and what those had of each chain.
+
+    Each of `events` is read once for each file, in its own order; `heads` says how a chain stands where that is known.
+    """
+
+    def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
+        self._events = tuple(events)
+        self._heads = dict(heads or {})
+        self._parts = ChainParts()
+
+    def files(self, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
+        """The exact events, and beside them a table for people if CSV is among the `forms`."""
+        yield ArchiveFile(EVENTS_FILE, self._lines())
+        if TableFormat.CSV in forms:
+            yield as_file(Table("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
+
+    def chains(self) -> list[dict[str, Any]]:
+        """What was read of each chain and how it stood; for the manifest, after the files."""
+        names = sorted(self._parts.parts.keys() - self._heads.keys())
+        for start in range(0, len(names), _HEADS_AT_ONCE):
+            some = names[start : start + _HEADS_AT_ONCE]
+            self._heads |= {head.chain: head for head in AuditHead.objects.filter(chain__in=some)}
+        for name, part in self._parts.parts.items():
+            head = self._heads[name]
+            part.length, part.digest = head.length, head.digest
+        return self._parts.told()
+
+    def _lines(self) -> Iterator[bytes]:
+        for event in self._streamed():
+            self._parts.count(event.chain, event.sequence)
+            payload = getattr(event, "payload", None)
+            columns = {name: getattr(event, name) for name in (*DIGESTED_COLUMNS, "digest")}
+            yield event_line(columns, (payload.salt, payload.document) if payload else None)
+
+    def _streamed(self) -> Iterator[AuditEvent]:
+        for events in self._events:
+            yield from events.select_related("payload").iterator(chunk_size=_ROWS_AT_ONCE)
+
+
+def _cells(event: AuditEvent) -> list[Any]:
+    payload = getattr(event, "payload", None)
+    said = payload.data if payload else {"reason": "(erased)", "before": None, "after": None}
+    said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
+    return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _require(staff: User, wanted: AuditFilter) -> None:
+    audits = wanted.tenant is not None and has_role(staff, wanted.tenant, AUDITS)
+    if not (staff.is_active and (staff.is_superuser or audits)):
+        raise Forbidden("Only an auditor or administrator of the tenant may export its trail.")
+
+
+def file_name(what: str, moment: datetime | None = None) -> str:
+    """The name of a download."""
+    return f"memoryhub-{what}-{timezone.localtime(moment):%Y-%m-%d-%H%M}.zip"

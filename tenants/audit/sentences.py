@@ -1,0 +1,271 @@
+"""Events of the audit trail as sentences: who did what to which thing of whom.
+
+Invariant: a sentence holds names and ids, a fact's key and a reason that the program itself gives; never the words of a
+memory. Those are on the event's own page, and that somebody read them there is an event.
+
+Who did what, as staff of one tenant may know them: the people and tokens of that tenant by name, all others not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
+from tenants.principal import ActorKind
+
+_UNNAMED: Mapping[str, str] = {
+    ActorKind.MEMBER: "a member",
+    ActorKind.AGENT: "the agent",
+    ActorKind.TOKEN: "a connected program",
+    ActorKind.STAFF: "platform staff",
+    ActorKind.SYSTEM: "the system",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActorNames:
+    """Names by the ids of users and of tokens."""
+
+    by_id: Mapping[UUID, str]
+
+    def who(self, event: AuditEvent) -> str:
+        """Such as `Mara Lindqvist`, `the agent of Mara Lindqvist`, or `the system`."""
+        name = self.by_id.get(event.actor_id) if event.actor_id else None
+        if name is None:
+            return _UNNAMED.get(event.actor_kind, event.actor_kind)
+        if event.actor_kind == ActorKind.AGENT:
+            return f"the agent of {name}"
+        return f"the token {name}" if event.actor_kind == ActorKind.TOKEN else name
+
+
+def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNames:
+    """The names of those who acted in these events and belong to the tenant, or once did; two queries at most."""
+    users, tokens = set[UUID](), set[UUID]()
+    for event in events:
+        if event.actor_id is not None:
+            (tokens if event.actor_kind == ActorKind.TOKEN else users).add(event.actor_id)
+    names: dict[UUID, str] = {}
+    if users and tenant_id is not None:
+        members = Membership.objects.filter(tenant_id=tenant_id, user_id__in=users).select_related("user")
+        names |= {member.user_id: member.user.speaker for member in members}
+    if tokens and tenant_id is not None:
+        known = ApiToken.objects.filter(pk__in=tokens, membership__tenant_id=tenant_id)
+        names |= dict(known.values_list("pk", "name"))
+    return ActorNames(names)
+
+
+def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]:
+    """The names of members of the tenant by the ids of their users; of others the beginning of the id."""
+    wanted = list(user_ids)
+    known = Membership.objects.filter(tenant_id=tenant_id, user_id__in=_ids(wanted)).select_related("user")
+    names = {str(member.user_id): member.user.speaker for member in known}
+    return {each: names.get(each) or f"member {each[:8]}" for each in wanted}
+
+
+def _ids(texts: Iterable[str]) -> list[UUID]:
+    """Those that are ids: the name of a chain can be changed by SQL."""
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found
+
+
+# What is done, where the words of the action do not say it.
+_DID: Mapping[str, str] = {
+    "audit.exported": "exported the audit trail",
+    "audit.read": "read an event of the trail",
+    "chain.exported": "exported the history of",
+    "consolidation.done": "consolidated the episodes",
+    "consolidation.given_up": "gave up consolidating the episodes",
+    "erasure.asked": "asked for",
+    "erasure.begun": "began",
+    "erasure.done": "finished",
+    "erasure.resumed": "went on with",
+    "expiry_rule.dropped": "dropped an expiry rule of",
+    "expiry_rule.set": "set an expiry rule of",
+    "fact.confirmed": "confirmed",
+    "fact.created": "wrote down",
+    "fact.merged": "came again upon",
+    "fact.stale": "came to doubt",
+    "member.names_erased": "erased the names of",
+    "member.role_changed": "changed the role of",
+    "memory.asked": "asked the memory",
+    "memory.blocked": "refused a sensitive text",
+    "memory.erased": "erased the whole memory",
+    "memory.exported": "exported the memory",
+    "memory.masked": "masked what is sensitive in",
+    "memory.read": "looked at the memory",
+    "playbook.created": "wrote down",
+    "playbook.failed": "noted a failure of",
+    "playbook.merged": "came again upon",
+    "playbook.stale": "came to doubt",
+    "playbook.succeeded": "noted a success of",
+    "policy.changed": "changed the memory policy of",
+    "review.read": "looked at a review",
+    "search.refused": "was refused a search in the memory",
+    "search_key.minted": "made the search key of",
+    "search_key.revoked": "revoked the search key of",
+    "search_key.rotated": "rotated the search key of",
+    "search_key.verified": "verified the search key of",
+    "threshold.applied": "applied a recall threshold for",
+    "threshold.dismissed": "dismissed a recall threshold for",
+    "threshold.proposed": "proposed a recall threshold for",
+    "user.erased": "emptied the account of",
+    "user.password_changed": "changed the password of",
+}
+# Whether the thing is named after what was done; in the sentences above that end in a verb it is.
+_WHOLE = frozenset({
+    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked", "memory.erased",
+    "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
+})  # fmt: skip
+_NOUNS: Mapping[str, str] = {
+    "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
+    "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
+    "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
+    "erasure": "an erasure", "legal_hold": "a legal hold",
+}  # fmt: skip
+# What somebody did to themselves, which needs no name after it.
+_OF_ONESELF: Mapping[str, str] = {"user.password_changed": "changed their own password"}
+# What stands before whom a thing is of.
+_BEFORE_WHOM: Mapping[str, str] = {"legal_hold": "on"}
+# The user whom each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
+Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
+_reasons: set[str] = set()
+_concerned: dict[str, Concerned] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One event in words. `thing_name`: the key of a fact, or whom it is about; `of` is empty for one's own.
+
+    `of_id` is the user of that name, None if it is a tenant's.
+    """
+
+    event: AuditEvent
+    who: str
+    did: str
+    thing: str = ""
+    thing_name: str = ""
+    before_whom: str = "of"
+    of: str = ""
+    of_id: UUID | None = None
+    detail: str = ""
+    because: str = ""
+    erased: bool = False
+
+
+def own_reasons(reasons: Iterable[str]) -> None:
+    """Reasons that a program gives in words of its own: a list may show them."""
+    _reasons.update(reasons)
+
+
+def tell_whom(target_kind: str, concerned: Concerned) -> None:
+    """Ask `concerned` whom the things of a kind are about that lie in the trail of a tenant; in one query."""
+    _concerned[target_kind] = concerned
+
+
+def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
+    """Each event in words, in their order; they are of one tenant, with their payloads.
+
+    Four queries at most, and one for each kind of thing that tells whom it is about.
+    """
+    rows = list(events)
+    tenant_id = rows[0].tenant_id if rows else None
+    about = _about(tenant_id, rows)
+    actors, others = actor_names(tenant_id, rows), _names(tenant_id, rows, about)
+    return [_sentence(event, actors.who(event), others, about) for event in rows]
+
+
+def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> Sentence:
+    payload = getattr(event, "payload", None)
+    said: Mapping[str, Any] = payload.data if payload else {}
+    noun, _, verb = event.action.partition(".")
+    thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
+    named = names.get(event.target_id, "") if event.target_id else ""
+    did = _DID.get(event.action) or verb.replace("_", " ")
+    if event.actor_id == event.target_id and event.action in _OF_ONESELF:
+        who, did, thing = named or who, _OF_ONESELF[event.action], ""
+    of, of_id = _of(event, names, about)
+    return Sentence(
+        event=event,
+        who=who[:1].upper() + who[1:],
+        did=did,
+        thing=thing,
+        thing_name=named or _key(said),
+        before_whom=_BEFORE_WHOM.get(event.target_kind, "of"),
+        of=of,
+        of_id=of_id,
+        detail=_detail(said),
+        because=said["reason"] if said.get("reason") in _reasons else "",
+        erased=payload is None,
+    )
+
+
+def _of(event: AuditEvent, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> tuple[str, UUID | None]:
+    """Whose the thing is, in a name and the id of the user; a tenant has no such id, one's own neither."""
+    if event.target_id is not None and event.target_id in about:
+        whose = about[event.target_id]
+        if whose is None and event.tenant_id is not None:
+            return names.get(event.tenant_id, ""), None
+    else:
+        own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
+        whose = None if own else event.owner_id
+    return (names.get(whose, "a member"), whose) if whose else ("", None)
+
+
+def _key(said: Mapping[str, Any]) -> str:
+    for side in (said.get("before"), said.get("after")):
+        if isinstance(side, dict) and isinstance(side.get("key"), str) and side["key"]:
+            return str(side["key"]).replace("_", " ")
+    return ""
+
+
+def _detail(said: Mapping[str, Any]) -> str:
+    """The page that was looked at, or how a state ended: words of the program."""
+    for side in (said.get("after"), said.get("before")):
+        for name in ("page", "contradiction"):
+            if isinstance(side, dict) and isinstance(side.get(name), str):
+                return str(side[name])
+    return ""
+
+
+def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, UUID | None]:
+    """Whom the things are about that events are about, where that is known: by the id of the thing."""
+    asked: dict[str, set[UUID]] = {}
+    for event in events:
+        if event.target_kind in _concerned and event.target_id is not None:
+            asked.setdefault(event.target_kind, set()).add(event.target_id)
+    about: dict[UUID, UUID | None] = {}
+    if tenant_id is not None:
+        for kind, ids in asked.items():
+            about |= _concerned[kind](tenant_id, ids)
+    return about
+
+
+def _names(tenant_id: UUID | None, events: Iterable[AuditEvent], about: Mapping[UUID, UUID | None]) -> dict[UUID, str]:
+    """Names of the owners, and of the members, users and tenants that events are about.
+
+    The platform's own affairs, which its staff alone reads, name everybody; those of a tenant its own members.
+    """
+    rows = list(events)
+    targets = {event.target_id for event in rows if event.target_kind in ("membership", "user") and event.target_id}
+    people = targets | {event.owner_id for event in rows if event.owner_id} | {pk for pk in about.values() if pk}
+    tenants = {event.target_id for event in rows if event.target_kind == "tenant" and event.target_id}
+    if tenant_id is not None:
+        tenants = {tenant_id} if tenants or None in about.values() else set()
+    names = dict(Tenant.objects.filter(pk__in=tenants).values_list("pk", "name")) if tenants else {}
+    if people and tenant_id is None:
+        names |= {user.pk: user.speaker for user in User.objects.filter(pk__in=people)}
+    elif people and tenant_id is not None:
+        members = Membership.objects.filter(Q(user_id__in=people) | Q(pk__in=targets), tenant_id=tenant_id)
+        for member in members.select_related("user"):
+            names |= {member.pk: member.user.speaker, member.user_id: member.user.speaker}
+    return names

@@ -1,0 +1,159 @@
+"""The proof of the audit trail: every chain read in order, every digest taken again.
+
+It finds: an event changed, made unreadable, deleted or put in; events cut off the end; a payload changed or given to
+another event.
+It cannot find a chain rewritten from some event to its end together with its head: keep the digests that
+`verify_audit --json` prints somewhere else, and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, event_digest, payload_digest
+from tenants.models import AuditEvent, AuditHead, AuditPayload
+
+_EVENTS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """`first_bad` is the sequence number of the first event that is wrong or missing, `event_id` its id if it is there.
+
+    `events` counts those that follow from the first, `erased` those of them whose payload was erased, which is allowed;
+    `digest` is that of the last good event.
+    """
+
+    chain: str
+    ok: bool
+    events: int
+    erased: int
+    digest: str
+    first_bad: int | None = None
+    event_id: UUID | None = None
+    reason: str = ""
+
+
+def verify_all() -> Iterator[ChainReport]:
+    """A report for every chain that has events or a head, by name."""
+    for name in chain_names():
+        yield verify_chain(name)
+
+
+def chain_names() -> list[str]:
+    """Every chain that has events or a head."""
+    names = set(AuditHead.objects.values_list("chain", flat=True))
+    names |= set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
+    return sorted(names)
+
+
+def verify_chain(chain: str) -> ChainReport:
+    """Read one chain from its first event to its head and say where it first breaks, if it does."""
+    walk = _Walk(chain)
+    while not walk.broken:
+        head = _head(chain)
+        if walk.good < head.length:
+            walk.go_to(head.length)
+            continue
+        # Events beyond the head are a forgery, unless the chain grew since the head was read.
+        strays = AuditEvent.objects.filter(chain=chain).exclude(sequence__range=(1, walk.good))
+        stray = strays.only("sequence").first()
+        if stray and _head(chain).length == head.length:
+            walk.stop("the head of the chain does not count this event", stray)
+        elif not stray and head.digest != walk.previous:
+            # The last event was written anew, digest and all, or the head was.
+            last = AuditEvent.objects.filter(chain=chain, sequence=walk.good).first()
+            walk.stop("the head of the chain does not match this event", last)
+        elif not stray:
+            break
+    return walk.report()
+
+
+class _Walk:
+    """How far a chain was read and found good."""
+
+    def __init__(self, chain: str) -> None:
+        self.chain = chain
+        self.good = 0
+        self.erased = 0
+        self.previous = GENESIS
+        self.broken = False
+        self._bad: AuditEvent | None = None
+        self._reason = ""
+
+    def go_to(self, length: int) -> None:
+        """Check the events after the last good one up to `length`; stop at the first that is wrong or missing."""
+        while self.good < length:
+            page = self._page(length)
+            if not page:
+                if not self.broken:
+                    self.stop("the end of the chain is cut off")
+                return
+            for event in page:
+                if not self._is_good(event):
+                    return
+
+    def _page(self, length: int) -> list[AuditEvent]:
+        """The next events, up to one that cannot be read; if that is the very next, the walk stops."""
+        events = AuditEvent.objects.filter(chain=self.chain, sequence__gt=self.good, sequence__lte=length)
+        events = events.select_related("payload").order_by("sequence")
+        try:
+            return list(events[:_EVENTS_AT_ONCE])
+        except (ValueError, TypeError):  # SQLite takes anything for an id or a time
+            return self._readable(events)
+
+    def _readable(self, events: QuerySet[AuditEvent]) -> list[AuditEvent]:
+        read: list[AuditEvent] = []
+        for sequence in events.values_list("sequence", flat=True)[:_EVENTS_AT_ONCE]:
+            try:
+                read.append(events.get(sequence=sequence))
+            except (ValueError, TypeError):
+                if not read:
+                    self.stop("the event cannot be read", AuditEvent(id=None, sequence=sequence))
+                break
+        return read
+
+    def _is_good(self, event: AuditEvent) -> bool:
+        payload: AuditPayload | None = getattr(event, "payload", None)
+        if event.sequence != self.good + 1:
+            self.stop("the event is missing")
+        elif event.previous_digest != self.previous:
+            self.stop("the event does not follow from the one before", event)
+        elif event.digest != event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}):
+            self.stop("the event was changed", event)
+        elif payload and payload_digest(payload.salt, payload.document) != event.payload_digest:
+            self.stop("the payload was changed", event)
+        else:
+            self.previous, self.good, self.erased = event.digest, self.good + 1, self.erased + (payload is None)
+        return not self.broken
+
+    def stop(self, reason: str, event: AuditEvent | None = None) -> None:
+        """The event after the last good one is wrong (`event`) or missing (None)."""
+        self.broken, self._reason, self._bad = True, reason, event
+
+    def report(self) -> ChainReport:
+        """What was found."""
+        return ChainReport(
+            chain=self.chain,
+            ok=not self.broken,
+            events=self.good,
+            erased=self.erased,
+            digest=self.previous,
+            first_bad=self._first_bad(),
+            event_id=self._bad.id if self._bad else None,
+            reason=self._reason,
+        )
+
+    def _first_bad(self) -> int | None:
+        if self._bad:
+            return self._bad.sequence
+        return self.good + 1 if self.broken else None
+
+
+def _head(chain: str) -> AuditHead:
+    head = AuditHead.objects.filter(chain=chain).first()
+    return head or AuditHead(chain=chain, length=0, digest=GENESIS)

@@ -1,0 +1,225 @@
+"""What tenants knows of a member whose memory is erased: how they are stopped, and where their names stand.
+
+Invariant: ids stay, and events with their digests, so every chain still verifies; a name, an address, an external id or
+the name of a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.models import Session as LoginSession
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memoryhub.db.compiled_query import Prepared
+from tenants import search_keys
+from tenants.audit.chain import (
+    PLATFORM_CHAIN,
+    EventDraft,
+    owner_chain,
+    record_platform_event,
+    record_tenant_event,
+    tenant_chain,
+)
+from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
+from tenants.models.user import erased_username
+from tenants.principal import SYSTEM, Actor
+from tenants.services import deactivate_member
+from tenants.tokens import revoke_token
+
+NAMES_ERASED, USER_ERASED = "member.names_erased", "user.erased"
+ERASED_TOKEN = "erased"  # noqa: S105 - what stands in place of a token's name
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What ended so that nobody acts as this member any more."""
+
+    tokens: int
+    keys: int
+
+
+def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
+    """From now on nobody acts as this member: by no token, no search key, no page. Again it ends what is new.
+
+    Browsers that are signed in as the user are signed out by `end_logins`, apart, since that takes a while.
+    """
+    deactivate_member(membership, actor=actor)
+    tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
+    for token in tokens:
+        revoke_token(token, actor=actor)
+    had_key = SearchCredential.objects.filter(membership=membership).exclude(state=CredentialState.REVOKED).exists()
+    revoked = search_keys.revoke(membership, actor=actor) if had_key else False
+    return Stopped(len(tokens), int(revoked))
+
+
+def may_act(membership_id: UUID) -> bool:
+    """Whether the membership was switched on again, a token of it works, or its key does."""
+    return any(way.any(membership_id) for way in _WAYS)
+
+
+def _active(membership_id: UUID) -> QuerySet[Membership, Any]:
+    return Membership.objects.filter(pk=membership_id, is_active=True).order_by().values_list("pk")[:1]
+
+
+def _by_token(membership_id: UUID) -> QuerySet[ApiToken, Any]:
+    return ApiToken.objects.filter(membership=membership_id, revoked_at=None).order_by().values_list("pk")[:1]
+
+
+def _by_key(membership_id: UUID) -> QuerySet[SearchCredential, Any]:
+    keys = SearchCredential.objects.filter(membership=membership_id, state=CredentialState.ACTIVE)
+    return keys.order_by().values_list("pk")[:1]
+
+
+_WAYS: tuple[Prepared[Any], ...] = (Prepared(_active), Prepared(_by_token), Prepared(_by_key))
+
+
+def end_logins(user_id: UUID) -> int:
+    """Sign a user out of every browser; return how many that were. Sessions name their user in what they hold alone."""
+    gone = 0
+    for page in _pages(LoginSession.objects.order_by("pk")):
+        theirs = [login.pk for login in page if login.get_decoded().get(SESSION_KEY) == str(user_id)]
+        gone += LoginSession.objects.filter(pk__in=theirs).delete()[0]
+    return gone
+
+
+def erase_payloads_of_chain(membership: Membership, *, below: int | None = None, at_most: int) -> int:
+    """Erase some payloads of the owner's chain (those of events `below` a place in it); return how many."""
+    return _erased(payloads_of_chain(membership, below=below), at_most)
+
+
+def payloads_of_chain(membership: Membership, *, below: int | None = None) -> QuerySet[AuditPayload]:
+    """What the owner's chain still says of what happened."""
+    chain = owner_chain(membership.tenant_id, membership.user_id)
+    found = AuditPayload.objects.filter(event__chain=chain)
+    return found if below is None else found.filter(event__sequence__lt=below)
+
+
+def erase_payloads_about(membership: Membership, *, at_most: int) -> int:
+    """Erase some payloads of the chains of tenant and platform about a member; return how many."""
+    return _erased(payloads_about(membership), at_most)
+
+
+def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID]) -> int:
+    """Erase what the chains of tenant and platform say of `targets`, shared memories; return how many payloads."""
+    chains = [tenant_chain(tenant_id), PLATFORM_CHAIN]
+    return AuditPayload.objects.filter(event__chain__in=chains, event__target_id__in=list(targets)).delete()[0]
+
+
+def payloads_about(membership: Membership, *, until: datetime | None = None) -> QuerySet[AuditPayload]:
+    """What the trails of the tenant and the platform say (`until` some time) of this member and their tokens.
+
+    Of the user, too, if they are a member nowhere else.
+    """
+    payloads = AuditPayload.objects.exclude(event__action__in=[NAMES_ERASED, USER_ERASED])
+    if until is not None:
+        payloads = payloads.filter(event__created_at__lte=until)
+    about = Q(event__target_id=membership.pk, event__target_kind="membership")
+    about |= Q(event__target_kind="api_token", event__target_id__in=_tokens(membership))
+    here = Q(event__chain=tenant_chain(membership.tenant_id)) & about
+    if lives_elsewhere(membership):
+        return payloads.filter(here)
+    user = Q(event__chain=PLATFORM_CHAIN, event__target_kind="user", event__target_id=membership.user_id)
+    return payloads.filter(here | user)
+
+
+def lives_elsewhere(membership: Membership) -> bool:
+    """Whether the user is somebody beside this membership: a member of another tenant with a name there, or staff.
+
+    A membership whose names were erased does not count: the last one takes the user's names with it.
+    """
+    if User.objects.filter(pk=membership.user_id, is_superuser=True).exists():
+        return True
+    others = set(Membership.objects.filter(user=membership.user_id).values_list("pk", flat=True)) - {membership.pk}
+    return bool(others - {pk for pk in others if _names_are_gone(pk)})
+
+
+def erase_names(membership: Membership) -> bool:
+    """Take the member's names out of all rows, and the user's if they live nowhere else; say whether those went, too.
+
+    In the caller's transaction, which holds the owner's lock. Again it changes nothing.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("Erasing names needs the transaction of the erasure.")
+    # Two erasures of one user, in two tenants, must see each other: the later one takes the names.
+    user = User.objects.select_for_update(no_key=True).get(pk=membership.user_id)
+    Membership.objects.filter(pk=membership.pk).update(external_id="")
+    ApiToken.objects.filter(membership=membership).update(name=ERASED_TOKEN)
+    whole = not lives_elsewhere(membership)
+    named = [str(membership.pk), *map(str, _tokens(membership).values_list("pk", flat=True))]
+    if whole:
+        named.append(str(user.pk))
+        _anonymise(user)
+    LogEntry.objects.filter(object_id__in=named).update(object_repr=ERASED_TOKEN, change_message="")
+    if not _names_are_gone(membership.pk):
+        record_tenant_event(SYSTEM, membership.tenant_id, EventDraft(NAMES_ERASED, "membership", membership.pk))
+    return whole
+
+
+def names_left(membership: Membership, *, whole: bool) -> int:
+    """How many rows still name the member: with `whole`, the user's own among them."""
+    left = Membership.objects.filter(pk=membership.pk).exclude(external_id="").count()
+    left += _tokens(membership).exclude(name=ERASED_TOKEN).count()
+    if whole:
+        nameless = {"email": "", "display_name": "", "first_name": "", "last_name": ""}
+        nameless["username"] = erased_username(membership.user_id)
+        left += User.objects.filter(pk=membership.user_id).exclude(**nameless).count()
+    return left
+
+
+def _anonymise(user: User) -> None:
+    if user.username == erased_username(user.pk):
+        return
+    user.username = erased_username(user.pk)
+    user.email = user.display_name = user.first_name = user.last_name = ""
+    user.set_unusable_password()
+    user.is_active = user.is_staff = False
+    user.last_login = None
+    user.save()
+    record_platform_event(SYSTEM, EventDraft(USER_ERASED, "user", user.pk))
+
+
+def _names_are_gone(membership_id: UUID) -> bool:
+    return AuditEvent.objects.filter(target_id=membership_id, action=NAMES_ERASED).exists()
+
+
+def _tokens(membership: Membership) -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(membership=membership)
+
+
+def _erased(payloads: QuerySet[AuditPayload], at_most: int) -> int:
+    ids = list(payloads.order_by("pk").values_list("pk", flat=True)[:at_most])
+    return AuditPayload.objects.filter(pk__in=ids).delete()[0]
+
+
+def _pages(sessions: QuerySet[LoginSession]) -> Iterator[list[LoginSession]]:
+    """Page by page, each in a query of its own."""
+    page = list(sessions[:_PAGE])
+    while page:
+        yield page
+        page = list(sessions.filter(pk__gt=page[-1].pk)[:_PAGE])
+
+
+__all__ = [
+    "NAMES_ERASED",
+    "Stopped",
+    "end_logins",
+    "erase_names",
+    "erase_payloads_about",
+    "erase_payloads_of_chain",
+    "erase_shared_payloads",
+    "lives_elsewhere",
+    "may_act",
+    "names_left",
+    "payloads_about",
+    "payloads_of_chain",
+    "stop_member",
+]
