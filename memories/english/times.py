@@ -1,7 +1,6 @@
 """The times that people give with what they say: "since March 2024", "last year", "yesterday", "on Friday".
 
-Invariant: a time is given only where the words give it; each is the beginning (UTC) of the day, month or year meant,
-and never lies after the moment of speaking.
+Each is the beginning (UTC) of the day, month or year that the words name, and never lies after the moment of speaking.
 """
 
 from __future__ import annotations
@@ -10,29 +9,28 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from memoryhub.regexes import lazy_regex
-
 MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
-_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
-_NUMBERS |= {"nine": 9, "ten": 10, "twenty": 20}
-_LAST_WORD = r"(?:at the start of |at the end of |early |late |back in |in |of )?"
+_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True)) | {
+    "a": 1,
+    "an": 1,
+}
 
 # Words that say that something began or ended then; other statements only give a time with "since".
-EVENT = lazy_regex(
+_EVENT = re.compile(
     r"\b(?:moved|relocated|left|started|joined|began|quit|stopped|gave up|sold|bought|adopted|got|became|married|died"
-    r"|passed away|retired|switched|changed|broke up|split up|divorced|swapped|ended|cancelled|last day)\b",
+    r"|passed away|retired|switched|changed|broke up|split up|divorced|ended|cancelled|last day)\b",
     re.IGNORECASE,
 )
-_SINCE = lazy_regex(r"\bsince\s+(?P<rest>.+)$", re.IGNORECASE)
+_SINCE = re.compile(r"\bsince\s+(?P<rest>.+)$", re.IGNORECASE)
 
 
 def began(words: str, now: datetime) -> datetime | None:
-    """Since when `words`, said at `now`, say that something holds, or when it changed; None if they do not say."""
+    """Since when something holds, or when it changed, by `words` said at `now`; None if they do not say."""
     if match := _SINCE.search(words):
         return _time(match["rest"], now, at_start=True)
-    return _time(words, now) if EVENT.search(words) else None
+    return _time(words, now) if _EVENT.search(words) else None
 
 
 def _time(words: str, now: datetime, *, at_start: bool = False) -> datetime | None:
@@ -51,12 +49,8 @@ def _moment(year: int, month: int, day: int) -> datetime | None:
         return None
 
 
-def _month(name: str) -> int:
-    return MONTHS.index(name.casefold()) + 1
-
-
 def _date(match: re.Match[str], today: datetime) -> datetime | None:
-    month, day = _month(match["month"]), int(match["day"] or 1)
+    month, day = MONTHS.index(match["month"].casefold()) + 1, int(match["day"] or 1)
     if match["year"]:
         return _moment(int(match["year"]), month, day)
     found = _moment(today.year, month, day)
@@ -100,18 +94,17 @@ def _weekday(match: re.Match[str], today: datetime) -> datetime | None:
     return today - timedelta(days=back or 7)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return lazy_regex(text, re.IGNORECASE)
-
-
-_TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], datetime | None]], ...] = (
-    (_pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+(?P<year>(?:19|20)\d\d))?\b"), _date),
-    (_pattern(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>(?:19|20)\d\d))?\b"), _date),
-    (_pattern(rf"(?:\b{_LAST_WORD}|^){_MONTH}(?P<day>)(?:\s+(?P<year>(?:19|20)\d\d))\b"), _date),
-    (_pattern(rf"(?:\b(?:in|since|last|of)\s+|^)(?:early\s+|late\s+)?{_MONTH}(?P<day>)(?P<year>)\b"), _date),
-    (_pattern(r"(?:\b(?:in|since|of)\s+|^)(?P<year>(?:19|20)\d\d)\b"), _year),
-    (_pattern(r"\b(?P<day>today|this\s+morning|(?:the\s+day\s+before\s+)?yesterday|last\s+night)\b"), _days_back),
-    (_pattern(r"\blast\s+(?P<period>year|month|week)\b"), _last_period),
-    (_pattern(rf"\b(?P<count>\d{{1,2}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago\b"), _ago),
-    (_pattern(rf"(?:\b(?:on|last|since)\s+|^)(?P<weekday>{'|'.join(WEEKDAYS)})\b(?!s)"), _weekday),
+_TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], datetime | None]], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), moment)
+    for pattern, moment in (
+        (rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+(?P<year>(?:19|20)\d\d))?\b", _date),
+        (rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>(?:19|20)\d\d))?\b", _date),
+        (rf"(?:\b|^){_MONTH}(?P<day>)(?:\s+(?P<year>(?:19|20)\d\d))\b", _date),
+        (rf"(?:\b(?:in|since|last|of)\s+|^)(?:early\s+|late\s+)?{_MONTH}(?P<day>)(?P<year>)\b", _date),
+        (r"(?:\b(?:in|since|of)\s+|^)(?P<year>(?:19|20)\d\d)\b", _year),
+        (r"\b(?P<day>today|this\s+morning|(?:the\s+day\s+before\s+)?yesterday|last\s+night)\b", _days_back),
+        (r"\blast\s+(?P<period>year|month|week)\b", _last_period),
+        (rf"\b(?P<count>\d{{1,2}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago\b", _ago),
+        (rf"(?:\b(?:on|last|since)\s+|^)(?P<weekday>{'|'.join(WEEKDAYS)})\b(?!s)", _weekday),
+    )
 )
