@@ -39,6 +39,7 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from memories.agent.offline import MemberResponder
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
 from memories.agent.working_memory import render_progress, render_standing
@@ -148,7 +149,8 @@ class Answering:
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._principal = principal.as_agent()
         self._turn = turn
-        self._model = model
+        self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
+        self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
         self._boundary = Boundary(tokens=ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
@@ -200,7 +202,7 @@ class Answering:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         self._boundary.follow(policy_of(self._principal.tenant_id))
         messages = self._opening()
-        if self._boundary.pushes:
+        if self._boundary.pushes and self._recalls:
             yield Stage(Doing.RECALLING)
             yield from self._recall(messages)
         calls: list[ToolCall] = []

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from memories.consolidation.grammar.statement import Statement
-from memories.consolidation.grammar.text import sentences
-from memories.consolidation.grammar.times import WEEKDAYS
-from memories.consolidation.grammar.words import content_words
-from memories.consolidation.standing import Held
+from memories.english.grammar import Statement
+from memories.english.text import sentences
+from memories.english.times import WEEKDAYS
+from memories.english.text import content_words
+from memories.english.known import Held
 from memories.english.people import DATE
 from memories.models import Fact
 from memoryhub.regexes import lazy_regex

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memories.consolidation.grammar.statement import Statement
-from memories.consolidation.grammar.text import capitalised, phrases, plain, sentences, slug
-from memories.consolidation.grammar.vocabulary import QUESTION, doubtful
+from memories.english.grammar import Statement
+from memories.english.text import capitalised, phrases, plain, sentences, slug
+from memories.english.vocabulary import QUESTION, doubtful
 from memoryhub.regexes import lazy_regex
 
 _KIN = (
@@ -175,8 +175,18 @@ _MORE: tuple[tuple[re.Pattern[str], str, str, str], ...] = tuple(
 )
 
 
+_INTRODUCED = _rule(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[\s,!.]*(?:there[\s,!.]*)?)?(?:i'm|i am|this is|it's)\s+"
+    rf"(?P<name>(?-i:[A-Z][a-z][\w'-]*))(?=\s*(?:[.,!]|$|and\b|here\b|by the way))"
+)
+_PEOPLES = _rule(r".*(?:ish|ese|[^i]sian|anian|alian|ican|nch|ndian|ussian|adian|gian|razilian)$|german|dutch|greek|swiss|thai|czech|muslim|jewish|catholic|hindu|buddhist|welsh|scots")
+
+
 def more(message: str) -> Iterator[Statement]:
     """What the owner says of themselves in forms that the grammar does not read."""
+    told = _INTRODUCED.match(plain(message))
+    if told and told["name"].casefold() not in _NOBODY and not _PEOPLES.fullmatch(told["name"]):
+        yield Statement(f"Name is {told['name']}", "name", "personal", quote=told[0])
     for sentence in sentences(plain(message)):
         if QUESTION.search(sentence) or doubtful(sentence) or '"' in sentence:
             continue

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from memories.consolidation.grammar.text import phrases, word_set
+from memories.english.text import phrases, word_set
 from memories.english.people import SOMEBODY
 from memoryhub.regexes import lazy_regex
 

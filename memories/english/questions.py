@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memories.consolidation.grammar.text import phrases, sentences, word_set
-from memories.consolidation.grammar.vocabulary import third_person
-from memories.consolidation.grammar.words import content_words
+from memories.english.text import phrases, sentences, word_set
+from memories.english.vocabulary import third_person
+from memories.english.text import content_words
 from memories.english.people import DATE, NAME, PETS, SOMEBODY
 from memories.models import Fact
 from memoryhub.regexes import lazy_regex
@@ -111,20 +111,29 @@ _QUESTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("name", r"what is the name of (?P<who>(?:my|our) [\w' -]+?)"),
         ("spouse", rf"who (?:am|is|are) {_WHO} (?:married|engaged) to"),
         ("pets", rf"(?:what|which|how many) (?:kind of |sort of )?(?:pets?|animals?) (?:do|does) {_WHO} (?:have|own|keep)"),
-        ("pets", r"(?:what|who) are my (?:pets|animals)(?: called| named)?|what are my pets' names|what is my pet(?:'s name| called)?"),
+        ("pets", r"(?:what|who) are my (?:pets|animals)'?(?: called| named| names)?"),
+        ("pets", r"what is my pet(?:'s name| called)?"),
         ("children", rf"how many (?:kids|children|sons|daughters) (?:do|does) {_WHO} have"),
         ("children", r"(?:who|what) are my (?:kids|children)(?:'s?)?(?: names?| called| named)?"),
-        ("siblings", rf"how many (?:siblings|brothers|sisters) (?:do|does) {_WHO} have|who are my siblings"),
+        ("siblings", rf"how many (?:siblings|brothers|sisters) (?:do|does) {_WHO} have"),
+        ("siblings", r"who are my siblings"),
         ("family", r"who is in my family|who are my family|what is my family(?: like)?|tell me about my family|what do you know about my family"),
         ("diet", rf"what (?:food |foods |things )?(?:can|can't|cannot|do|don't|does|doesn't|should|shouldn't|must) {_WHO} (?:not )?(?:eat|avoid|avoid eating|eat or drink)"),
-        ("diet", rf"what (?:is|kind of) {_OF} diet|what diet (?:am|do) i (?:on|follow)|(?:do|does|what) i have (?:any )?dietary \w+|what are my dietary \w+"),
+        ("diet", rf"what is {_OF} diet"),
+        ("diet", r"what (?:kind of )?diet (?:am|do) i (?:on|follow)|do i have (?:any )?dietary \w+|what (?:are my dietary \w+|dietary \w+ do i have)"),
         ("allergies", rf"what (?:food |foods )?(?:am|is|are) {_WHO} allergic to"),
-        ("allergies", rf"(?:what|which) (?:are {_OF}|allerg(?:y|ies) (?:do|does) (?:i|we)) ?(?:allerg(?:y|ies)|have)"),
+        ("allergies", rf"what (?:are|is) {_OF} allerg(?:y|ies)"),
+        ("allergies", rf"(?:what|which) allerg(?:y|ies) (?:do|does) {_WHO} have"),
         ("car", rf"what (?:kind of |sort of |make of |type of )?(?:car |vehicle )?(?:do|does|am|is) {_WHO} (?:drive|driving)"),
-        ("car", rf"(?:what|which) (?:kind of |sort of |make of |type of )?(?:car|vehicle) (?:do|does) {_WHO} (?:have|own)|what (?:kind of |sort of )?car is mine|what is {_OF} car"),
-        ("bike", rf"what (?:kind of |sort of )?(?:bike |bicycle )?(?:do|does) {_WHO} ride|what (?:kind of |sort of )?(?:bike|bicycle) (?:do|does) (?:i|we) (?:have|own)|what is my (?:bike|bicycle)"),
-        ("likes", rf"what {_AUX}{_WHO} (?:like|love|enjoy)(?: to do| doing)?|what are {_OF} (?:hobbies|interests|likes)|what is {_OF} hobby|what (?:hobbies|interests) (?:do|does) (?:i|we) have"),
-        ("dislikes", rf"what (?:do|does|don't|doesn't) {_WHO} (?:hate|dislike|not like|can't stand|like)|what are {_OF} dislikes|what (?:food|foods) (?:do|does) {_WHO} (?:hate|dislike)"),
+        ("car", rf"(?:what|which) (?:kind of |sort of |make of |type of )?(?:car|vehicle) (?:do|does) {_WHO} (?:have|own)"),
+        ("car", rf"what is {_OF} car"),
+        ("bike", rf"what (?:kind of |sort of )?(?:bike |bicycle )?(?:do|does) {_WHO} ride"),
+        ("bike", r"what (?:kind of |sort of )?(?:bike|bicycle) (?:do|does) (?:i|we) (?:have|own)|what is my (?:bike|bicycle)"),
+        ("likes", rf"what (?:do|does) {_WHO} {_ADVERB}(?:like|love|enjoy)(?: to do| doing)?"),
+        ("likes", rf"what (?:are|is) {_OF} (?:hobb(?:y|ies)|interests|likes)"),
+        ("likes", rf"what (?:hobbies|interests) (?:do|does) {_WHO} have"),
+        ("dislikes", rf"what (?:food |foods )?(?:do|does|don't|doesn't|can't|can) {_WHO} {_ADVERB}(?:hate|dislike|not like|can't stand|not stand|stand|like)"),
+        ("dislikes", rf"what are {_OF} dislikes"),
         ("style", r"how (?:do|should) (?:i|you) (?:want|like|answer|reply).*"),
     )
 )  # fmt: skip
@@ -149,12 +158,17 @@ _CONFIRMING: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 _FAVOURITE = _asks(r"(?:what|who|which)(?: \w+)? (?:is|are) (?:my|our) favou?rite (?P<thing>[\w' -]+?)" + _NOW)
-_THING = _asks(rf"(?:what|who|when|where|which)(?: \w+)? (?:is|are|was) (?:(?:my|our) (?P<mine>[\w -]+?)|{_OF} (?P<thing>[\w -]+?))" + _NOW)
+_THING = _asks(
+    r"(?:what|who|when|where|which)(?: \w+)? (?:is|are|was) "
+    r"(?:(?:my|our) (?P<mine>[\w -]+?)|(?P<who>(?:my|our) [\w' -]+?|[\w-]+)'s? (?P<thing>[\w -]+?))" + _NOW
+)
 _VERB = _asks(rf"(?:what|where|which)(?: (?P<noun>\w+))? (?:do|does) {_WHO} (?P<verb>play|study|speak|teach|collect|drink|support|ride|own|pay|prefer|use|wear|read|watch|grow)(?: at| in| for)?" + _NOW)
 _WHO_IS = _asks(rf"who (?:is|was|are) (?P<who>{NAME}|[a-z]+)" + _NOW)
-_KNOWN = _asks(r"(?:what|tell me (?:what|everything|all)(?: that)?|list (?:everything|all|what)|show me (?:everything|all|what)|everything)(?: (?:do|did|have|can|else do))? ?(?:you |i )?(?:know|remember|told you|tell you|learned|learnt|got|stored|store|say)(?: (?:about|of|on) (?P<about>.+?))?(?: so far| already)?" + _NOW)
+_KNOWN = _asks(
+    r"(?:what|tell me (?:what|everything|all)(?: that)?|list (?:everything|all|what)|show me (?:everything|all|what)|everything)(?: (?:do|did|have|can|else do))? ?(?:you |i )?(?:know|remember|told you|tell you|learned|learnt|got|stored|store|say)(?: (?:about|of|on) (?P<about>.+?))?(?: so far| already)?" + _NOW)
 _ABOUT = _asks(r"(?:tell me|what is there|anything|remind me|talk to me) about (?P<about>.+?)" + _NOW)
-_PAST = _asks(r"\b(?:before(?: (?:that|this|then|now))?|previous(?:ly)?|formerly|former|earlier|used to|use to|in the past|originally|old|prior|last)\b")
+_PAST = _asks(r"\b(?:before(?: (?:that|this|then|now))?|previous(?:ly)?|formerly|former|earlier|used to|use to|in the past|originally|prior"
+    r"|(?:old|last) (?:job|employer|address|home|company|city|work))\b")
 _WHEN = _asks(r"when did (?:i|we) (?P<what>move|start|join|begin|change jobs)\b(?P<rest>.*?)" + _NOW)
 
 _SAME = {

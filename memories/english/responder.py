@@ -17,25 +17,22 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.amending import corrected, corrected_key, shifted
-from memories.consolidation.endings import meant
-from memories.consolidation.grammar.changes import read_changes
-from memories.consolidation.grammar.rules import Reading, Statement, read
-from memories.consolidation.grammar.statement import Correction, End, Shift
-from memories.consolidation.grammar.text import sentences
-from memories.consolidation.grammar.times import began
-from memories.consolidation.grammar.vocabulary import QUESTION, doubtful
-from memories.consolidation.grammar.words import content_words
-from memories.consolidation.rivals import made_false
-from memories.consolidation.standing import Held
+from memories.english.changes import Correction, End, Shift, read_changes
+from memories.english.grammar import Reading, Statement, read
+from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
+from memories.english.text import sentences
+from memories.english.times import began
+from memories.english.vocabulary import QUESTION, doubtful
+from memories.english.text import content_words
+from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import corrections, phrasing, questions
 from memories.english.corrections import EVERYTHING, points_back, subject_of
 from memories.english.people import SOMEBODY, more, others
 from memories.english.phrasing import UNKNOWN, joined, second_person, sentence
 from memories.english.questions import Asked, Knowledge
-from memories.hygiene.sensitivity.masks import has_label
+from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
-from memories.llm.sentences import erased
+from memories.llm.tokens import erased
 from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
@@ -95,6 +92,7 @@ class Responder:
         self._principal = principal
         self._session_id = session_id
         self._text = ""
+        self._waiting: list[ToolCall] | None = None
 
     def bound(self, principal: Principal, session_id: UUID) -> Responder:
         """The responder of one turn of this member."""
@@ -179,10 +177,12 @@ class Responder:
         recalled = any(each.tool == RECALL and each.arguments.get("query") == self._text[:LONGEST_QUERY] for each in done)
         if RECALL in offered and not recalled and self.looks_up(self._text):
             return [_call(RECALL, query=self._text[:LONGEST_QUERY])]
-        if any(each.tool in (WRITE, RETIRE, FORGET) for each in done):
-            return []
-        calls = self._undoing() if corrections.UNDO.fullmatch(self._text.strip()) else [*self._changing(), *self._forgetting(done)]
-        return [call for call in calls if not has_label(call.arguments)]
+        if self._waiting is None:
+            undoes = corrections.UNDO.fullmatch(self._text.strip())
+            calls = self._undoing() if undoes else [*self._changing(), *self._forgetting(done)]
+            self._waiting = [call for call in calls if not has_label(call.arguments)]
+        now, self._waiting = self._waiting[:MAX_TOOL_CALLS_AT_ONCE], self._waiting[MAX_TOOL_CALLS_AT_ONCE:]
+        return now
 
     def _changing(self) -> Iterator[ToolCall]:
         """What the message changes: facts to write with what they replace, and facts that end."""
@@ -323,7 +323,7 @@ class Responder:
         else:
             known = self._look() if changed and message.questions else self._known
             parts += [self._answer(question, known, _memories(done)) for question in message.questions]
-        if phrasing.REMIND.search(message.text):
+        if phrasing.REMIND.search(message.text) and phrasing.NO_REMINDERS not in "".join(parts):
             parts.append(phrasing.NO_REMINDERS)
         if not parts:
             denied = corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text)
@@ -558,11 +558,23 @@ def _from_recall(question: str, asked: Asked | None, recalled: Sequence[Mapping[
             continue
         if asked is not None and (item["kind"] not in ("episodic", "semantic") or item.get("shared")):
             continue
+        if asked is not None and item["kind"] == "episodic" and not _says_of(asked, text):
+            continue
         of_somebody = re.match(rf"(?:my|our|his|her|their)?\s*{SOMEBODY}\b", text, re.IGNORECASE)
         if (asked is None or not asked.who) and not named and of_somebody and questions.PERSONAL.search(question):
             continue
         return _told(item, known)
     return ""
+
+
+def _says_of(asked: Asked, text: str) -> bool:
+    """Whether a sentence may answer a question for a slot: only what the member says of themselves, in so many words."""
+    if asked.who:
+        return asked.slot == "thing"
+    verbs = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
+    if asked.slot in verbs:
+        return bool(re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE))
+    return asked.slot in ("thing", "favourite", "verb", "likes", "dislikes", "car", "bike", "allergies", "birthday")
 
 
 def _told(item: Mapping[str, Any], known: Knowledge) -> str:
@@ -584,7 +596,7 @@ def _written(done: _Done) -> str:
     """A fact that was stored, and what it replaced."""
     text, replaced = str(done.result.get("text", "")), [str(old["text"]) for old in done.result.get("replaced", ())]
     now = second_person(text)
-    if not replaced or corrections.value_of(replaced[0]).casefold() == corrections.value_of(text).casefold():
+    if not replaced or corrections.value_of(replaced[0]).casefold() in text.casefold():
         return now
     if done.arguments.get("contradiction") == "harsh":
         return f"{now}, not {phrasing.listed([corrections.value_of(old) for old in replaced])}"
@@ -601,7 +613,7 @@ def _other_report(done: _Done) -> str:
         what = joined(second_person(str(each["text"])) for each in result["ended"])
         if result["result"] == "never_true":
             return sentence(f"I took that back: it was never true that {what}")
-        return f"Noted: it is over that {what}. It stays in your history."
+        return f"Noted, no longer true: {what}. It stays in your history."
     if result.get("result") == "merged":
         return sentence(f"I knew that already: {second_person(str(result.get('text', '')))}")
     if result.get("result") == "blocked":
