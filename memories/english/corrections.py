@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from memories.english.grammar import Statement
-from memories.english.text import sentences
-from memories.english.times import WEEKDAYS
-from memories.english.text import content_words
 from memories.english.known import Held
-from memories.english.people import DATE
+from memories.english.people import DATE, SOMEBODY
+from memories.english.text import content_words, sentences
+from memories.english.times import WEEKDAYS
 from memories.models import Fact
 from memoryhub.regexes import lazy_regex
 
@@ -22,7 +21,7 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 UNDO = _rule(r"(?:please |can you |could you )?(?:undo|revert|take back)(?: (?:that|this|it|the last (?:one|thing|change)|what (?:you|i) just (?:did|said)))?(?: please)?[.!?]*")
 DENIED = _rule(
-    r"(?:(?:no|nope|hang on|wait|actually|sorry|but|hey)[,.! ]+)*(?:that|this|it)(?:'s| is| was|'s just| isn't)\s+"
+    r"(?:(?:no|nope|hang on|wait|actually|sorry|but|hey)[,.! ]+)*(?:that|this|it|you)(?:'s|'re| is| are| was|'s just| isn't)\s+"
     r"(?:not (?:true|right|correct|so)|never (?:been )?true|wrong|false|untrue|incorrect|true|right|correct|a mistake)[.!]*"
 )
 EVERYTHING = _rule(r"(?:absolutely )?(?:everything|all of it|all|it all|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$")
@@ -49,6 +48,12 @@ _START = _rule(
     rf"\bi (?:only |actually |will |'ll |don't start until |am going to )?(?:start|begin|starting)?(?:ing)? ?(?P<where>there|at [A-Z][\w&' -]+?|working (?:there|at [A-Z][\w&' -]+?)|(?:my|the) new job|work)? ?(?:only |not until |until )?"
     rf"(?P<when>next (?:week|month|year|{'|'.join(WEEKDAYS)})|tomorrow|on {'(?:' + '|'.join(WEEKDAYS) + ')'}|(?:on )?{DATE}|in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
 )
+_PRONOUN = _rule(r"(?P<opener>(?:(?:actually|oh|and|no|sorry|well|wait|but|yes|also)[,.! ]+)*)(?P<pronoun>he's|she's|he|she|his|her|its)(?= )")
+_ASKED_PRONOUN = _rule(r"(?P<opener>.*?\b)(?P<pronoun>he|she|his|her|its)\b(?=[ ?])")
+_SPOKEN_OF = _rule(rf"\b(?:my|our|your) {SOMEBODY}(?:'s {SOMEBODY})?\b(?!-)")
+_OF_HIM, _OF_HER = frozenset(("he", "his", "he's")), frozenset(("she", "her", "she's"))
+_SHE = _rule(r"\b(?:mother|mum|mom|sister|daughter|wife|girlfriend|aunt|niece|grandmother|grandma|granny|gran|nan|landlady)\b")
+_HE = _rule(r"\b(?:father|dad|brother|son|husband|boyfriend|uncle|nephew|grandfather|grandpa|landlord)\b")
 _LIKING, _DISLIKING = ("loves ", "likes ", "enjoys "), ("hates ", "dislikes ", "can't stand ", "does not like ")
 
 
@@ -108,7 +113,8 @@ def _shape(value: str) -> str:
 def mended(message: str, read: Callable[[str], Sequence[Statement]]) -> str:
     """A message with what it corrects in itself put right: "I'm vegetarian. Wait, no, pescatarian." is one statement."""
     told: list[str] = []
-    for sentence in sentences(message):
+    for each in sentences(message):
+        sentence = resolved(each, told[-1]) if told else each
         if match := _INSIDE.search(sentence):
             head = sentence[: match.start()]
             if not _VERBS.search(match["value"]) and (better := _instead(head, match["value"], read(head))):
@@ -133,6 +139,20 @@ def _instead(sentence: str, right: str, statements: Sequence[Statement]) -> str:
             if place := re.search(rf"(?<!\w){re.escape(value)}(?!\w)", sentence, re.IGNORECASE):
                 return sentence[: place.start()] + right + sentence[place.end() :]
     return ""
+
+
+def resolved(message: str, before: str) -> str:
+    """A message that begins with a pronoun, with whom the message before was about in its place."""
+    match = _PRONOUN.match(message) or (_ASKED_PRONOUN.match(message) if message.rstrip().endswith("?") else None)
+    spoken = [each[0] for each in _SPOKEN_OF.finditer(before)]
+    if match is None or not spoken or _SPOKEN_OF.search(message):
+        return message
+    whom, low = re.sub(r"^your\b", "my", spoken[-1], flags=re.IGNORECASE), match["pronoun"].casefold()
+    if (low in _OF_HIM and _SHE.search(whom)) or (low in _OF_HER and _HE.search(whom)):
+        return message
+    be = {"he's": "is", "she's": "is", "it's": "is"}.get(low, "")
+    owned = "'s" if low in ("his", "her", "its") else ""
+    return f"{match['opener']}{whom}{owned}{' ' + be if be else ''}{message[match.end() :]}"
 
 
 def later_start(message: str, facts: Sequence[Fact], now: datetime) -> Statement | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memories.english.grammar import Statement
 from memories.english.text import capitalised, phrases, plain, sentences, slug
-from memories.english.vocabulary import QUESTION, doubtful
+from memories.english.vocabulary import PROFESSIONS, QUESTION, doubtful
 from memoryhub.regexes import lazy_regex
 
 _KIN = (
@@ -52,7 +52,8 @@ _AGED = _rule(
     r"|\s+(?:has\s+)?(?:just\s+)?turned\s+(?P<turned>\d{1,3})\b|(?:\s+is|'s)\s+(?P<unit>\d{1,2}\s+(?:months?|weeks?))\s+old)"
 )
 _CALLED = _rule(rf"(?:'s\s+name\s+is|'s\s+called|\s+is\s+(?:called|named)|\s+is)\s+(?P<name>{NAME}){_END}")
-_LIVES = _rule(rf"\s+(?:now\s+|still\s+)?(?P<how>lives|works|moved|studies|was\s+born)\s+(?P<rest>(?:in|at|to|on|for|as)\s+{_VALUE}){_END}")
+_LIVES = _rule(rf"\s+(?:now\s+|still\s+)?(?P<how>lives|works|moved|studies|was\s+born)\s+(?P<rest>(?:in|at|to|on|for|as|with|near)\s+{_VALUE}){_END}")
+_HAS = _rule(rf"('s|s')\s+(?P<what>(?!name\b|birthday\b)[a-z][\w-]*(?:\s[\w-]+){{0,2}}?)\s+(?P<is>is|are)\s+(?:called\s+)?(?P<value>(?!not\b)[^.,;!?()]+?){_END}")
 _DOES = _rule(
     rf"\s+(?:now\s+|also\s+|really\s+)?(?P<verb>is\s+(?:allergic|married|engaged|an?|vegan|vegetarian|pescatarian|diabetic|coeliac"
     rf"|celiac|retired|pregnant)|has|drives|plays|loves|likes|hates|studies|speaks|supports)\b(?P<rest>{_VALUE}|){_END}"
@@ -65,7 +66,7 @@ _NEWBORN = _rule(
 )
 _OWNED = _rule(
     rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:an?|two|three|\d)\s+(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|son|daughter|brother|sister|kid|child)"
-    rf"(?P<many>s|ren)?,?\s+(?:(?:called|named)\s+|(?:his|her|its|their)\s+name\s+is\s+)?(?P<names>{NAME}(?:(?:,|\s+and|,\s+and)\s+{NAME})*)"
+    rf"(?P<many>s|ren)?[,:]?\s+(?:(?:called|named)\s+|(?:his|her|its|their)\s+name\s+is\s+)?(?P<names>{NAME}(?:(?:,|\s+and|,\s+and)\s+{NAME})*)"
 )
 _BORN = {"girl": "daughter", "boy": "son"}
 # Words with a capital letter that name nobody.
@@ -122,6 +123,10 @@ def _said_of(who: str, name: str, rest: str, quote: str) -> Iterator[Statement]:
     while rest:
         if match := _BIRTHDAY.match(rest):
             yield Statement(f"{subject}'s birthday is {match['date']}", f"{slug(subject)}_birthday", "family", quote=quote)
+        elif match := _HAS.match(rest):
+            yield Statement(
+                f"{subject}'s {match['what']} {match['is']} {match['value']}", f"{slug(subject)}_{slug(match['what'])}", "family", quote=quote
+            )
         elif match := _AGED.match(rest):
             age = match["brackets"] or match["aside"] or match["age"] or match["turned"]
             said = f"{age} years" if age else match["unit"]
@@ -165,6 +170,14 @@ _MORE: tuple[tuple[re.Pattern[str], str, str, str], ...] = tuple(
     for pattern, text, key, category in (
         (r"\bi(?:'m| am| just turned| turned|'ve turned| have turned|'ve just turned)\s+(?:now |already |only )?(?P<v>\d{1,3})(?=\s*(?:now|already|today|years|yrs|[.,;!]|$|and\b|but\b|btw))", "Is {} years old", "age", "personal"),
         (r"\bi(?:'m| am)(?: a| also a| now a| a strict)? (?P<v>pescatarian|coeliac|celiac|halal|kosher|keto|flexitarian|teetotal|lactose[ -]intolerant|dairy[ -]free)\b", "Is {}", "diet", "food"),
+        (r"\bi(?:'m| am)(?: still| now)? (?P<v>(?:not )?(?:single|divorced|widowed|married|engaged))\b(?! to)", "Is {}", "marital_status", "family"),
+        (r"\bi(?:'m| am)(?: still| now| currently)? (?P<v>retired|unemployed|self-employed|pregnant|left-handed|colou?r-?blind)\b", "Is {}", "", "personal"),
+        (r"\bi(?:'m| am)(?: still| now| currently)? (?P<v>learning (?:to )?(?:(?-i:[A-Z])\w+|the \w+|\w+)(?: \w+)?)(?=[.,;!]|$| and | but )", "Is {}", "", "leisure"),
+        (rf"\bi(?:'m| am)(?: still| now| also| currently)? an? (?P<v>(?:[\w-]+ ){{0,2}}(?:{'|'.join(sorted(PROFESSIONS))}))(?=[.,;!]|$| and | but | at | in | for | by )", "Works as a {}", "occupation", "work"),
+        (r"\bi (?:don't have|do not have|have no|have got no|haven't got)(?: any| an?)? (?P<v>pets?|kids|children|siblings|brothers or sisters|allergies|car|animals|cats?|dogs?)\b", "Has no {}", "", "family"),
+        (r"\bi used to (?P<v>(?:live|work|be|play|have|drive|study)\b[^,.;!]{1,40}?)(?=[.,;!]|$| and | but )", "Used to {}", "", "past"),
+        (r"\bi (?:don't|do not|never) (?P<v>smoke|drink|drive|cook|swim|dance|drink alcohol)(?=[.,;!]|$| and | but | at all| anymore)", "Does not {}", "", "habits"),
+        (r"\bi support (?P<v>(?-i:[A-Z])[\w' -]+?)(?=[.,;!]|$| and | but )", "Supports {}", "", "leisure"),
         (r"\bi (?:don't|do not|really don't) (?:really )?(?:like|enjoy) (?P<v>(?!it|that|this|to\b|when|how|the way|you)[\w' -]{2,40}?)(?=[.,;!]|$| and | but | because )", "Does not like {}", "", "taste"),
         (r"\b(?:please )?(?:always |from now on,? )?(?:answer|reply|respond|write|talk|speak)(?: to)?(?: me)?(?: always)? (?P<v>(?:in|with|briefly|shortly|formally|informally|using|more|only|as)\b[^.!?]*)", "Wants answers {}", "answer_style", "preferences"),
         (r"\b(?:please )?(?P<v>keep (?:your |the )?(?:answers|replies|responses|it) [^.!?]+)", "Wants answers: {}", "answer_style", "preferences"),
@@ -177,8 +190,11 @@ _MORE: tuple[tuple[re.Pattern[str], str, str, str], ...] = tuple(
 
 _INTRODUCED = _rule(
     r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[\s,!.]*(?:there[\s,!.]*)?)?(?:i'm|i am|this is|it's)\s+"
-    rf"(?P<name>(?-i:[A-Z][a-z][\w'-]*))(?=\s*(?:[.,!]|$|and\b|here\b|by the way))"
+    r"(?P<name>(?-i:[A-Z][a-z][\w'-]*))(?=\s*(?:[.,!]|$|and\b|here\b|by the way))"
 )
+_HAVING = _rule(r"i(?:'ve got| have)(?: got)? (?P<what>[^.;!?]+)")
+_EACH = _rule(rf"\b(?:an?|one|two|three|four|five|\d) (?:(?:older|younger|little|big|twin) )?(?:{KIN}|{phrases(PETS)})s?\b(?!-|,? (?:called|named|(?-i:[A-Z])))")
+_ASIDE = _rule(rf",?\s*(?:(?:and )?(?P<age>\d{{1,3}})(?: years old)?(?=[.,;!]|$| and|\s+from))?(?:,?\s*(?:and )?(?:i'm )?from (?P<place>{NAME}))?")
 _PEOPLES = _rule(r".*(?:ish|ese|[^i]sian|anian|alian|ican|nch|ndian|ussian|adian|gian|razilian)$|german|dutch|greek|swiss|thai|czech|muslim|jewish|catholic|hindu|buddhist|welsh|scots")
 
 
@@ -187,9 +203,17 @@ def more(message: str) -> Iterator[Statement]:
     told = _INTRODUCED.match(plain(message))
     if told and told["name"].casefold() not in _NOBODY and not _PEOPLES.fullmatch(told["name"]):
         yield Statement(f"Name is {told['name']}", "name", "personal", quote=told[0])
+        if aside := _ASIDE.match(plain(message)[told.end() :]):
+            if aside["age"]:
+                yield Statement(f"Is {aside['age']} years old", "age", "personal", quote=message)
+            if aside["place"]:
+                yield Statement(f"Comes from {aside['place']}", "origin", "home", quote=message)
     for sentence in sentences(plain(message)):
-        if QUESTION.search(sentence) or doubtful(sentence) or '"' in sentence:
+        if QUESTION.search(sentence) or (doubtful(sentence) and "used to" not in sentence) or '"' in sentence:
             continue
+        if having := _HAVING.match(sentence):
+            for one in _EACH.finditer(having["what"]):
+                yield Statement(f"Has {one[0].lower()}", "", "family", quote=sentence)
         for rule, text, key, category in _MORE:
             if match := rule.search(sentence):
                 yield Statement(text.format(match["v"].strip()), key, category, quote=sentence)

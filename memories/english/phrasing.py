@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from memories.english.text import phrases, word_set
 from memories.english.people import SOMEBODY
+from memories.english.text import phrases, word_set
 from memoryhub.regexes import lazy_regex
 
 UNKNOWN = "I don't know that yet."
@@ -40,6 +40,8 @@ _BE = lazy_regex(
     r"(?:allergic|married|engaged|born|based|vegan|vegetarian|pescatarian|diabetic|retired|divorced|single|from|originally)\b",
     re.IGNORECASE,
 )
+# "Ines lives in Faro" is about Ines.
+_THEIRS = lazy_regex(r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b")
 _AUXILIARY = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't", "doesn't": "don't", "hasn't": "haven't"}
 _MODAL = word_set("can cannot can't could must mustn't should will won't would had did never")
 _SAME_FORM = word_set("lived worked moved used drove had got bought started joined left studied grew came met owned played went did")
@@ -56,21 +58,21 @@ def second_person(text: str) -> str:
     text = text.strip().rstrip(".")
     first, _, rest = text.partition(" ")
     word = first.casefold()
-    if word in ("no", "never") and rest.casefold().startswith("longer "):
-        return f"you no longer {_base(rest[7:])}"
+    if word == "no" and rest.casefold().startswith("longer "):
+        return f"you {'are ' if _BE.match(rest[7:]) else ''}no longer {_base(rest[7:])}"
     if word == "to" and rest.startswith("do: "):
         return f"you wanted to {rest[4:]}"
     if first.endswith(("'s", "s'")) or _YOURS.match(text):
         named = first[:1].isupper() and first.endswith("'s") and not re.fullmatch(rf"{SOMEBODY}'s", first, re.IGNORECASE)
-        return text if named else f"your {_lowered(text)}"
+        return text if named else f"your {_lowered(_own(text))}"
+    if _THEIRS.match(text):
+        return text
     if _BE.match(text):
         return f"you {'were' if word == 'born' else 'are'} {_lowered(text)}"
     if word in _AUXILIARY or word in _MODAL or word in _SAME_FORM or word in _ADVERB:
         return f"you {_base(text)}"
     if word.endswith("s") and word not in _NO_VERB and rest and not rest.startswith(("is ", "are ", "has ", "was ")):
         return f"you {_base(text)}"
-    if re.match(r"[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|moved)\b", text):
-        return text
     return f"you told me “{text}”"
 
 
@@ -96,7 +98,16 @@ def _plain(verb: str) -> str:
 
 
 def _own(text: str) -> str:
-    return re.sub(r"\bmyself\b", "yourself", re.sub(r"\bmy\b", "your", re.sub(r"\bour\b", "your", text)))
+    for mine, yours in (("myself", "yourself"), ("my|our", "your"), ("with us", "with you"), ("me", "you")):
+        text = re.sub(rf"\b(?:{mine})\b", yours, text)
+    return text
+
+
+def past(told: str) -> str:
+    """What was so: "you live in Leeds" as "you lived in Leeds"."""
+    forms = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "start": "were to start", "do": "did", "love": "loved", "like": "liked"}
+    told = re.sub(r"^you (\w+)\b", lambda match: f"you {forms.get(match[1], match[1])}", told)
+    return re.sub(r"^(your [\w' -]+?) is\b", r"\1 was", told)
 
 
 def _lowered(text: str) -> str:
@@ -142,7 +153,7 @@ _SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (lazy_regex(rf"\s*(?:(?:oh|ok|okay|well|ah|great|cool|perfect|and|hi|hey|hello)\s+)?(?:{phrases(said)}){_FILLER}[.!?]*\s*$", re.IGNORECASE), answer)
     for said, answer in (
         ("good night, sleep well, night night", "Good night!"),
-        ("bye, goodbye, see you, see you later, see you tomorrow, cya, have a good day, have a nice day, take care, talk to you later, talk later, that's all, i have to go, i'm off, gotta go", "Goodbye!"),
+        ("bye, goodbye, good bye, bye bye, see you, see you later, see you tomorrow, cya, have a good day, have a nice day, take care, talk to you later, talk later, that's all, i have to go, i'm off, gotta go", "Goodbye!"),
         ("thanks, thank you, thx, ty, many thanks, cheers, i appreciate it, much appreciated, thanks a lot, thank you so much", "You're welcome!"),
         ("how are you, how are you doing, how's it going, how is it going, what's up, how do you do, how are things, are you ok, are you well, hi how are you, hello how are you, hey how are you, hi! how are you, how's your day, how is your day going", "I'm fine, thanks. What would you like me to remember?"),
         ("hi, hello, hey, hiya, howdy, greetings, yo, good morning, good afternoon, good evening, morning, evening, hi there, hello there, hey there, nice to meet you, pleased to meet you, i'm back", "Hello! What would you like me to remember?"),
@@ -181,7 +192,8 @@ def foreign(message: str) -> str:
         return _OTHER_SCRIPT
     words = [word.casefold().replace("’", "'") for word in _WORDS.findall(message)]
     english = sum(word in _ENGLISH for word in words)
-    hits, answer = max(((sum(word in known for word in words), answer) for answer, known in _LANGUAGES), key=lambda each: each[0])
+    others = [word for word in words if word not in _ENGLISH]
+    hits, answer = max(((sum(word in known for word in others), answer) for answer, known in _LANGUAGES), key=lambda each: each[0])
     certain = bool(_CERTAIN.search(message))
     enough = hits > english and (hits >= 2 or certain) and hits * (4 if certain else 3) >= len(words)
     return answer if enough else ""
@@ -212,6 +224,11 @@ _BEYOND = lazy_regex(
 )
 
 
+_FEELING = r"(?:i(?:'m| am| feel| am feeling|'m feeling| was)) (?:(?:so|very|really|a bit|a little|quite|pretty|just|feeling|too|rather) )*"
+_UNWELL = lazy_regex(_FEELING + r"(?:sad|tired|ill|sick|stressed|lonely|depressed|anxious|exhausted|unhappy|upset|down|bored|angry|worried|unwell|not well|not feeling well|heartbroken|awful|terrible)\b[^,.;]{0,25}$", re.IGNORECASE)
+_GLAD = lazy_regex(_FEELING + r"(?:happy|glad|excited|great|good|fine|relieved|proud|well)\b[^,.;]{0,25}$|(?:i (?:just )?(?:got|won|passed) (?:an?|the|my) (?:promotion|prize|exam|award|raise|test|driving test))\b[^,.;]{0,20}$", re.IGNORECASE)
+
+
 def of_itself(question: str, now: datetime) -> str:
     """The answer to a question about the assistant, or to what it cannot do without a model; empty for other questions."""
     text = question.strip().rstrip("?.! ")
@@ -223,4 +240,8 @@ def of_itself(question: str, now: datetime) -> str:
         return f"Today is {now:%A}, {date(now)} (UTC)."
     if _SUMMARY.match(text):
         return NO_SUMMARY
+    if _UNWELL.match(text):
+        return "I'm sorry to hear that. What you said is kept."
+    if _GLAD.match(text):
+        return "That's good to hear. What you said is kept."
     return NEEDS_A_MODEL if _SUMS.fullmatch(text) or _BEYOND.fullmatch(text) else ""

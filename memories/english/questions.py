@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memories.english.text import phrases, sentences, word_set
-from memories.english.vocabulary import third_person
-from memories.english.text import content_words
+from memories.english.grammar import Statement
 from memories.english.people import DATE, NAME, PETS, SOMEBODY
+from memories.english.text import content_words, phrases, sentences, slug, word_set
+from memories.english.vocabulary import relation_key, third_person
 from memories.models import Fact
 from memoryhub.regexes import lazy_regex
 
@@ -56,14 +56,15 @@ _SLOTS: dict[str, _Slot] = {
     "birthplace": _Slot(word_set("birthplace"), r"born in [a-z]", r"was born in [a-z]", "origin"),
     "origin": _Slot(word_set("origin"), r"(?:comes|is|originally) from", r"(?:comes|is) from", ""),
     "name": _Slot(word_set("name preferred_name"), r"(?:name is|full name is|prefers to be called)", rf"(?:is|is called|is named|name is) {NAME}$"),
-    "spouse": _Slot(frozenset(), rf"{_SPOUSE}\b(?!'s)|is (?:single|divorced|widowed|married|engaged)", r"is (?:married|engaged|single|divorced)"),
-    "children": _Slot(frozenset(), rf"{_CHILD} (?:is|are) (?:called |named )?|has (?:an?|one|two|three|four|five|\d+) {_CHILD}s?\b", rf"has .*{_CHILD}"),
-    "siblings": _Slot(frozenset(), rf"{_SIBLING} is (?:called |named )?|has (?:an?|one|two|three|four|five|\d+) (?:\w+ )?{_SIBLING}s?\b", ""),
-    "pets": _Slot(frozenset(), rf"(?:{_PET}) (?:is|are) (?:called |named )?(?-i:[A-Z])|(?:{_PET})'s name is|has (?:an?|one|two|three|\d+) (?:[\w-]+ ){{0,2}}(?:{_PET})s?\b", rf"has .*\b(?:{_PET})"),
+    "spouse": _Slot(word_set("marital_status"), rf"{_SPOUSE}\b(?!'s) (?:is\b|[A-Z])|is (?:not )?(?:single|divorced|widowed|married|engaged)", r"is (?:married|engaged|single|divorced)"),
+    "children": _Slot(frozenset(), rf"{_CHILD} (?:is|are) (?:called |named )?|has (?:no|an?|one|two|three|four|five|\d+) {_CHILD}s?\b", rf"has .*{_CHILD}"),
+    "siblings": _Slot(frozenset(), rf"{_SIBLING} is (?:called |named )?|has (?:no|an?|one|two|three|four|five|\d+) (?:\w+ )?{_SIBLING}s?\b", ""),
+    "pets": _Slot(frozenset(), rf"(?:{_PET}) (?:is|are) (?:called |named )?(?-i:[A-Z])|(?:{_PET})'s name is|has no (?:pets?|animals?)|has (?:no|an?|one|two|three|\d+) (?:[\w-]+ ){{0,2}}(?:{_PET})s?\b", rf"has .*\b(?:{_PET})"),
     "diet": _Slot(word_set("diet"), rf"(?:is {_DIETS}|(?:does not|doesn't|cannot|can't|no longer|mustn't) (?:eat|drink)s?|eats |keeps |follows )", rf"(?:is {_DIETS}|(?:does not|doesn't|cannot|can't) eat)"),
     "allergies": _Slot(frozenset(), r"(?:allergic to|has an? .*allergy|intolerant|is .*intolerant)", r"(?:is allergic|has an? .*allergy)"),
     "car": _Slot(word_set("car"), r"(?:drives|car is|has an? .*\b(?:car|van)\b)", r"(?:drives|car is)"),
     "bike": _Slot(word_set("bike bicycle"), r"(?:rides|bike is|bicycle is|has an? .*\b(?:bike|bicycle)\b)", r"rides"),
+    "tastes": _Slot(frozenset(), r"(?:loves|likes|enjoys|prefers|hates|dislikes|can't stand|cannot stand|does not like|doesn't like)", r"(?:loves|likes|enjoys|hates|dislikes|does not like)"),
     "likes": _Slot(frozenset(), r"(?:loves|likes|enjoys|prefers|hobb(?:y|ies) (?:is|are)|is (?:keen on|into|a fan of)|plays|favou?rite )", r"(?:loves|likes|enjoys|plays)"),
     "dislikes": _Slot(frozenset(), r"(?:hates|dislikes|can't stand|cannot stand|does not like|doesn't like)", r"(?:hates|dislikes|does not like)"),
     "style": _Slot(word_set("answer_style"), r"wants (?:answers|replies)"),
@@ -153,7 +154,7 @@ _CONFIRMING: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("siblings", rf"(?:do|does) {_WHO} have (?:any |an? )?(?P<value>siblings?|brothers?|sisters?)"),
         ("pets", rf"(?:do|does) {_WHO} have (?:any |an? )?(?P<value>pets?|animals?|(?:{_PET})s?)"),
         ("car", rf"(?:do|does) {_WHO} (?:have|own|drive) an? (?P<value>car)"),
-        ("likes", rf"(?:do|does) {_WHO} {_ADVERB}(?:like|love|enjoy|hate) (?P<value>.+?)"),
+        ("tastes", rf"(?:do|does) {_WHO} {_ADVERB}(?:like|love|enjoy|hate) (?P<value>.+?)"),
         ("age", rf"(?:am|is|are) {_WHO} (?P<value>\d+)(?: years old)?"),
     )
 )  # fmt: skip
@@ -193,6 +194,7 @@ _CONTRACTED = tuple(
         (r"\bcolor\b", "colour"),
     )
 )
+MEAT = lazy_regex(rf"{_DIETS}|meat|fish|chicken|beef|pork|bacon|lamb|ham|sausages?|steak|dairy|cheese|eggs", re.IGNORECASE)
 PERSONAL = lazy_regex(r"\b(?:i|me|my|mine|we|us|our|ours|i'm|i've|i'd|you told|you said)\b", re.IGNORECASE)
 _ASKS_AGAIN = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has|can)\b"
 _AND = lazy_regex(rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS_AGAIN})|;\s++(?={_ASKS_AGAIN})", re.IGNORECASE)
@@ -200,6 +202,7 @@ _TWICE = lazy_regex(
     r"(?P<asks>(?:where|when|how|what|who|which \w+) (?:do|did|have) (?:i|we)) (?P<one>\w+) and (?P<other>\w+)\s*\?*$",
     re.IGNORECASE,
 )
+LAST_SAID = _asks(r"what (?:did|have) i (?:just|last) (?:say|said|tell you|told you|write|wrote)|what was my last message")
 _DAY_ASKED = _asks(r"what (?:did|have) i (?:tell|told|say|said|mention|write)(?: to)?(?: you)? (?P<day>yesterday|today)|what did we (?:talk|speak|chat) about (?P<then>yesterday|today)")
 _APOSTROPHES = {"dont": "don't", "doesnt": "doesn't", "cant": "can't", "isnt": "isn't", "didnt": "didn't", "wont": "won't", "whats": "what's", "wheres": "where's", "whos": "who's", "ive": "I've"}
 
@@ -327,6 +330,8 @@ class Knowledge:
             return self._slot("home" if asked.value.startswith("move") else "employer", "", self.current)
         rows = self.ended if asked.past else self.current
         found = self._slot(asked.slot, asked.who, rows, asked.value)
+        if asked.past and (used := {"home": "live", "employer": "work", "job": "work"}.get(asked.slot)):
+            found = [fact for fact in self.current if fact.text.startswith(f"Used to {used}")] + found
         if not found and not asked.who and (instead := _SLOTS.get(asked.slot, _Slot()).instead):
             found = self._slot(instead, "", rows)
         if asked.past and asked.slot == "employer":
@@ -340,6 +345,25 @@ class Knowledge:
         earlier = self._slot(asked.slot, asked.who, self.ended)
         same = [each for each in earlier if each.key == fact.key and each.text.casefold() != fact.text.casefold()]
         return same[0] if same else None
+
+    def naming(self, name: str) -> list[Fact]:
+        """The current facts that hold a name."""
+        return [fact for fact in self.current if re.search(rf"\b{re.escape(name)}\b", fact.text, re.IGNORECASE)]
+
+    def same_person(self, key: str, told: Sequence[Statement]) -> set[str]:
+        """The keys of the same slot under the other names of somebody: sister_home_city for ines_home_city."""
+        prefix, slot = next(((key.removesuffix(f"_{slot}"), slot) for slot in _OF_PEOPLE if key.endswith(f"_{slot}")), ("", ""))
+        names = {name: set(relations) for name, relations in self.names.items()}
+        for statement in told:
+            if (match := _SUBJECT.match(statement.text)) and match["who"] and (named := _NAMED.match(match["rest"])):
+                names.setdefault(named["name"].casefold(), set()).add(_same(match["who"]))
+        aliases = {relation for name, relations in names.items() if slug(name) == prefix for relation in relations}
+        aliases |= {name for name, relations in names.items() if prefix in map(slug, relations)}
+        return {f"{slug(alias)}_{slot}" for alias in aliases if prefix}
+
+    def concerns(self, question: str) -> bool:
+        """Whether a question is about the owner or somebody who is known by name."""
+        return bool(PERSONAL.search(question)) or any(re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE) for name in self.names)
 
     def about(self, who: str) -> list[Fact]:
         """All current facts about somebody or something."""
@@ -355,7 +379,7 @@ class Knowledge:
             verb, _, noun = value.partition(" ")
             slot = _Slot(own=re.escape(third_person(verb)) + r"\b", other=re.escape(third_person(verb)) + r"\b")
             found = self._slot_of(slot, who, rows)
-            kinds = {"instrument": r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass", "language": "", "languages": ""}
+            kinds = {"team": "", "club": "", "subject": "", "course": "", "instrument": r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass", "language": "", "languages": ""}
             pattern = kinds.get(noun.casefold(), re.escape(noun))
             return [fact for fact in found if re.search(pattern, fact.text, re.IGNORECASE)]
         if slot is None:
@@ -378,8 +402,8 @@ class Knowledge:
             return [fact for fact, rest in self._of(who, rows) if begins.match(rest)]
         if re.fullmatch(SOMEBODY, thing, re.IGNORECASE):
             return [fact for fact, _ in self._of(thing, rows)]
-        key = re.sub(r"\W+", "_", thing.casefold())
-        return [fact for fact in rows if fact.key == key or begins.match(fact.text)]
+        keys = {slug(thing), relation_key(thing)}
+        return [fact for fact in rows if fact.key in keys or begins.match(fact.text)]
 
     def _favourite(self, rows: Sequence[Fact], thing: str) -> list[Fact]:
         def plain(text: str) -> str:
@@ -443,6 +467,7 @@ def _same(relation: str) -> str:
     return _SAME.get(low, _SAME.get(low.rstrip("s"), low if low not in _PLURALS else low.rstrip("s")))
 
 
+_OF_PEOPLE = ("home_city", "employer", "occupation", "age", "birthday", "date_of_birth")
 _PLURALS = {f"{word}s" for word in (*PETS.split(", "), "son", "daughter", "sister", "brother", "friend", "uncle", "aunt", "cousin", "parent", "sibling", "pet")}
 
 

@@ -17,19 +17,18 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.english.changes import Correction, End, Shift, read_changes
-from memories.english.grammar import Reading, Statement, read
-from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
-from memories.english.text import sentences
-from memories.english.times import began
-from memories.english.vocabulary import QUESTION, doubtful
-from memories.english.text import content_words
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import corrections, phrasing, questions
+from memories.english.changes import Correction, End, Shift, read_changes
 from memories.english.corrections import EVERYTHING, points_back, subject_of
+from memories.english.grammar import Reading, Statement, read
+from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
 from memories.english.people import SOMEBODY, more, others
 from memories.english.phrasing import UNKNOWN, joined, second_person, sentence
 from memories.english.questions import Asked, Knowledge
+from memories.english.text import content_words, sentences
+from memories.english.times import began
+from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
 from memories.llm.tokens import erased
@@ -37,6 +36,7 @@ from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status
+from memoryhub.regexes import lazy_regex
 from tenants.principal import Principal
 
 RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
@@ -46,6 +46,7 @@ LISTED = 10
 MOST_AT_ONCE = 10
 LONG_AGO = timedelta(days=400)
 MEANT_SHARE = 0.6
+EARLIER_TURNS = 3
 
 ALL_OF_IT = (
     "I don't erase everything at once from the chat. On the page “What I remember” you can export it all and forget each "
@@ -138,15 +139,19 @@ class Responder:
 
     @cached_property
     def _message(self) -> _Message:
-        return _read(self._text)
+        return _read(corrections.resolved(self._text, " ".join(f"{turn.text} {turn.answer}" for turn in self._turns)))
+
+    @cached_property
+    def _turns(self) -> Sequence[TurnView]:
+        """The last turns before this one, oldest first."""
+        if self._principal is None or self._session_id is None:
+            return ()
+        return transcript(self._principal, self._session_id, last=EARLIER_TURNS + 1)[:-1]
 
     @cached_property
     def _last(self) -> TurnView | None:
         """The turn before this one."""
-        if self._principal is None or self._session_id is None:
-            return None
-        turns = transcript(self._principal, self._session_id, last=2)
-        return turns[-2] if len(turns) > 1 else None
+        return self._turns[-1] if self._turns else None
 
     def _touched(self, *relations: Relation) -> list[Fact]:
         """The facts that the turn before wrote or replaced."""
@@ -219,7 +224,10 @@ class Responder:
     def _state(self, statement: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]) -> Iterator[ToolCall]:
         said = {each.text.casefold() for each in self._message.statements}
         false = [fact for fact in made_false(statement, held) if fact.text.casefold() not in said]
-        false += [fact for fact in corrections.opposites(statement, held) if fact not in false]
+        same = list(corrections.opposites(statement, held))
+        keys = self._known.same_person(statement.key, self._message.statements)
+        same += [fact for fact in held if fact.key in keys]
+        false += [fact for fact in same if fact not in false]
         since = began(statement.quote, self._known.now)
         if since and since < self._known.now - LONG_AGO and any(since < (fact.valid_from or fact.learned_at) for fact in false):
             return  # an old story, and what is known of the time since is not over
@@ -281,6 +289,9 @@ class Responder:
             said = self._last
             return [str(said.episode_id)] if said and said.episode_id and not QUESTION.search(said.text) else []
         found = self._named(forget, recalled)
+        if not _one_subject(found) and (asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")):
+            slot = self._known.answering(asked)
+            found = [{"id": str(fact.pk), "kind": "semantic", "who": ""} for fact in slot[:1] if asked.slot != "thing"] or found
         return [item["id"] for item in found] if _one_subject(found) else []
 
     def _named(self, forget: str, recalled: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -329,7 +340,7 @@ class Responder:
             denied = corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text)
             nothing = any(isinstance(change, End) for change in read_changes(message.fixed))
             if denied or nothing:
-                return "Noted. I know no fact that this changes; tell me in a whole sentence what is right."
+                return "Tell me in a whole sentence what is right, and I will correct it."
             return phrasing.MASKED if has_label(message.text) else phrasing.SAVED
         return "\n\n".join(dict.fromkeys(filter(None, parts)))
 
@@ -341,23 +352,26 @@ class Responder:
             return _all_known(known) if not about else self._about(about, known, recalled)
         if day := questions.day_asked(question, known.now):
             return self._said_on(day)
+        if questions.LAST_SAID.match(questions.normalised(question)) and self._last:
+            return f"You said: “{self._last.text}”"
         if name := questions.names_somebody(question):
-            facts = known.about(name)
+            facts = known.about(name) or known.naming(name)
             return _facts(facts[:3], known) if facts else (UNKNOWN if name[0].isupper() and name.casefold() in known.names else phrasing.NOT_TOLD)
         asked = questions.read_question(question)
         if asked is not None:
             facts = known.answering(asked)
             if answer := _answered(asked, facts, known):
                 return answer
-            if asked.slot != "thing" and (asked.slot in ("since",) or asked.past or asked.confirms):
+            if asked.slot != "thing" and (asked.slot == "since" or asked.past or asked.slot in ("spouse", "children", "siblings", "pets")):
                 return UNKNOWN
-        return _from_recall(question, asked, recalled, known) or (
-            UNKNOWN if asked or questions.PERSONAL.search(question) else phrasing.NOT_TOLD
+        told: list[Mapping[str, Any]] = [{"kind": "semantic", "text": fact.text, "key": fact.key} for fact in known.current]
+        return _from_recall(question, asked, (*told, *recalled), known) or (
+            UNKNOWN if asked or known.concerns(question) else phrasing.NOT_TOLD
         )
 
     def _about(self, about: str, known: Knowledge, recalled: Sequence[Mapping[str, Any]]) -> str:
         who = re.sub(r"^(?:my|our|the)\s+", "", about, flags=re.IGNORECASE)
-        facts = known.about(who)
+        facts = known.answering(Asked("family")) + known.answering(Asked("pets")) if who.casefold() == "family" else known.about(who)
         words = content_words(who)
         facts += [fact for fact in known.current if fact not in facts and words and words <= content_words(f"{fact.text} {fact.key}")]
         if facts:
@@ -432,12 +446,18 @@ def _statements(text: str) -> tuple[Statement, ...]:
         for each in (*read(text).statements, *more(text))
         if each.key not in keys and not any(said.startswith(each.text.casefold()) for said in told) and not _repeats(each.text, of_others)
     ]
-    return tuple(dict.fromkeys((*own, *of_others)))
+    told_well = [each for each in own if not re.match(r"(?:i|i'm|i've|my|we|our)\b", each.text, re.IGNORECASE)]
+    return tuple(dict.fromkeys((*(told_well if told_well or of_others else own), *of_others)))
+
+
+_NAMING = content_words("is called named name")
 
 
 def _repeats(text: str, of_others: Sequence[Statement]) -> bool:
     """Whether "Has a dog called Rex" says what "Dog is called Rex" says."""
-    words = content_words(text)
+    words = content_words(text) | _NAMING
+    if has := re.match(rf"has an? ({SOMEBODY})$", text, re.IGNORECASE):
+        return any(each.text.casefold().startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name")) for each in of_others)
     return any(each.text.casefold().split()[0] in text.casefold() and content_words(each.text) <= words for each in of_others)
 
 
@@ -480,10 +500,15 @@ def _one_subject(found: Sequence[Mapping[str, Any]]) -> bool:
     return len(found) == 1 or (bool(found) and all("who" in item for item in found))
 
 
-def _tells(item: Mapping[str, Any]) -> bool:
-    """Whether a recalled sentence states something, rather than asks or supposes."""
+_SUPPOSES = lazy_regex(r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b", re.IGNORECASE)
+
+
+def _tells(item: Mapping[str, Any], *, supposing: bool = True) -> bool:
+    """Whether a recalled sentence states something, rather than asks or (unless `supposing`) supposes."""
     text = str(item.get("text", ""))
-    return item.get("speaker") == "user" and not any(QUESTION.search(each) or doubtful(each) for each in sentences(text))
+    if item.get("speaker") != "user" or (not supposing and _SUPPOSES.search(text)):
+        return False
+    return not any(QUESTION.search(each) for each in sentences(text))
 
 
 def _all_known(known: Knowledge) -> str:
@@ -515,10 +540,10 @@ def _answered(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
         since = facts[0].valid_from
         return sentence(f"{phrasing.day(since, known.now)}: {second_person(facts[0].text)}") if since else UNKNOWN
     if asked.past:
-        return sentence(f"before: {joined(second_person(fact.text) for fact in facts[:3])}")
+        return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:3])}")
     one = asked.slot in ("home", "employer", "age", "birthday", "birthplace", "origin", "job", "address") and not _distinct(asked, facts)
     answer = _facts(facts[:1] if one else facts[:LISTED], known)
-    if one and (before := known.before(asked, facts[0])):
+    if one and not facts[0].text.startswith("No longer") and (before := known.before(asked, facts[0])):
         answer += f" Before that: {corrections.value_of(before.text)}."
     return answer
 
@@ -535,36 +560,46 @@ def _confirmed(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
     naming = [fact for fact in facts if words & content_words(fact.text)] or (list(facts) if generic else [])
     if asked.slot == "spouse" and not naming:
         ended = known.answering(Asked("spouse", asked.who, past=True))
-        return sentence(f"not any more, as far as I know; before: {second_person(ended[0].text)}") if ended and not facts else ""
+        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}") if ended and not facts else ""
     if naming:
-        negative = re.match(r"(?:no longer|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))", naming[0].text, re.IGNORECASE)
+        negative = re.match(r"(?:no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))", naming[0].text, re.IGNORECASE)
         return sentence(f"{'no' if negative else 'yes'}: {joined(second_person(fact.text) for fact in naming[:3])}")
-    if facts and asked.slot in ("home", "employer", "job", "diet", "age"):
+    one_value = asked.slot in ("home", "employer", "job", "age") or (asked.slot == "diet" and questions.MEAT.search(asked.value))
+    if facts and one_value:
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
 
 
 def _from_recall(question: str, asked: Asked | None, recalled: Sequence[Mapping[str, Any]], known: Knowledge) -> str:
     """What was recalled and holds every word of the question; empty if nothing does."""
-    named = set(re.findall(SOMEBODY, question, re.IGNORECASE))
-    wrong = [content_words(fact.text) for fact in known.retracted]
+    named = set(re.findall(rf"\b{SOMEBODY}\b", question, re.IGNORECASE))
+    wrong = [content_words(fact.text) for fact in (*known.retracted, *known.ended)]
     for item in recalled:
         text = str(item.get("text", ""))
-        if item.get("never_true") or item.get("status") in ("superseded", "evicted"):
+        if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
             continue
         if not questions.covers(question, _words(item)) or not all(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in named):
             continue
-        if item["kind"] == "episodic" and (not _tells(item) or any(words and words <= _words(item) for words in wrong)):
+        if item["kind"] == "episodic" and (not _tells(item, supposing=asked is None) or any(words and words <= _words(item) for words in wrong)):
             continue
-        if asked is not None and (item["kind"] not in ("episodic", "semantic") or item.get("shared")):
+        open_slot = asked is None or asked.slot in ("thing", "favourite", "verb")
+        if not open_slot and (item["kind"] != "episodic" or item.get("shared")):
             continue
         if asked is not None and item["kind"] == "episodic" and not _says_of(asked, text):
             continue
-        of_somebody = re.match(rf"(?:my|our|his|her|their)?\s*{SOMEBODY}\b", text, re.IGNORECASE)
-        if (asked is None or not asked.who) and not named and of_somebody and questions.PERSONAL.search(question):
+        of_owner = questions.PERSONAL.search(question) and not named and not (asked and asked.who)
+        if of_owner and not _of_owner(item, text, strictly=asked is not None):
             continue
         return _told(item, known)
     return ""
+
+
+def _of_owner(item: Mapping[str, Any], text: str, *, strictly: bool) -> bool:
+    """Whether a memory speaks of its owner rather than of somebody else."""
+    somebody = rf"\b{SOMEBODY}\b"
+    if item["kind"] != "episodic":
+        return not re.match(rf"(?:my |our |his |her |their )?{somebody}", text, re.IGNORECASE)
+    return bool(questions.PERSONAL.search(text)) and not (strictly and re.search(somebody, text, re.IGNORECASE))
 
 
 def _says_of(asked: Asked, text: str) -> bool:
@@ -574,7 +609,7 @@ def _says_of(asked: Asked, text: str) -> bool:
     verbs = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
     if asked.slot in verbs:
         return bool(re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE))
-    return asked.slot in ("thing", "favourite", "verb", "likes", "dislikes", "car", "bike", "allergies", "birthday")
+    return asked.slot in ("thing", "favourite", "verb", "tastes", "car", "bike", "allergies", "birthday", "diet")
 
 
 def _told(item: Mapping[str, Any], known: Knowledge) -> str:
