@@ -75,10 +75,9 @@ def load_encoders() -> Callable[[], None]:
     """Load on a thread what the first turn would wait for, encoders first of all; return what awaits it."""
     from memories.agent.model import chat_model
     from memories.agent.tool_schemas import tool_schemas
-    from memories.consolidation.extractors import consolidation_extractor
+    from memories.consolidation.rules import consolidation_extractor
     from memories.embedding import encoder, token_vectors
     from memories.hygiene.sensitivity import detecting
-    from memoryhub.regexes import compile_all
 
     def load() -> None:
         token_vectors()
@@ -88,7 +87,6 @@ def load_encoders() -> Callable[[], None]:
         # The clients of the models, where there are any: a second to import.
         chat_model()
         consolidation_extractor()
-        compile_all()
 
     thread = threading.Thread(target=load, name="encoder-loader", daemon=True)
     thread.start()

@@ -70,6 +70,8 @@ def _checked_key(text: str) -> str:
 
 
 class AnswerPart(BaseModel):
+    """A part of an answer; unknown members are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 

@@ -66,7 +66,7 @@ class JudgedPair:
 
 
 class Judge(Protocol):
-    """A model that judges pairs. It is never asked while a lock or a transaction is held: an answer may take a minute."""
+    """A model that judges pairs. Never ask it while a lock or a transaction is held: an answer may take a minute."""
 
     @property
     def name(self) -> str:

@@ -7,15 +7,17 @@ and by equal words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from memories.consolidation.judging import Cues, Judge, JudgedFact, Judgement
+from memories.consolidation.judging import NEITHER, Cues, Judge, JudgedFact, Judgement
 from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material
-from memories.hygiene.junk import JunkKind, junk_in
+from memories.hygiene import junk as junk_forms
+from memories.hygiene.junk import JunkKind
 from memories.hygiene.text import normalised
 from memories.llm import json_endpoint
 from memories.llm.base import ChatModel
@@ -26,7 +28,7 @@ _SHORTEST_TELLING = 3
 
 
 class Rules(Protocol):
-    """What a rule set knows about its language. All of it is pure, and cheap enough for a write under the owner's lock."""
+    """What a rule set knows about its language. It is pure, and cheap enough for a write under the owner's lock."""
 
     @property
     def language(self) -> str:
@@ -43,6 +45,10 @@ class Rules(Protocol):
 
     def content_words(self, text: str) -> frozenset[str]:
         """The words of `text` that tell something, in one form each."""
+        ...
+
+    def marks(self, text: str) -> frozenset[str]:
+        """The words by which a text is recognised in another one: not those of every other memory."""
         ...
 
     def likeness(self, *parts: str) -> str:
@@ -109,6 +115,35 @@ def same(left: str, right: str) -> bool:
     return bool(found) and found == likeness(right)
 
 
+def judged(older: JudgedFact, newer: JudgedFact) -> Judgement:
+    """What `newer` does to `older` by the rule set; nothing without one."""
+    known = rules()
+    return known.judge(older, newer) if known else NEITHER
+
+
+def topics(fact: JudgedFact) -> frozenset[str]:
+    """The topics of a fact by the rule set; none without one."""
+    known = rules()
+    return known.topics(fact) if known else frozenset()
+
+
+def cues(fact: JudgedFact) -> Cues:
+    """How to find the facts that are worth judging beside `fact`: by the rule set, else by its two longest words."""
+    known = rules()
+    return known.cues(fact) if known else Cues(telling(fact.text))
+
+
+def telling(text: str) -> tuple[str, ...]:
+    """The two longest content words of `text`: they tell most."""
+    return tuple(sorted(content_words(text), key=lambda word: (-len(word), word))[:2])
+
+
+def over(text: str) -> tuple[str, ...]:
+    """The things that a text says are over, by the rule set; none without one."""
+    known = rules()
+    return known.over(text) if known else ()
+
+
 def asks(text: str) -> bool:
     """Whether a text only asks: by the rule set, else by its last sign."""
     known = rules()
@@ -117,11 +152,29 @@ def asks(text: str) -> bool:
 
 def junk(text: str, *, slot: bool = False) -> JunkKind | None:
     """What `text` is, if it is no statement; `slot`: it fills one, where a "yes" tells something."""
-    if found := junk_in(text):
+    if found := junk_forms.junk_in(text):
         return found
     known = rules()
     found = known.junk(text) if known else None
     return None if slot and found is JunkKind.SMALL_TALK else found
+
+
+def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) -> JunkKind | None:
+    """The same for a way to do something; a step may quote an assistant, a page or a person."""
+    quoting = (JunkKind.ASSISTANT, JunkKind.BOILERPLATE, JunkKind.SMALL_TALK)
+    for part in filter(None, (title, text)):
+        if found := junk(part, slot=part is not title):
+            return found
+    for part in filter(None, (trigger, *steps)):
+        found = junk(part, slot=True)
+        if found and found not in quoting:
+            return found
+    return None
+
+
+def own_words(text: str) -> str:
+    """What of a turn its speaker said, without what they pasted."""
+    return junk_forms.own_words(text, is_pasted=lambda paragraph: junk(paragraph) is JunkKind.SYSTEM)
 
 
 class NoExtractor:

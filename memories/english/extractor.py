@@ -47,7 +47,7 @@ _LASTING_DENIALS = ("eat", "drink", "smoke", "take", "use")
 class RuleExtractor:
     """An Extractor; it raises nothing."""
 
-    name = "rules (en)"
+    name = "rules"
 
     def extract(self, material: Material) -> Extraction:
         """What the batch says."""

@@ -139,9 +139,9 @@ def _clause(clause: str, rules: tuple[Rule, ...]) -> Iterator[Statement]:
 
 def _introduced(text: str) -> Iterator[Statement]:
     """The name that somebody gives after a greeting, or alone: "Hi! I'm Mira", "This is Bob."."""
-    if match := _INTRODUCED.match(text):
-        if name := vocabulary.person_in(match["name"] or match["here"] or match["alone"]):
-            yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
+    match = _INTRODUCED.match(text)
+    if match and (name := vocabulary.person_in(match["name"] or match["here"] or match["alone"])):
+        yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
 
 
 def _closed(text: str) -> str:
@@ -193,10 +193,10 @@ def _employed(match: re.Match[str]) -> Iterator[Statement]:
         return
     if job and groups.get("title") is None and job.split()[-1].casefold() not in vocabulary.PROFESSIONS:
         return
-    if where:
-        yield Statement(f"Works {'for' if groups.get('how') == 'for' else 'at'} {where}", "employer", "work")
-    if job:
-        yield Statement(f"Works as {(groups.get('article') or 'a').lower()} {job}", "occupation", "work")
+    employer = Statement(f"Works {'for' if groups.get('how') == 'for' else 'at'} {where}", "employer", "work")
+    work = Statement(f"Works as {(groups.get('article') or 'a').lower()} {job}", "occupation", "work")
+    both = [employer] * bool(where) + [work] * bool(job)
+    yield from reversed(both) if where and job and match.start("job") < match.start("where") else both
 
 
 def _birth(match: re.Match[str]) -> Iterator[Statement]:
@@ -354,7 +354,7 @@ _NO_HABIT = _pattern(
 _DURABLE = _pattern(
     r"\b(?:"
     + phrases(
-        "bike, bicycle, car, van, motorbike, scooter, house, flat, apartment, boat, tent, piano, guitar, violin, laptop, computer, camera, telescope"
+        "bike, bicycle, car, van, motorbike, scooter, house, flat, apartment, boat, kayak, tent, piano, guitar, violin, laptop, computer, camera, telescope"
     )
     + r")$"
 )
@@ -416,7 +416,7 @@ _HAS_VERB = _pattern(
 _RULES: tuple[Rule, ...] = (
     # employer and job together
     (_pattern(rf"i{_LATELY}\s+(?:been\s+working|work|working)\s+(?P<how>at|for)\s+(?P<where>.+?){_JOB}"), _employed),
-    (_pattern(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?:at|with)\s+)?(?P<where>{_CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
+    (_pattern(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?P<how>at|with|for)\s+)?(?P<where>{_CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
     (_pattern(rf"i{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:have\s+)?(?:(?:just|then|now)\s+)?(?:started(?:\s+work(?:ing)?)?|i(?:'m|\s+am)(?:\s+now)?)\s+(?P<how>at|with|for)\s+(?P<where>{_CAPITAL}.+?)(?:{_JOB}|\s+now\b|[.!]*$)"), _employed),
     (_pattern(rf"(?:{_I_AM}|i)\s+(?:now\s+)?(?:(?:work|working)\s+as\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed),
     (_pattern(rf"{_I}{_LATELY}\s+work{_LATELY}{_JOB}(?:\s+(?P<how>at|for)\s+(?P<where>.+))?[.!]*$"), _employed),

@@ -122,6 +122,11 @@ def slot_of(text: str, key: str) -> str:
     return next((slot for slot, pattern in _WORDED if pattern.match(text)), "")
 
 
+def keys_of(slot: str) -> frozenset[str]:
+    """The keys that name a slot."""
+    return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
+
+
 def of_others(text: str) -> bool:
     """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
     return bool(_OTHERS.match(text))
@@ -255,7 +260,7 @@ _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
 
-def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:
+def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: PLR0911 - a case for each kind
     """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
     if end.what.casefold() in _THERE:
         return _there(end, known, content_words(context))

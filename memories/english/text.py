@@ -59,6 +59,12 @@ STOP_WORDS = word_set(
     forget memory mind i'm i've i'd i'll what's where's who's when's it's that's you're we're don't doesn't didn't
     """
 )
+_MARK = re.compile(r"\w{3,}|\d+")
+# With the stop words, those that begin every other memory.
+_NO_MARKS = STOP_WORDS | word_set(
+    "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers "
+    "true two work works"
+)
 # Words that ask for the same thing: a question with one of them finds a memory with another.
 _GROUPS = (
     "live lives home city town based reside located address hometown flat house moved",
@@ -149,6 +155,11 @@ def content_words(text: str) -> frozenset[str]:
     """The stems of the words that tell something; the parts of `snake_case` keys count as words."""
     words = _WORD.findall(text.replace("_", " ").replace("’", "'").casefold())
     return frozenset(stem(word) for word in words if word not in STOP_WORDS)
+
+
+def marks(text: str) -> frozenset[str]:
+    """The words by which a text is recognised in another one, as they are written."""
+    return frozenset(word for word in _MARK.findall(text.casefold()) if word not in _NO_MARKS)
 
 
 _SYNONYMS = {member: group for group in map(content_words, _GROUPS) for member in group}

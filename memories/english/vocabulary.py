@@ -271,7 +271,7 @@ def name_at(text: str) -> str:
 def workplace_in(text: str) -> str:
     """The employer at the start of `text`, or nothing."""
     head = re.split(
-        r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|where|so|next)\b",
+        r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|so|next)\b",
         text.strip(),
         maxsplit=1,
     )[0].strip()

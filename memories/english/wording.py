@@ -1,183 +1,152 @@
-"""A statement as a sequence of words that can be compared: numbers, dates, units and synonyms in one form each.
+"""The comparable form of an English statement: its words in one form each, and the digest of that form.
 
-Invariant: only what is listed here or in `synonyms` is left out or made equal; every other word, sign and number stays.
+Only what is listed here is left out or made equal; every other word and number stays, in its order. So an unknown word
+keeps two statements apart: a duplicate can be merged later, a wrong merge has lost a fact.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
-from memories.hygiene.synonyms import GOING, LASTING, PARTICIPLES, PHRASES, SYNONYMS, THIRD
-from memoryhub.regexes import lazy_regex
+from memories.english.text import STRAIGHT
+from memories.english.times import MONTHS, WEEKDAYS
+from memories.hygiene.text import content_hash
 
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
+# Part of each digest, so that a digest of an earlier vocabulary never equals one of this.
+_VERSION = "en-2"
 _ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen""".split()
 _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
 NUMBERS = {word: value for value, word in enumerate(_ONES)} | _TENS
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-# In words; what goes on for longer is no number.
-_LONGEST_NUMBER = 12
-ORDINALS = {
-    word: place
-    for place, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=1
-    )
-}
-MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?"
-)
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_MONTH = rf"({'|'.join(f'{month[:3]}(?:{month[3:]})?' if month[3:] else month for month in MONTHS)})\.?"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,? ((?:1[89]|2[012])\d\d))?"
-_DAY_FIRST = lazy_regex(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
-_MONTH_FIRST = lazy_regex(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
-_ISO = lazy_regex(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_CLOCK = lazy_regex(rf"\b(quarter|half) (past|to) ({'|'.join(NUMBERS)}|\d{{1,2}})\b")
-_GROUPED = lazy_regex(r"(?<=\d),(?=\d{3}(?!\d))")
-_MONEY = lazy_regex(r"([$€£])\s?(\d+(?:\.\d+)?)")
-_CURRENCY = {"$": "dollars", "€": "euros", "£": "pounds"}
-_THOUSANDS = lazy_regex(r"\b(\d+)k\b")
-_GLUED = lazy_regex(r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b")
-_QUARTER = {"q1": "first", "q2": "second", "q3": "third", "q4": "fourth"}
-_YEAR_QUARTER = lazy_regex(r"\bq[1-4]\b")
-_A_DIGIT = lazy_regex(r"\d")
-_TERM = lazy_regex(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
-_TIME = lazy_regex(r"0?(\d{1,2}):(\d\d)")
-_ORDINAL = lazy_regex(r"(\d+)(?:st|nd|rd|th)")
-_DIGITS = lazy_regex(r"\d+(?:\.\d+)?")
-# "Vitamin A": no article.
-_LETTER_A = lazy_regex(r"(?<=[a-z] )A\b")
-_SILENT = frozenset(".;:!\"()[]'…")
-# A dash between words; one that hangs on a word or a number ("A-", "-5") says something.
-_DASH = lazy_regex(r"(?<=\s)[-–—]+(?=\s)|(?<=\w)[–—](?=[^\W\d])")
-_FRACTION = lazy_regex(r"(?<![\w.])\.(?=\d)")
-_BEFORE_NOON = lazy_regex(rf"(\d|\b(?:{'|'.join(_ONES)})) ?a\.?m\b")
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_DAY_FIRST = re.compile(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
+_MONTH_FIRST = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_TIME = re.compile(r"0?(\d{1,2}):(\d\d)")
+_TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
+_SILENT = frozenset(".;:!\"()[]'…,") | frozenset(
+    "a an the my dr prof is am are really very truly also actually".split()
+)
 
-WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-TIMES = (
-    WEEKDAYS
-    | frozenset(MONTHS)
-    | frozenset(
-        """
-        today tomorrow yesterday tonight morning mornings noon afternoon afternoons evening evenings night nights
-        midnight dawn dusk lunch breakfast dinner day days week weeks weekend weekends weekday weekdays month months
-        year years decade spring summer autumn winter fall antemeridiem pm ago since until last next daily weekly
-        monthly yearly hours minutes seconds quarter early late later earlier before after soon already easter christmas
-        """.split()
+# In this order, on small letters and straight quotes.
+_PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), form)
+    for pattern, form in (
+        (r"(?<=\d),(?=\d{3}(?!\d))", ""),
+        (r"([$€£])\s?(\d+(?:\.\d+)?)", r"\2 \1"),
+        (r"\b(\d+)k\b", r"\g<1>000"),
+        (r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b", r"\1 \2"),
+        (r"(\d) ?a\.?m\b", r"\1 antemeridiem"),
+        (r"(?<=\s)[-–—]+(?=\s)", " "),
+        (r"\bcan't stand\b|\bcannot stand\b", "hate"),
+        (r"\bcan't\b|\bcannot\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"n't\b", " not"),
+        (r"\bi'm\b", "i am"),
+        (r"\b(we|you|they)'re\b", r"\1 are"),
+        (r"\b(i|we|you|they)'ve\b", r"\1 have"),
+        (r"\b(he|she|it|there|that)'s\b", r"\1 is"),
+        (r"^(?:please,? |by the way,? |please note that |note that |remember that )+", ""),
+        (r"\b(\w+)'s name is\b", r"\1 called"),
+        (r"\b(?:is|am|are) (?:called|named)\b|\bnamed\b", "called"),
+        (r"^(.+?) (?:is|are) (?:my|the user's|our) (.+)$", r"my \2 is \1"),
+        (r"\b(?:the user's|our)\b", "my"),
+        (r"\b(?:have|has) got\b", "have"),
+        (r"\b(?:have|has) no ([\w-]+) allergy\b", r"not allergic to \1"),
+        (r"\b(?:have|has) no\b", "not have"),
+        (r"\bnot have any\b|\b(?:do|does) not have any\b", "not have"),
+        (r"\b(?:do|does) not\b", "not"),
+        (r"\bno longer\b", "not longer"),
+        (r"\bany ?more\b|\bany longer$", "longer"),
+        (r"\bnot ever\b", "never"),
+        (r"\bdislikes?\b", "not like"),
+        (r"\bwould like\b", "want"),
+        (r"\b(want|like|love|hate|prefer)(s?) to\b", r"\1\2"),
+        (r"\bprefer(s?) (\S+) over\b", r"prefer\1 \2 to"),
+        (r"\bat the moment\b|\bright now\b|\bcurrently\b|\bpresently\b|\bthese days\b|\bnowadays\b| now$", ""),
+        (r"\b(?:is|am|are) (?:located|situated|based)\b", "is"),
+        (r"\b(?:is |am |are )?employed (?:at|by)\b|\bworks? for\b", "work at"),
+        (r"\bworks? as\b", "is"),
+        (r"\btakes? place\b", "is"),
+        (r"\b(?:have|has) an allergy to\b", "allergic to"),
+        (r"\b(?:have|has) an? ([\w-]+) allergy\b", r"allergic to \1"),
+        (r"\bgive(s?) up\b", "stop"),
+        (r"\bgave up\b|\bstopped\b|\bquit\b", "quitted"),
+        (r"\bcomes? from\b", "from"),
+        (r"\b(?:get|wake)(s?) up\b", "wake"),
+        (r"\btwice\b", "2 times"),
+        (r"\bonce\b", "1 times"),
+        (r" o'clock\b", ""),
+        (r"\bper (minute|hour|day|week|month|year|person)\b", r"a \1"),
+        (r"\b(?:each|every) (day|week|month|year)\b", r"every:\1"),
+        (r"\b(?:on |every |each )?((?:mon|tues|wednes|thurs|fri|satur|sun)day)s\b", r"every:\1"),
+        (r"\b(?:every|each) ((?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", r"every:\1"),
+        (r"\b(dai|week|month|year)ly$", r"every:\1"),
+        (r"\bevery:dai\b", "every:day"),
+        (r"\byears old$", ""),
+        (r"\bnot (.+?) longer$", r"not longer \1"),
+        (r"^ *(?:the user|user|i|we)\b", ""),
+        (r"^ *(?:am|are|is) living\b", "live"),
+        (r"\bon ((?:mon|tues|wednes|thurs|fri|satur|sun)day|\d)", r"\1"),
     )
 )
-_EVERY = {"daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
-PREPOSITIONS = frozenset(
-    "in on at to from of for with by into onto under over above below behind beside near against about as when while "
-    "if because since until before after without between through during".split()
-)
-_COPULAS = frozenset("is am are".split())
-_ARTICLES = frozenset("a an the my".split())
-_PASTS = frozenset(("was", "were"))
-_FILLERS = frozenset("really very truly also actually definitely".split())
-_OWNERS = frozenset("self we".split())
-_ADVERBS = frozenset("often usually always sometimes rarely never longer still".split())
-_TITLES = frozenset("dr prof".split())
-_UNSAID = _SILENT | _ARTICLES | _TITLES | {","}
+# Words of one line count as the first of it.
+_GROUPS = """
+    favourite favorite|colour color|film movie|films movies|children kids|child kid|mother mum mom|father dad
+    grandmother grandma|grandfather grandpa|manager boss|flat apartment|bike bicycle|bikes bicycles|car automobile
+    phone telephone|company firm|begin start|close shut|leave depart|like enjoy|hate detest|live reside|use utilise
+    often frequently|usually normally|rarely seldom|short brief|learn study|maths math|metre meter|metres meters
+    centre center|neighbour neighbor|grey gray|licence license|km kilometre kilometres kilometers|kg kilogram kilograms
+    kilos|g gram grams|minutes minute mins min|hours hour|euros euro eur €|dollars dollar usd $|pounds pound gbp £
+    percent %|pm p.m|email e-mail|holiday vacation|job occupation profession|big large|beside next-to|want wish
+"""
+_SYNONYMS = {word: line.split()[0] for line in _GROUPS.replace("\n", "|").split("|") for word in line.split()}
+_VERBS = """
+    allow answer avoid begin bake borrow bring build buy call carry climb close collect commute cook cost cycle dance
+    depart drink drive earn eat end enjoy expire fear forbid give hate help hold keep know lead learn leave like listen
+    live love make manage meet need open own paint pay plan play prefer read rent reside ride run sail sell share shut
+    sing sleep smoke speak start stay study support swim take talk teach travel trust use visit wait walk want watch
+    wear weigh work write
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """Words in order; `before` says of each which words without a say of their own stand there: "is", "a", "the".
-
-    `agent`: the place of the doer in a passive.
-    """
-
-    words: tuple[str, ...]
-    before: tuple[frozenset[str], ...]
-    agent: int | None
+def _third(verb: str) -> str:
+    if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return f"{verb}es"
+    return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}s"
 
 
-def wording(text: str) -> Wording:
-    """The comparable form of a statement."""
-    terms = _TERM.findall(_prepared(text))
-    words: list[str] = []
-    before: list[frozenset[str]] = []
-    unsaid: set[str] = set()
-    agent: int | None = None
-    copula = ""
-    for place, term in enumerate(terms):
-        if term in _PASTS:
-            words.append("was")
-            before.append(frozenset(unsaid))
-        if term in _COPULAS or term in _PASTS:
-            copula = term
-            unsaid.add(term)
-        elif term in _UNSAID or _is_filler(terms, place):
-            unsaid.add(term)
-        elif term == "by" and copula and words and not unsaid and agent is None:
-            agent = _turn_passive(words, before, copula)
-            unsaid.add(term)
-        else:
-            after_copula = place > 0 and terms[place - 1] == copula
-            word = _form(term, after_self=_after_self(words), after_copula=after_copula)
-            _append(words, before, word, unsaid)
-            unsaid.clear()
-    if agent is not None and copula in _COPULAS and words[agent : agent + 1] != ["self"]:
-        words[agent - 1] = f"{words[agent - 1]}:third"
-    words, before = _joined_numbers(words, before)
-    return Wording(tuple(words), tuple(before), agent)
+THIRD = {_third(verb): verb for verb in _VERBS.split()} | {"has": "have", "does": "do", "goes": "go"}
 
 
-def _append(words: list[str], before: list[frozenset[str]], word: str, unsaid: set[str]) -> None:
-    """Add a word; "every Monday" becomes one, and "on Monday" only the day."""
-    if words and words[-1] == "on" and (word in WEEKDAYS or word.startswith(("date:", "every:"))):
-        words[-1] = word
-    elif words and words[-1] == "every" and word in TIMES:
-        words[-1] = f"every:{word}"
-    else:
-        words.append(word)
-        before.append(frozenset(unsaid))
+def likeness(*parts: str) -> str:
+    """A digest that two statements share if and only if they say the same; each part has to agree."""
+    told = [terms(part) for part in parts]
+    if not any(told):
+        return ""
+    return content_hash(_VERSION, *(" ".join(each) for each in told))
 
 
-def _after_self(words: list[str]) -> bool:
-    """Whether the next word is what "I" or "the user" does: there, and only there, -s is the ending of a verb."""
-    return bool(words) and (words[-1] in _OWNERS or (words[-2:-1] == ["self"] and words[-1] in _ADVERBS))
-
-
-def _is_filler(terms: list[str], place: int) -> bool:
-    return terms[place] in _FILLERS and (place == 0 or terms[place - 1] != "not")
-
-
-def _turn_passive(words: list[str], before: list[frozenset[str]], copula: str) -> int:
-    """Take the passive's marks away, so that its verb reads as the active one's; return where the doer will stand."""
-    if copula in _PASTS and "was" in words:
-        place = len(words) - 1 - words[::-1].index("was")
-        del words[place], before[place]
-    else:
-        base = PARTICIPLES.get(words[-1], words[-1])
-        words[-1] = SYNONYMS.get(base, base)
-    return len(words)
+def terms(text: str) -> tuple[str, ...]:
+    """The words of a statement in one form each. A first verb in the third person reads as said by oneself."""
+    found = _TERM.findall(_prepared(text))
+    said = [term for term in found if term not in _SILENT]
+    said[:1] = [THIRD.get(term, term) for term in said[:1]]
+    return tuple(_joined_numbers([_form(term) for term in said]))
 
 
 def _prepared(text: str) -> str:
-    folded = _LETTER_A.sub("letter_a", unicodedata.normalize("NFKC", text).translate(_QUOTES)).casefold()
-    folded = " ".join(folded.split()).rstrip(".! ")
-    folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", folded)
-    for pattern, form in PHRASES:
-        folded = pattern.sub(form, folded)
-    folded = _BEFORE_NOON.sub(r"\1 antemeridiem", _DASH.sub(" ", folded))
-    folded = _CLOCK.sub(_clock, folded)
-    return _with_digits(folded) if _A_DIGIT.search(folded) else folded
-
-
-def _with_digits(folded: str) -> str:
-    """The text with amounts and dates in one form each."""
-    folded = _GROUPED.sub("", _FRACTION.sub("0.", folded))
-    folded = _MONEY.sub(lambda match: f"{match[2]} {_CURRENCY[match[1]]}", folded)
-    folded = _THOUSANDS.sub(r"\g<1>000", folded)
-    folded = _GLUED.sub(r"\1 \2", folded)
-    folded = _YEAR_QUARTER.sub(lambda match: f"{_QUARTER[match[0]]} quarter", folded)
+    # "Vitamin A" has no article.
+    folded = re.sub(r"(?<=[a-z] )A\b", "letter_a", unicodedata.normalize("NFKC", text).translate(STRAIGHT)).casefold()
+    folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", " ".join(folded.split()).rstrip(".! "))
     folded = _ISO.sub(lambda match: f"date:{int(match[1])}-{int(match[2])}-{int(match[3])}", folded)
+    for pattern, form in _PHRASES:
+        folded = pattern.sub(form, folded)
     folded = _DAY_FIRST.sub(lambda match: _date(match[1], match[2], match[3]), folded)
     return _MONTH_FIRST.sub(lambda match: _date(match[2], match[1], match[3]), folded)
 
@@ -187,78 +156,42 @@ def _date(day: str, month: str, year: str | None) -> str:
     return f"date:{year or ''}-{number}-{int(day)}"
 
 
-def _clock(match: re.Match[str]) -> str:
-    hour = NUMBERS[match[3]] if match[3] in NUMBERS else int(match[3])
-    minutes = 30 if match[1] == "half" else 15
-    return f"{hour}:{minutes}" if match[2] == "past" else f"{hour - 1}:{60 - minutes}"
-
-
-def _form(term: str, *, after_self: bool, after_copula: bool) -> str:
-    """The one form of a word."""
-    if counted := _counted(term):
-        return counted
-    if term in _EVERY:
-        return f"every:{_EVERY[term]}"
-    if term.endswith("s") and term[:-1] in WEEKDAYS:
-        return f"every:{term[:-1]}"
-    if term in THIRD:
-        base = SYNONYMS.get(THIRD[term], THIRD[term])
-        return base if after_self else f"{base}:third"
-    if term in GOING and (not after_copula or GOING[term] in LASTING):
-        return SYNONYMS.get(GOING[term], GOING[term])
-    return SYNONYMS.get(term, term)
-
-
-def _counted(term: str) -> str:
-    """A number, a clock time or an ordinal in its one form; empty for other words."""
+def _form(term: str) -> str:
+    """The one form of a word, a number, a clock time or an ordinal."""
     if _DIGITS.fullmatch(term):
         return f"number:{term}"
     if clock := _TIME.fullmatch(term):
-        return _number(int(clock[1])) if clock[2] == "00" else f"{clock[1]}:{clock[2]}"
-    if ordinal := _ORDINAL.fullmatch(term):
+        return f"number:{clock[1]}" if clock[2] == "00" else f"{clock[1]}:{clock[2]}"
+    if ordinal := re.fullmatch(r"(\d+)(?:st|nd|rd|th)", term):
         return f"ordinal:{ordinal[1]}"
-    return f"ordinal:{ORDINALS[term]}" if term in ORDINALS else ""
+    if term in _ORDINALS:
+        return f"ordinal:{_ORDINALS.index(term) + 1}"
+    if term in THIRD:
+        return f"{_SYNONYMS.get(THIRD[term], THIRD[term])}s"
+    return _SYNONYMS.get(term, term)
 
 
-def _number(value: int) -> str:
-    return f"number:{value}"
-
-
-def _joined_numbers(words: list[str], before: list[frozenset[str]]) -> tuple[list[str], list[frozenset[str]]]:
-    """Numbers in words as numbers: "twenty five thousand" is one."""
+def _joined_numbers(words: list[str]) -> list[str]:
+    """Numbers in words as numbers: "twenty five" is one, "nineteen eighty" are two."""
     joined: list[str] = []
-    standing: list[frozenset[str]] = []
-    run: list[str] = []
-    nothing: frozenset[str] = frozenset()
-    for word, unsaid in [*zip(words, before, strict=True), ("", nothing)]:
-        if word in NUMBERS or (run and word in _SCALES):
-            if not run:
-                standing.append(unsaid)
-            run.append(word)
-            continue
-        if run:
-            joined += _values(run)
-            standing += [nothing] * (len(joined) - len(standing))
-            run = []
-        if word:
+    tens = False
+    for word in words:
+        value = NUMBERS.get(word)
+        if value is None:
             joined.append(word)
-            standing.append(unsaid)
-    return joined, standing
-
-
-def _values(run: list[str]) -> list[str]:
-    """The number that a run of number words says, or each of them if they are no one number ("nineteen eighty")."""
-    if len(run) > _LONGEST_NUMBER:
-        return run
-    total = part = 0
-    previous = ""
-    for word in run:
-        if word in _SCALES:
-            scale = _SCALES[word]
-            part, total = (part * scale, total) if scale == _SCALES["hundred"] else (0, total + part * scale)
-        elif previous in NUMBERS and not (previous in _TENS and 0 < NUMBERS[word] <= 9):  # noqa: PLR2004
-            return [_number(NUMBERS[each]) if each in NUMBERS else each for each in run]
+        elif tens and 0 < value < 10:  # noqa: PLR2004 - the ones
+            joined[-1] = f"number:{int(joined[-1].removeprefix('number:')) + value}"
         else:
-            part += NUMBERS[word]
-        previous = word
-    return [_number(total + part)]
+            joined.append(f"number:{value}")
+        tens = word in _TENS
+    return joined
+
+
+def kind_of(word: str) -> str:
+    """The sort of value that a word is: number, ordinal, hour, date or day; empty for other words."""
+    kind, _, rest = word.partition(":")
+    if kind in ("number", "ordinal", "date") and rest:
+        return kind
+    if word.removeprefix("every:") in WEEKDAYS:
+        return "day"
+    return "hour" if re.fullmatch(r"\d{1,2}:\d\d", word) else ""

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.hygiene.dedup import likeness
+from memories.consolidation.rules import likeness
 from memories.models import Playbook
 from memories.search.outbox import enqueue
 from memories.selectors.history.row_record import record_of

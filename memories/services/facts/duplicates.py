@@ -1,31 +1,24 @@
-"""The third gate: what says the same in other words. The caller holds the owner's lock, and key and hash found nothing.
+"""The gate of likeness: which current memory says the same in other words, by the judgement of a rule set.
 
-Wordings that do not differ in detail share a digest (`likeness`), which an index finds; only what it finds is encoded.
-So a write that says something new costs one look more, however many facts its owner has.
+Wordings that a rule set calls the same share a digest, the column `likeness`, which an index finds. Without a rule set
+nothing is alike but equal words, which the hash finds. The caller holds the owner's lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from memories.constants import DUPLICATE_COSINE
-from memories.embedding import dequantize, encoder
-from memories.hygiene.dedup import differs_in_detail, likeness
+from memories.consolidation.rules import likeness
 from memories.models import Fact, Playbook
 from memoryhub.db.compiled_query import Prepared
 
-# Said after a merge, where the writer gave no reason.
+# The reason of a merge for which the writer gave none.
 IN_OTHER_WORDS = "says the same in other words"
-# Current rows of one likeness that are compared. They differ only in the order of their words, so there are few.
-_COMPARED = 8
 # The columns that say whose a row is.
 WHOSE = ("tenant_id", "user_id", "scope", "task")
-
-Row = TypeVar("Row", Fact, Playbook)
 
 
 def alike_fact(
@@ -33,10 +26,11 @@ def alike_fact(
 ) -> Fact | None:
     """The current fact of exactly this owner, scope and task that says the same, the longest believed first.
 
-    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: what the new one is to replace.
+    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: those that the new one replaces.
     """
-    rows = _ALIKE.all(*(columns[name] for name in WHOSE), likeness(text), key or None, tuple(not_ids) or None)
-    return _near([row for row in rows if not differs_in_detail(row.text, text)], text)
+    digest = likeness(text)
+    whose = (columns[name] for name in WHOSE)
+    return _ALIKE.first(*whose, digest, key or None, tuple(not_ids) or None) if digest else None
 
 
 def _alike(
@@ -54,7 +48,7 @@ def _alike(
         rows = rows.exclude(pk__in=not_ids)
     if key is not None:
         rows = rows.filter(key__in=("", key))
-    return rows.order_by("learned_at", "pk")[:_COMPARED]
+    return rows.order_by("learned_at", "pk")[:1]
 
 
 _ALIKE = Prepared(_alike)
@@ -67,23 +61,6 @@ def alike_playbook(
 
     `parts` are those of the new one, in this order.
     """
-    rows = Playbook.objects.filter(**columns, likeness=likeness(*parts)).current().exclude(pk__in=not_ids)
-    found = [row for row in rows.order_by("learned_at", "pk")[:_COMPARED] if not _differ(row.parts, parts)]
-    return _near(found, " ".join(part for part in parts if part))
-
-
-def _differ(left: Sequence[str], right: Sequence[str]) -> bool:
-    return len(left) != len(right) or any(map(differs_in_detail, left, right))
-
-
-def _near(rows: Sequence[Row], text: str) -> Row | None:
-    """The first of `rows` that the encoder finds near enough to `text`."""
-    if not rows:
-        return None
-    (vector,) = encoder().encode([text])
-    for row in rows:
-        stored = row.embedding if row.embedding_model == encoder().name else None
-        other = encoder().encode([row.searchable_text])[0] if stored is None else dequantize(bytes(stored))
-        if float(vector @ other) >= DUPLICATE_COSINE:
-            return row
-    return None
+    digest = likeness(*parts)
+    rows = Playbook.objects.filter(**columns, likeness=digest).current().exclude(pk__in=not_ids)
+    return rows.order_by("learned_at", "pk").first() if digest else None

@@ -9,9 +9,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memories.consolidation.contradiction.judges import Pair
-from memories.consolidation.contradiction.judging import Judgement, Verdict
-from memories.consolidation.contradiction.model import ModelJudge
+from memories.consolidation.judging import Judgement, Pair, Verdict
+from memories.consolidation.model import ModelJudge
 from memories.llm.json_answers import JsonAnswers
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.history.chains import verify_chains

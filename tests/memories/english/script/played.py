@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memories.consolidation.material import EpisodeText
-from memories.consolidation.rules import RuleExtractor
-from tests.memories.consolidation.memory import Memory, said
-from tests.memories.consolidation.script import Script
-from tests.memories.consolidation.script.measure import Learned
+from memories.english.extractor import RuleExtractor
+from tests.memories.english.memory import Memory, said
+from tests.memories.english.script import Script
+from tests.memories.english.script.measure import Learned
 
 
 def episodes(script: Script) -> list[EpisodeText]:

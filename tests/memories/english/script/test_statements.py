@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.memories.consolidation.script import load
+from tests.memories.english.script import load
 
 SCRIPT = load()
 

@@ -8,9 +8,9 @@ from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Source
 from tenants.principal import Principal
-from tests.memories.consolidation.memory import LONG_BEFORE
-from tests.memories.consolidation.script import Script
-from tests.memories.consolidation.script.measure import Learned
+from tests.memories.english.memory import LONG_BEFORE
+from tests.memories.english.script import Script
+from tests.memories.english.script.measure import Learned
 
 
 def tell(principal: Principal, script: Script) -> None:

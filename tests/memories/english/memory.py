@@ -10,9 +10,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.consolidation.material import (
+    EpisodeText,
+    Extractor,
+    KnownFact,
+    KnownPlaybook,
+    Material,
+    ProposedEnd,
+    ProposedFact,
+)
 from memories.consolidation.planner import Planner, Verdict
-from memories.consolidation.proposals import Extractor, ProposedEnd, ProposedFact
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Source, Status
 
@@ -41,7 +48,7 @@ class Memory:
     def consolidate(self, extractor: Extractor, episodes: Sequence[EpisodeText]) -> list[UUID]:
         """Read one batch; the ids of the facts that it stored."""
         material = Material("Ada", tuple(episodes), tuple(self.facts.values()), self.playbooks)
-        planner = Planner(material, _cosine, tuple(self.facts.values()))
+        planner = Planner(material, tuple(self.facts.values()))
         decisions = planner.plan(extractor.extract(material).proposals)
         stored: dict[int, UUID] = {}
         for decision in decisions:
@@ -89,11 +96,6 @@ class Memory:
             self.kinds[pk] = kind
             if successor is not None:
                 self.successors[pk] = successor
-
-
-def _cosine(left: str, right: str) -> float:
-    """Without an encoder only the same words are the same."""
-    return 1.0 if normalised(left) == normalised(right) else 0.0
 
 
 def said(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memories.consolidation.grammar.rules import Statement, read
+from memories.english.grammar import Statement, read
 
 STORED = {
     # asked for by name

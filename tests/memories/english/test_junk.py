@@ -11,9 +11,10 @@ import pytest
 
 from benchmarks.texts import Writer
 from memories.agent.prompt import render_recall
-from memories.hygiene.junk import RECORDS_NOTE, JunkKind, junk_in, junk_in_playbook, own_words, unmistakable
+from memories.consolidation.rules import junk, junk_in_playbook, own_words
+from memories.hygiene.junk import RECORDS_NOTE, JunkKind, unmistakable
 from memories.types import Kind, Recall, Recalled, Scope, Status
-from tests.memories.consolidation.script import load
+from tests.memories.english.script import load
 
 REMEMBERED = Recalled(Kind.SEMANTIC, UUID(int=2), "Plays the cello", 1.0, None, Status.ACTIVE, Scope.USER)
 RECALLED = render_recall(Recall(UUID(int=1), "", (REMEMBERED,), degraded=False, took_ms=0.0))
@@ -83,16 +84,16 @@ CLEAN = [
 
 @pytest.mark.parametrize(("kind", "text"), JUNK, ids=[f"{kind}-{place}" for place, (kind, _) in enumerate(JUNK)])
 def test_what_it_is(kind: JunkKind, text: str) -> None:
-    assert junk_in(text) is kind
+    assert junk(text) is kind
 
 
 @pytest.mark.parametrize("text", CLEAN)
 def test_a_statement_is_no_junk(text: str) -> None:
-    assert junk_in(text, slot=True) is None
+    assert junk(text, slot=True) is None
 
 
 def test_a_yes_tells_something_in_a_slot() -> None:
-    assert (junk_in("Yes"), junk_in("Yes", slot=True)) == (JunkKind.SMALL_TALK, None)
+    assert (junk("Yes"), junk("Yes", slot=True)) == (JunkKind.SMALL_TALK, None)
 
 
 def test_a_person_is_refused_only_what_nobody_writes_by_hand() -> None:
@@ -106,7 +107,7 @@ def texts() -> list[str]:
     """Texts of the suite's own: what three people say and what is known of them, 800 pairs, 1,500 made-up ones."""
     said = [each for talk in ("statements", "jonas", "priya") for each in load(talk).statements]
     heard = [text for each in said for text in (each.text, *(fact.text for fact in each.facts))]
-    folder = Path(__file__).parent / "pairs"
+    folder = Path(__file__).parent / "duplicates"
     lines = [
         line.split("\t") for name in ("same", "different") for line in (folder / f"{name}.tsv").read_text().splitlines()
     ]
@@ -118,7 +119,7 @@ def texts() -> list[str]:
 def test_nothing_that_people_say_is_refused() -> None:
     everything = texts()
     assert len(everything) > 2_000
-    assert [text for text in everything if junk_in(text)] == []
+    assert [text for text in everything if junk(text)] == []
     assert [text for text in everything if own_words(text) != text] == []
 
 
@@ -160,6 +161,6 @@ def test_what_was_pasted_is_not_the_speakers_own(turn: str, own: str) -> None:
 def test_a_long_hostile_text_takes_no_time(piece: str) -> None:
     text = piece * (32_000 // len(piece))
     began = time.thread_time()
-    for look in (junk_in, unmistakable, own_words):
+    for look in (junk, unmistakable, own_words):
         look(text)
     assert time.thread_time() - began < 2.0

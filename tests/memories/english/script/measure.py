@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memories.types import Contradiction
-from tests.memories.consolidation.script import Said, Script
+from tests.memories.english.script import Said, Script
 
 
 @dataclass(frozen=True, slots=True)

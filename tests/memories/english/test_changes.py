@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from memories.consolidation.grammar.changes import read_changes
-from memories.consolidation.grammar.statement import Change, Correction, End, Shift
-from memories.consolidation.grammar.verdict import read_verdict
+from memories.english.changes import Change, Correction, End, Shift, read_changes
+from memories.english.playbooks import read_outcome
 from memories.types import Contradiction
 
 HARSH = Contradiction.HARSH
@@ -92,5 +91,5 @@ def test_what_changes_nothing_is_not_read_as_a_change(told: str) -> None:
 def test_no_text_takes_long(told: str) -> None:
     started = time.thread_time()
     read_changes(told)
-    read_verdict(told)
+    read_outcome(told)
     assert time.thread_time() - started < 1.0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memories.consolidation.rules import RuleExtractor
+from memories.english.extractor import RuleExtractor
 from memories.models import ConsolidationRun, Fact
 from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate, rerun
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
-from tests.memories.consolidation.script import load
-from tests.memories.consolidation.script.measure import Score, measure
-from tests.memories.consolidation.script.played import batches, held, played
-from tests.memories.consolidation.script.stored import learned, tell
+from tests.memories.english.script import load
+from tests.memories.english.script.measure import Score, measure
+from tests.memories.english.script.played import batches, held, played
+from tests.memories.english.script.stored import learned, tell
 
 SCRIPT = load()
 ENOUGH = 0.8

@@ -7,10 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from memories.consolidation.material import KnownPlaybook, Material
-from memories.consolidation.proposals import ProposedOutcome, ProposedPlaybook
-from memories.consolidation.rules import RuleExtractor
-from tests.memories.consolidation.memory import said
+from memories.consolidation.material import KnownPlaybook, Material, ProposedOutcome, ProposedPlaybook
+from memories.english.extractor import RuleExtractor
+from tests.memories.english.memory import said
 
 NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)
 BOOK = KnownPlaybook(uuid4(), "Reset the hub", "the hub blinks red", ("Hold the button", "Wait for the light"))

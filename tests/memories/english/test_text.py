@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from memories.consolidation.grammar.text import clauses
+from memories.english.text import clauses
 
 
 @pytest.mark.parametrize(
