@@ -12,11 +12,10 @@ from memories.english.people import DATE, SOMEBODY
 from memories.english.text import content_words, sentences
 from memories.english.times import WEEKDAYS
 from memories.models import Fact
-from memoryhub.regexes import lazy_regex
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    return lazy_regex(pattern, re.IGNORECASE)
+    return re.compile(pattern, re.IGNORECASE)
 
 
 UNDO = _rule(r"(?:please |can you |could you )?(?:undo|revert|take back)(?: (?:that|this|it|the last (?:one|thing|change)|what (?:you|i) just (?:did|said)))?(?: please)?[.!?]*")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from memories.english.grammar import Statement
 from memories.english.text import capitalised, phrases, plain, sentences, slug
 from memories.english.vocabulary import PROFESSIONS, QUESTION, doubtful
-from memoryhub.regexes import lazy_regex
 
 _KIN = (
     "mother, mum, mom, father, dad, sister, brother, son, daughter, wife, husband, spouse, partner, girlfriend, "
@@ -41,7 +40,7 @@ _END = r"(?=\s*(?:[.,;!?()]|$|\s(?:and|but|so|because|while)\s))"
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    return lazy_regex(pattern, re.IGNORECASE)
+    return re.compile(pattern, re.IGNORECASE)
 
 
 _SUBJECT = _rule(rf"\b(?:{_PERSON}|(?P<named>{NAME}))\b")

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from memories.english.people import SOMEBODY
 from memories.english.text import phrases, word_set
-from memoryhub.regexes import lazy_regex
 
 UNKNOWN = "I don't know that yet."
 NEEDS_A_MODEL = "I can't do that without a language model. I can only remember what you tell me and tell it back to you."
@@ -28,7 +27,7 @@ NO_REMINDERS = "I can't remind you at a time: I only answer when you write."
 NO_SUMMARY = "I can't summarise without a language model. The conversation is kept as it was."
 LIMIT_OF_STYLE = "Without a language model I can't change how I write, but the wish is kept."
 
-_YOURS = lazy_regex(
+_YOURS = re.compile(
     rf"(?:(?:favou?rite|home|work|email|e-mail|phone|mobile|postal|street|shoe|blood|star|native|first|last|middle|maiden"
     rf"|full|step|half|best|former|new|old|local|next-door|younger|older|elder|twin)\b.*?|{SOMEBODY}|[\w-]+ (?:number|name|address|size|type|code)"
     r"|name|age|birthday|car|bike|job|boss|employer|rent|address|postcode|commute|kids?|child(?:ren)?|parents?|family|team|diet|hobby"
@@ -36,12 +35,12 @@ _YOURS = lazy_regex(
     r"(?:'s\b.*?|\b)\s*(?:is|are|was|were|has|have|lives?|works?|drives?|plays?|loves?|likes?|hates?|studies|speaks|supports|moved)?\b",
     re.IGNORECASE,
 )
-_BE = lazy_regex(
+_BE = re.compile(
     r"(?:allergic|married|engaged|born|based|vegan|vegetarian|pescatarian|diabetic|retired|divorced|single|from|originally)\b",
     re.IGNORECASE,
 )
 # "Ines lives in Faro" is about Ines.
-_THEIRS = lazy_regex(r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b")
+_THEIRS = re.compile(r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b")
 _AUXILIARY = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't", "doesn't": "don't", "hasn't": "haven't"}
 _MODAL = word_set("can cannot can't could must mustn't should will won't would had did never")
 _SAME_FORM = word_set("lived worked moved used drove had got bought started joined left studied grew came met owned played went did")
@@ -144,13 +143,13 @@ def date(moment: datetime) -> str:
 
 
 def _said(listed_phrases: str) -> re.Pattern[str]:
-    return lazy_regex(rf"(?:{phrases(listed_phrases)})", re.IGNORECASE)
+    return re.compile(rf"(?:{phrases(listed_phrases)})", re.IGNORECASE)
 
 
 _FILLER = r"(?:[\s,.!:;)(👍🙂😊❤️-]|\b(?:there|everyone|again|you|so much|a lot|very much|memoryhub|mate|for (?:that|your help|the help|now|everything)|then|all|today|all good|really|that's|was|it|is|this|that|helpful|great|perfect|good|nice|cool|super|appreciated?|very)\b)*"
 # The whole message has to be one of these.
 _SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (lazy_regex(rf"\s*(?:(?:oh|ok|okay|well|ah|great|cool|perfect|and|hi|hey|hello)\s+)?(?:{phrases(said)}){_FILLER}[.!?]*\s*$", re.IGNORECASE), answer)
+    (re.compile(rf"\s*(?:(?:oh|ok|okay|well|ah|great|cool|perfect|and|hi|hey|hello)\s+)?(?:{phrases(said)}){_FILLER}[.!?]*\s*$", re.IGNORECASE), answer)
     for said, answer in (
         ("good night, sleep well, night night", "Good night!"),
         ("bye, goodbye, good bye, bye bye, see you, see you later, see you tomorrow, cya, have a good day, have a nice day, take care, talk to you later, talk later, that's all, i have to go, i'm off, gotta go", "Goodbye!"),
@@ -211,9 +210,9 @@ REMIND = _said("remind me, set a reminder, set an alarm, set a timer, wake me up
 _CAPABILITIES = _said("what can you do, what do you do, what are you able to do, what can i do here, what can i ask, help, how do you work, how does this work, what is this, how do i use you, how can you help, what are you for, can you help me, i need help")
 _IDENTITY = _said("who are you, what are you, what is your name, are you a human, are you human, are you a bot, are you real, are you an ai, are you chatgpt, are you a robot, do you have a name, how old are you, where do you live, where are you from, who made you, what do you like, do you have feelings, do you sleep, do you love me, do you like me")
 _DATE_ASKED = _said("what day is it, what day is today, what is the date, what is today's date, what date is it, what is the day today")
-_SUMMARY = lazy_regex(r"(?:(?:can|could) you )?(?:please )?(?:summari[sz]e|recap|give me a (?:summary|recap))\b", re.IGNORECASE)
-_SUMS = lazy_regex(r"(?:what is |what's |calculate |compute |how much is |solve )?\(*[\d£$€][\d\s.,()%]*(?:\s*(?:[-+*/x×÷^]|plus|minus|times|divided by|percent of|% of|to the power of)\s*\(*[\d£$€][\d\s.,()%]*)+=?\s*$|what is the (?:square root|sum|product)\b", re.IGNORECASE)
-_BEYOND = lazy_regex(
+_SUMMARY = re.compile(r"(?:(?:can|could) you )?(?:please )?(?:summari[sz]e|recap|give me a (?:summary|recap))\b", re.IGNORECASE)
+_SUMS = re.compile(r"(?:what is |what's |calculate |compute |how much is |solve )?\(*[\d£$€][\d\s.,()%]*(?:\s*(?:[-+*/x×÷^]|plus|minus|times|divided by|percent of|% of|to the power of)\s*\(*[\d£$€][\d\s.,()%]*)+=?\s*$|what is the (?:square root|sum|product)\b", re.IGNORECASE)
+_BEYOND = re.compile(
     r"(?:(?:can|could|would|will) you )?(?:please )?(?:"
     r"(?:tell|give|sing|make|write|draw|create|generate|draft|compose|paint|show)(?: me| us)? (?:an?|some|another|the) (?!.*\b(?:note|know)\b).*"
     r"|(?:translate|proofread|rewrite|explain|define|calculate|convert|google|search the|book|order|play|call|email|text|code|program|recommend|suggest)\b.*"
@@ -225,8 +224,8 @@ _BEYOND = lazy_regex(
 
 
 _FEELING = r"(?:i(?:'m| am| feel| am feeling|'m feeling| was)) (?:(?:so|very|really|a bit|a little|quite|pretty|just|feeling|too|rather) )*"
-_UNWELL = lazy_regex(_FEELING + r"(?:sad|tired|ill|sick|stressed|lonely|depressed|anxious|exhausted|unhappy|upset|down|bored|angry|worried|unwell|not well|not feeling well|heartbroken|awful|terrible)\b[^,.;]{0,25}$", re.IGNORECASE)
-_GLAD = lazy_regex(_FEELING + r"(?:happy|glad|excited|great|good|fine|relieved|proud|well)\b[^,.;]{0,25}$|(?:i (?:just )?(?:got|won|passed) (?:an?|the|my) (?:promotion|prize|exam|award|raise|test|driving test))\b[^,.;]{0,20}$", re.IGNORECASE)
+_UNWELL = re.compile(_FEELING + r"(?:sad|tired|ill|sick|stressed|lonely|depressed|anxious|exhausted|unhappy|upset|down|bored|angry|worried|unwell|not well|not feeling well|heartbroken|awful|terrible)\b[^,.;]{0,25}$", re.IGNORECASE)
+_GLAD = re.compile(_FEELING + r"(?:happy|glad|excited|great|good|fine|relieved|proud|well)\b[^,.;]{0,25}$|(?:i (?:just )?(?:got|won|passed) (?:an?|the|my) (?:promotion|prize|exam|award|raise|test|driving test))\b[^,.;]{0,20}$", re.IGNORECASE)
 
 
 def of_itself(question: str, now: datetime) -> str:

@@ -17,7 +17,6 @@ from memories.english.people import DATE, NAME, PETS, SOMEBODY
 from memories.english.text import content_words, phrases, sentences, slug, word_set
 from memories.english.vocabulary import relation_key, third_person
 from memories.models import Fact
-from memoryhub.regexes import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ _ADVERB = r"(?:(?:currently|now|still|actually|really|usually|also) )?"
 
 
 def _asks(pattern: str) -> re.Pattern[str]:
-    return lazy_regex(pattern, re.IGNORECASE)
+    return re.compile(pattern, re.IGNORECASE)
 
 
 _QUESTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -179,14 +178,14 @@ _SAME = {
     "fiancée": "fiance", "fiancee": "fiance", "fiancé": "fiance", "manager": "boss", "flatmate": "roommate",
 }  # fmt: skip
 _WIDER = {"spouse": ("wife", "husband", "partner"), "partner": ("wife", "husband", "girlfriend", "boyfriend", "spouse", "fiance"), "child": ("son", "daughter", "baby"), "pet": tuple(PETS.split(", ")), "sibling": ("sister", "brother"), "parent": ("mother", "father")}
-_SUBJECT = lazy_regex(rf"(?:(?P<who>{SOMEBODY}|child)(?: (?P<both>{NAME}))?|(?P<name>{NAME}))(?P<of>'s)?\s+(?P<rest>.+)$", re.IGNORECASE)
-_NAMED = lazy_regex(rf"(?:is|is called|is named|name is) (?P<name>{NAME})$", re.IGNORECASE)
+_SUBJECT = re.compile(rf"(?:(?P<who>{SOMEBODY}|child)(?: (?P<both>{NAME}))?|(?P<name>{NAME}))(?P<of>'s)?\s+(?P<rest>.+)$", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:is|is called|is named|name is) (?P<name>{NAME})$", re.IGNORECASE)
 _LIKE = word_set(
     "favourite colour birthday allergic allergies address husband daughter brother sister mother father married vegetarian "
     "called children hobbies remember where doctor dentist"
 )
 _CONTRACTED = tuple(
-    (lazy_regex(pattern, re.IGNORECASE), whole)
+    (re.compile(pattern, re.IGNORECASE), whole)
     for pattern, whole in (
         (r"\b(what|who|where|when|how)'?s\b", r"\1 is"),
         (r"\b(what|who|where|when|how)'?re\b", r"\1 are"),
@@ -194,11 +193,11 @@ _CONTRACTED = tuple(
         (r"\bcolor\b", "colour"),
     )
 )
-MEAT = lazy_regex(rf"{_DIETS}|meat|fish|chicken|beef|pork|bacon|lamb|ham|sausages?|steak|dairy|cheese|eggs", re.IGNORECASE)
-PERSONAL = lazy_regex(r"\b(?:i|me|my|mine|we|us|our|ours|i'm|i've|i'd|you told|you said)\b", re.IGNORECASE)
+MEAT = re.compile(rf"{_DIETS}|meat|fish|chicken|beef|pork|bacon|lamb|ham|sausages?|steak|dairy|cheese|eggs", re.IGNORECASE)
+PERSONAL = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours|i'm|i've|i'd|you told|you said)\b", re.IGNORECASE)
 _ASKS_AGAIN = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has|can)\b"
-_AND = lazy_regex(rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS_AGAIN})|;\s++(?={_ASKS_AGAIN})", re.IGNORECASE)
-_TWICE = lazy_regex(
+_AND = re.compile(rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS_AGAIN})|;\s++(?={_ASKS_AGAIN})", re.IGNORECASE)
+_TWICE = re.compile(
     r"(?P<asks>(?:where|when|how|what|who|which \w+) (?:do|did|have) (?:i|we)) (?P<one>\w+) and (?P<other>\w+)\s*\?*$",
     re.IGNORECASE,
 )

@@ -36,7 +36,6 @@ from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status
-from memoryhub.regexes import lazy_regex
 from tenants.principal import Principal
 
 RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
@@ -500,7 +499,7 @@ def _one_subject(found: Sequence[Mapping[str, Any]]) -> bool:
     return len(found) == 1 or (bool(found) and all("who" in item for item in found))
 
 
-_SUPPOSES = lazy_regex(r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b", re.IGNORECASE)
+_SUPPOSES = re.compile(r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b", re.IGNORECASE)
 
 
 def _tells(item: Mapping[str, Any], *, supposing: bool = True) -> bool:
