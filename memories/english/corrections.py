@@ -157,7 +157,7 @@ def resolved(message: str, before: str) -> str:
 def later_start(message: str, facts: Sequence[Fact], now: datetime) -> Statement | None:
     """That a job of which is known begins only later: "I start there next Monday"."""
     match = _START.search(message)
-    if match is None or "start" not in match[0].casefold() and "begin" not in match[0].casefold():
+    if match is None or ("start" not in match[0].casefold() and "begin" not in match[0].casefold()):
         return None
     where = re.sub(r"^(?:working )?(?:at )?", "", match["where"] or "there")
     known = next((fact for fact in facts if fact.key == "employer"), None)

@@ -169,6 +169,7 @@ _KNOWN = _asks(
 _ABOUT = _asks(r"(?:tell me|what is there|anything|remind me|talk to me) about (?P<about>.+?)" + _NOW)
 _PAST = _asks(r"\b(?:before(?: (?:that|this|then|now))?|previous(?:ly)?|formerly|former|earlier|used to|use to|in the past|originally|prior"
     r"|(?:old|last) (?:job|employer|address|home|company|city|work))\b")
+_HISTORY = _asks(r"(?:where|which (?:cities|places|towns|companies|jobs)) (?:have|did) (?:i|we)(?: ever)? (?P<how>lived|worked)(?: in| at| for| so far)?")
 _WHEN = _asks(r"when did (?:i|we) (?P<what>move|start|join|begin|change jobs)\b(?P<rest>.*?)" + _NOW)
 
 _SAME = {
@@ -252,6 +253,8 @@ def read_question(question: str) -> Asked | None:
         text = re.sub(r"\s+before\b.*$|\s+in the past\b|\s+(?:previously|formerly|originally|earlier)\b", "", text, flags=re.IGNORECASE)
         text = re.sub(r"\b(?:previous|former|old|prior|last) (?=job|employer|address|home|company|city|work)", "", text, flags=re.IGNORECASE)
         text = re.sub(r"\bwas\b", "is", text)
+    if match := _HISTORY.match(text):
+        return Asked("history", "", past=False, value="home" if match["how"].lower() == "lived" else "employer job")
     for slot, pattern in _QUESTIONS:
         if match := pattern.match(text):
             return Asked(slot, _whom(match), past)
@@ -325,6 +328,9 @@ class Knowledge:
 
     def answering(self, asked: Asked) -> list[Fact]:
         """The facts that answer, latest first; none if the question asks for what nobody told."""
+        if asked.slot == "history":
+            rows = [fact for name in asked.value.split() for fact in self._slot(name, "", [*self.current, *self.ended])]
+            return sorted(rows, key=lambda fact: (fact.superseded_at is None, fact.superseded_at or fact.learned_at))
         if asked.slot == "since":
             return self._slot("home" if asked.value.startswith("move") else "employer", "", self.current)
         rows = self.ended if asked.past else self.current
@@ -436,7 +442,7 @@ class Knowledge:
         found: dict[str, set[str]] = {}
         for fact in self.current:
             match = _SUBJECT.match(fact.text)
-            if match is None or match["of"] and not match["rest"].startswith("name "):
+            if match is None or (match["of"] and not match["rest"].startswith("name ")):
                 pass
             elif match["who"]:
                 named = _NAMED.match(match["rest"])

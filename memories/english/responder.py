@@ -53,6 +53,7 @@ ALL_OF_IT = (
 )
 CLOSED = "I can't look into your memory at the moment, so I don't know. What you said is kept."
 NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
+NOTHING_SAYS_THAT = "Nothing in your memory says that, so there is nothing to take back. What you said is kept."
 NOTHING_TO_UNDO = "There is nothing in your last message that I could undo. To change a fact, tell me what is right."
 GONE = "What was erased is gone for good; I can't bring it back."
 _PIECE = re.compile(r"\S+\s*|\s+")
@@ -196,7 +197,9 @@ class Responder:
         if start := corrections.later_start(message.text, self._known.current, self._known.now):
             yield from self._write(start, [fact for fact in held if fact.key == "employer"], over, harsh=True)
             return
-        if not message.statements and (right := corrections.fragment(message.text)):
+        changes = read_changes(message.fixed)
+        found = [each for each in changes if isinstance(each, Correction | Shift) and _in_other_words(each, held)]
+        if not message.statements and not found and (right := corrections.fragment(message.text)):
             for fact in corrections.same_shape(self._pointed_at(), right)[-1:]:
                 told = Statement(corrections.with_value(fact.text, right), fact.key, fact.category)
                 yield from self._write(told, [each for each in held if each.id == fact.pk], over, harsh=True)
@@ -204,10 +207,9 @@ class Responder:
         if corrections.DENIED.fullmatch(message.text.strip()) and len(facts := self._pointed_at()) == 1:
             yield _call(RETIRE, memory_ids=[str(facts[0].pk)], contradiction="harsh")
             return
-        changes = read_changes(message.fixed)
-        for change in changes:
-            if isinstance(change, Correction | Shift) and (found := _in_other_words(change, held)):
-                fact, text = found
+        for change in found:
+            if put_right := _in_other_words(change, held):
+                fact, text = put_right
                 key = corrected_key(fact, change) if isinstance(change, Correction) else fact.key
                 yield from self._write(Statement(text, key, fact.category), [fact], over, harsh=isinstance(change, Correction))
                 done |= {change.quote, fact.key or change.quote}
@@ -282,10 +284,11 @@ class Responder:
     def _to_forget(self, forget: str, recalled: Sequence[Mapping[str, Any]]) -> list[str]:
         """The ids of what is surely meant: facts before the sentences that they were learned from."""
         if points_back(forget):
-            facts = self._touched(Relation.WROTE) or self._pointed_at()
-            if len(facts) == 1:
-                return [str(facts[0].pk)]
             said = self._last
+            written = [each.memory_id for each in said.having(Relation.WROTE) if each.memory is not None] if said else []
+            pointed = written or [fact.pk for fact in self._pointed_at()]
+            if len(pointed) == 1:
+                return [str(pointed[0])]
             return [str(said.episode_id)] if said and said.episode_id and not QUESTION.search(said.text) else []
         found = self._named(forget, recalled)
         if not _one_subject(found) and (asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")):
@@ -337,8 +340,12 @@ class Responder:
             parts.append(phrasing.NO_REMINDERS)
         if not parts:
             denied = corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text)
-            nothing = any(isinstance(change, End) for change in read_changes(message.fixed))
-            if denied or nothing:
+            nothing = any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(message.fixed))
+            if nothing and "there" in message.text.casefold():
+                return "Which place do you mean? Say that again with its name."
+            if nothing:
+                return NOTHING_SAYS_THAT
+            if denied:
                 return "Tell me in a whole sentence what is right, and I will correct it."
             return phrasing.MASKED if has_label(message.text) else phrasing.SAVED
         return "\n\n".join(dict.fromkeys(filter(None, parts)))
@@ -531,6 +538,8 @@ def _answered(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
     """The answer that the facts of a slot give; empty if they give none."""
     if asked.confirms:
         return _confirmed(asked, facts, known)
+    if asked.slot == "history":
+        return "\n".join(_in_order(facts))
     if not facts:
         return ""
     if asked.slot == "age" and (old := next((age for fact in facts if (age := questions.age_from(fact.text, known.now))), "")):
@@ -545,6 +554,14 @@ def _answered(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
     if one and not facts[0].text.startswith("No longer") and (before := known.before(asked, facts[0])):
         answer += f" Before that: {corrections.value_of(before.text)}."
     return answer
+
+
+def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
+    """What held one after the other, each with its times."""
+    for fact in facts:
+        since, until = fact.valid_from or fact.learned_at, fact.valid_to or fact.superseded_at
+        told = second_person(fact.text) if until is None else phrasing.past(second_person(fact.text))
+        yield sentence(f"{told} {'since' if until is None else 'until'} {phrasing.date(until or since)}")
 
 
 def _distinct(asked: Asked, facts: Sequence[Fact]) -> bool:
