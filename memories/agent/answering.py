@@ -192,7 +192,8 @@ class Answering:
 
     def _opening(self) -> list[ChatMessage]:
         turn, policy = self._turn, self._boundary.policy
-        turns = conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
+        first = turn.turn == 1
+        turns = () if first else conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
         slots = slots_of(turn.session)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
