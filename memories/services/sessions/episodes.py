@@ -9,7 +9,6 @@ Invariant: ordinals are given out under the owner's lock, each once, in the orde
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -33,17 +31,18 @@ from memories.services.screening import Said, Screen, joined, note_masked
 from memories.services.sessions.sessions import locked_session
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_events
 from tenants.principal import Principal
 
-# Set when the consolidator of this process has something to do at once.
-waiting = threading.Event()
+# The job that consolidates owners who are due.
+CONSOLIDATE = "memories.consolidate"
 
 
 def turn_ended() -> None:
     """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
     if settings.MEMORYHUB_CONSOLIDATE == "turn":
-        transaction.on_commit(waiting.set)
+        wake_on_commit(CONSOLIDATE)
 
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
