@@ -77,7 +77,7 @@ def main() -> int:
         return 0
     for cost in costs:
         sys.stdout.write(
-            f"{cost.way:20s} {cost.core_ms:6.1f} ms of one core {cost.wall_ms:6.1f} ms {cost.statements:4.0f} statements\n"
+            f"{cost.way:20s} {cost.core_ms:6.1f} ms of one core {cost.wall_ms:6.1f} ms {cost.statements:3.0f} queries\n"
         )
     return 0
 
