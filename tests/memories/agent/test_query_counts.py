@@ -86,6 +86,7 @@ def send(membership: Membership) -> Callable[[str, UUID | None], bytes]:
     """`send(way, session)` says something and returns the answer, by `chat`, `stream` (of the API) or `api`."""
     browser, program = Client(), caller_of(membership)
     browser.force_login(membership.user)
+    browser.get("/chat/all/")  # the session of a browser notes its tenant once, a token when it was last used
 
     def sent(way: str, session: UUID | None) -> bytes:
         said = "Where do I live?"
