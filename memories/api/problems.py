@@ -1,4 +1,6 @@
-"""Errors as problem details (RFC 9457): what was wrong and, for input, which field and why.
+"""Reading a request's body: JSON in UTF-8, of a bounded size and depth. Whatever else comes is said to be so.
+
+Errors as problem details (RFC 9457): what was wrong and, for input, which field and why.
 
 Invariant: every answer of the API that is not a success has this form, whatever was asked to be accepted; it holds no
 value that was sent, no text of a memory and nothing of the inside. Unknown ids and ids of others give the same answer.
@@ -10,18 +12,65 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import BaseParser
 
-from memories.api.parsing import BodyTooLarge, LengthRequired
 from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
 from memories.hygiene.sensitivity import telling
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
+
+MAX_BODY_BYTES = 1024 * 1024
+"""The longest text that can be stored fits several times over, however it is escaped."""
+
+
+class BodyTooLarge(APIException):
+    """The body is larger than anything that could be stored."""
+
+    status_code = 413
+    default_detail = f"The body is larger than {MAX_BODY_BYTES:,} bytes."
+    default_code = "body-too-large"
+
+
+class LengthRequired(APIException):
+    """The body comes in chunks, so its length is not known beforehand."""
+
+    status_code = 411
+    default_detail = "Send the body with a Content-Length."
+    default_code = "length-required"
+
+
+class JsonParser(BaseParser):
+    """RFC 8259: UTF-8, no NaN or Infinity."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[Any], *_: object, **__: object) -> Any:
+        """The value of the body. Raises BodyTooLarge, or ParseError saying where the JSON breaks."""
+        body = stream.read(MAX_BODY_BYTES + 1)
+        if len(body) > MAX_BODY_BYTES:
+            raise BodyTooLarge
+        try:
+            return json.loads(body.decode(), parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            raise ParseError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+        except UnicodeDecodeError as error:
+            raise ParseError("is not UTF-8.") from error
+        except RecursionError as error:
+            raise ParseError("is nested too deeply.") from error
+        except ValueError as error:
+            raise ParseError("holds a number that cannot be read.") from error
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ValueError
+
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:memoryhub:problem:"

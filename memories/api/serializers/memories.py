@@ -3,6 +3,8 @@
 What is said of a memory whose time is over, or might be: that it still holds, or is to come back.
 
 What is told of a playbook that was followed.
+
+Recall as the API asks and answers it: ranks and reasons in words; the numbers behind them stay in the trace.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from memories.api.fields import (
+    Amount,
     Choice,
     Identifier,
     Moment,
@@ -28,11 +31,14 @@ from memories.api.fields import (
 )
 from memories.api.serializers.common import DEFAULT_LISTED, CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
+    DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
     MAX_LINKS,
     MAX_LISTED,
     MAX_MEMORY_CHARACTERS,
     MAX_MESSAGE_CHARACTERS,
+    MAX_QUERY_CHARACTERS,
+    MAX_RECALL_LIMIT,
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
@@ -380,3 +386,52 @@ class Outcome(StrictSerializer):
     )
     at = Moment(default=None, help_text="Default: now.")
     reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class RecallQuestion(StrictSerializer):
+    """What to recall."""
+
+    query = Text(limit=MAX_QUERY_CHARACTERS)
+    types = Several(Choice(Kind), limit=len(Kind), allow_empty=False, default=tuple(Kind), help_text="Default: all.")
+    limit = Whole(min_value=1, max_value=MAX_RECALL_LIMIT, default=DEFAULT_RECALL_LIMIT)
+    as_of = Moment(default=None, help_text="Answer with what was believed then.")
+    include_superseded = Truth(default=False, help_text="Also what is no longer believed, marked as such.")
+    session_id = Identifier(default=None, help_text="The conversation that it is for.")
+    threshold = Amount(default=None, help_text="Leave out what scores below; the scores stand in the trace.")
+    task = Text(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
+
+
+class RecalledSerializer(serializers.Serializer[Any]):
+    """One recalled memory."""
+
+    rank = serializers.IntegerField(help_text="From 1, the best.")
+    kind = Choice(Kind)
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    title = serializers.CharField()
+    key = serializers.CharField()
+    speaker = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True, help_text="When it happened, or since when it is believed.")
+    until = serializers.DateTimeField(allow_null=True)
+    status = Choice(Status)
+    scope = Choice(Scope)
+    session_id = serializers.UUIDField(allow_null=True)
+    superseded_by = serializers.UUIDField(allow_null=True)
+    retracted = serializers.BooleanField()
+    confidence = serializers.FloatField(allow_null=True)
+    trigger = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField())
+    success_count = serializers.IntegerField()
+    failure_count = serializers.IntegerField()
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
+
+
+class RecallSerializer(serializers.Serializer[Any]):
+    """The answer: best first. `degraded`: the search plane did not answer, so there may be better ones."""
+
+    trace_id = serializers.UUIDField()
+    query = serializers.CharField()
+    degraded = serializers.BooleanField()
+    took_ms = serializers.FloatField()
+    as_of = serializers.DateTimeField(allow_null=True)
+    items = RecalledSerializer(many=True)
