@@ -1,7 +1,7 @@
-"""The retrieval boundary of one turn: what comes into it by itself, what the model may ask for, and how much it takes.
+"""The limits of one turn: which memories come in by themselves, what the model may ask for, and how much room it has.
 
-Invariant: the recalls that nobody asked for take no more tokens together than the policy gives a turn, each of those
-that the model asks for no more than that, and the pinned facts no more than theirs, all by the count for the model.
+Together, the automatic recalls take no more tokens than the policy gives a turn; each recall that the model asks for
+takes at most as many; the pinned facts have their own limit. All tokens are counted for the model that answers.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""What the model is given: the system prompt, the history, and memories and the working memory as tool results.
+"""The prompt of a turn: instructions, history, and memories and working memory as results of tools.
 
-Invariant: a memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped, so it can
-neither close its quotes, open a tag, nor form the special tokens by which chat templates tell roles apart.
-
-The working memory in the prompt: rendered as results of tools, at two places that `prompt.opening` fixes.
-
-Invariant: pure; every text of a slot stands inside a JSON string with `<` escaped, like a memory's. Goal and
-constraints are rendered whole, whatever else the prompt holds: nothing pushes them out.
+A memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped. It can neither close its
+quotes, open a tag, nor form the special tokens by which chat templates tell roles apart.
 """
 
 from __future__ import annotations

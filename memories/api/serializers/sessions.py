@@ -1,9 +1,4 @@
-"""Sessions and their transcripts as the API shows them.
-
-A turn of a conversation: what is sent, and the whole answer of a caller who does not want it in pieces.
-
-The working memory of a session, what the session holds, and its end, as the API shows and takes them.
-"""
+"""Sessions, transcripts, turns and working memory as the API shows and takes them."""
 
 from __future__ import annotations
 
@@ -13,8 +8,8 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.agent.events import NoticeKind
-from memories.api.fields import Choice, Identifier, Several, StrictSerializer, Text, Truth, Whole
-from memories.api.serializers.common import Erased, Sensitivity
+from memories.api.fields import Choice, Identifier, Several, StrictSerializer, StrictText, Truth, Whole
+from memories.api.serializers.common import ErasedSerializer, Sensitivity
 from memories.api.serializers.memories import RecalledSerializer
 from memories.constants import (
     MAX_CONSTRAINTS,
@@ -30,9 +25,9 @@ from memories.constants import (
     SLOT_CHARACTERS,
 )
 from memories.models import EntryKind, MessageRole, MessageState, Relation
-from memories.selectors.session_memory import Part
+from memories.selectors.session_memory import SessionPart
 from memories.selectors.sessions import MentionView
-from memories.services.sessions.entries import Ended
+from memories.services.sessions.entries import EndedSession
 from memories.services.sessions.working_memory import SlotChanges
 from memories.slots import Slots, foremost
 from memories.types import Importance, Kind, SensitiveKind, WriteResult
@@ -135,19 +130,19 @@ class TranscriptQuery(StrictSerializer):
 class NewSession(StrictSerializer):
     """A session to open."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    title = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class SessionTitle(StrictSerializer):
     """Another title."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS)
+    title = StrictText(limit=MAX_TITLE_CHARACTERS)
 
 
 class NewTurn(StrictSerializer):
     """What the user says. With a `turn_id`, sending the same again adds nothing and gives the same words."""
 
-    message = Text(limit=MAX_MESSAGE_CHARACTERS)
+    message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
     turn_id = Identifier(default=None, help_text="Chosen by the caller, new for each turn.")
     retry = Truth(default=False, help_text="With a `turn_id` whose answer failed or was cut off: answer it again.")
 
@@ -204,7 +199,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     recalled = RecalledSerializer(many=True)
     written = MemoryWrittenSerializer(many=True)
     retired = MemoriesRetiredSerializer(many=True)
-    forgotten = Erased(many=True)
+    forgotten = ErasedSerializer(many=True)
     notices = NoticeSerializer(many=True)
 
 
@@ -214,10 +209,10 @@ DEFAULT_FOUND = 20
 class FoundPart(StrEnum):
     """What was found: a part of a turn, or an entry of this kind."""
 
-    SAID = Part.SAID.value
-    ANSWERED = Part.ANSWERED.value
-    TOOL_CALL = Part.TOOL_CALL.value
-    TOOL_RESULT = Part.TOOL_RESULT.value
+    SAID = SessionPart.SAID.value
+    ANSWERED = SessionPart.ANSWERED.value
+    TOOL_CALL = SessionPart.TOOL_CALL.value
+    TOOL_RESULT = SessionPart.TOOL_RESULT.value
     GOAL = EntryKind.GOAL.value
     PLAN = EntryKind.PLAN.value
     PROGRESS = EntryKind.PROGRESS.value
@@ -257,25 +252,25 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
 class NotedChange(StrictSerializer):
     """Words for a slot."""
 
-    text = Text(limit=SLOT_CHARACTERS)
+    text = StrictText(limit=SLOT_CHARACTERS)
     importance = Choice(Importance, default=Importance.NORMAL)
 
 
 class PlanChange(StrictSerializer):
     """Steps and progress; without `steps` they stay as they are."""
 
-    steps = Several(Text(limit=SLOT_CHARACTERS), limit=MAX_PLAN_STEPS, required=False)
+    steps = Several(StrictText(limit=SLOT_CHARACTERS), limit=MAX_PLAN_STEPS, required=False)
     done = Whole(min_value=0, max_value=MAX_PLAN_STEPS, required=False, help_text="How many of the first are done.")
 
 
 class WorkingMemoryChange(StrictSerializer):
     """Slots to set to what is given; those that are not named stay, an empty value empties."""
 
-    goal = Text(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
+    goal = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
     plan = PlanChange(required=False)
     constraints = Several(NotedChange(), limit=MAX_CONSTRAINTS, required=False)
     observations = Several(NotedChange(), limit=MAX_OBSERVATIONS, required=False)
-    scratchpad = Several(Text(limit=SCRATCHPAD_CHARACTERS), limit=SCRATCHPAD_CHARACTERS, required=False)
+    scratchpad = Several(StrictText(limit=SCRATCHPAD_CHARACTERS), limit=SCRATCHPAD_CHARACTERS, required=False)
 
 
 class EntriesQuery(StrictSerializer):
@@ -309,9 +304,9 @@ class FoundPage(serializers.Serializer[Any]):
 class EndSession(StrictSerializer):
     """How a task or session went; both may be left out."""
 
-    outcome = Text(limit=SLOT_CHARACTERS, allow_blank=True, default="")
+    outcome = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, default="")
     learned = Several(
-        Text(limit=SLOT_CHARACTERS), limit=MAX_LEARNED, default=list, help_text="What is worth knowing next time."
+        StrictText(limit=SLOT_CHARACTERS), limit=MAX_LEARNED, default=list, help_text="What is worth knowing next time."
     )
 
 
@@ -359,7 +354,7 @@ def slot_changes(body: dict[str, Any]) -> SlotChanges:
     )
 
 
-def ended_shown(ended: Ended) -> dict[str, Any]:
+def ended_shown(ended: EndedSession) -> dict[str, Any]:
     """The end of a session as `Ended`."""
     proposed = [
         {

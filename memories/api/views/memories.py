@@ -1,16 +1,8 @@
-"""Memories: list, create, read, forget. What else may be done to one of them is in `views/memories.py`.
-
-What may be said of a memory: that it was wrong, has changed, is over, came back, matters, or holds for more.
-
-Memories whose time is over, or might be: what to review, that it still holds, and that it is to come back.
-
-Whether a playbook worked.
-
-Recall: the memories that answer a question best.
-"""
+"""Memories: list, create, read, change, confirm, forget and recall them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.authentication import READ, READ_WRITE
+from memories.api.fields import StrictSerializer
 from memories.api.http import memory_to_change, own_memory, recalled, rendered, rendered_all, written
 from memories.api.schema import problems
 from memories.api.serializers.common import Forgotten, forgotten
@@ -28,11 +21,11 @@ from memories.api.serializers.memories import (
     NEW_MEMORY_SERIALIZERS,
     ChainSerializer,
     Confirmation,
-    Correction,
+    CorrectionSerializer,
     ForgetQuery,
     MemoriesQuery,
     MemoryPage,
-    Outcome,
+    OutcomeSerializer,
     Pin,
     Promotion,
     RecallQuestion,
@@ -43,7 +36,7 @@ from memories.api.serializers.memories import (
     ReviewList,
     ReviewQuery,
     Undoing,
-    Written,
+    WrittenSerializer,
 )
 from memories.api.views.base import ApiView
 from memories.errors import Conflict
@@ -66,7 +59,8 @@ from memories.services.sessions.episodes import remember_episode
 from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
-# What a write answers with: something new is there, or all was there already.
+_REFUSED = problems(400, 404, 409, 422)
+# The status of a write's answer: 201 if something new is stored, else 200.
 _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW), 201)
 
 
@@ -89,7 +83,7 @@ class MemoriesView(ApiView):
     @extend_schema(
         operation_id="memories_create",
         request=ANY_NEW_MEMORY,
-        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
+        responses={200: WrittenSerializer, 201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request) -> Response:
         """Store a memory. 201: it is new; 200: it was known, and merged into what is there."""
@@ -100,7 +94,7 @@ class MemoriesView(ApiView):
         return Response(written(self.principal, outcome), status=_STATUS.get(outcome.result, 200))
 
 
-class MemoryView(ApiView):
+class MemoryItemView(ApiView):
     """One memory."""
 
     rights = {"GET": READ, "DELETE": READ_WRITE}
@@ -153,83 +147,89 @@ def _remember(principal: Principal, kind: Kind, fields: dict[str, Any]) -> Write
             return remember_catalog_entry(principal, **fields)
 
 
-class CorrectView(ApiView):
-    """A memory that was wrong."""
+class ChangeView(ApiView):
+    """A change of one memory."""
 
     rights = {"POST": READ_WRITE}
 
+    def change(
+        self, command: Callable[..., WriteOutcome], shape: type[StrictSerializer], memory_id: UUID, *, status: int
+    ) -> Response:
+        """Run a command for memories of any kind, with the fields of the body."""
+        fields = self.body(shape)
+        kind = memory_to_change(self.principal, memory_id).kind
+        outcome = command(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return Response(written(self.principal, outcome), status=status)
+
+
+class CorrectView(ChangeView):
+    """A memory that was wrong."""
+
     @extend_schema(
-        operation_id="memories_correct", request=Correction, responses={201: Written, **problems(400, 404, 409, 422)}
+        operation_id="memories_correct",
+        request=CorrectionSerializer,
+        responses={201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say what is right instead, also of one that was replaced. The old one stays in the history as never true."""
-        fields = self.body(Correction)
-        kind = memory_to_change(self.principal, memory_id).kind
-        outcome = correct(self.principal, kind=kind, memory_id=memory_id, **fields)
-        return Response(written(self.principal, outcome), status=201)
+        return self.change(correct, CorrectionSerializer, memory_id, status=201)
 
 
-class SupersedeView(ApiView):
+class SupersedeView(ChangeView):
     """Facts that something else took the place of."""
 
-    rights = {"POST": READ_WRITE}
-
     @extend_schema(
-        operation_id="memories_supersede", request=Replacement, responses={201: Written, **problems(400, 404, 409, 422)}
+        operation_id="memories_supersede",
+        request=Replacement,
+        responses={201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Replace a fact, and others if need be, by a new one. The old ones stay in the history."""
         fields = self.body(Replacement)
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
-            raise Conflict("Only facts are superseded so; store a new playbook that names this one in supersedes_ids.")
+            raise Conflict(
+                "This memory is no fact; a playbook is replaced by a new one that names it in supersedes_ids."
+            )
         old_ids = (memory_id, *fields.pop("also_ids"))
         return Response(written(self.principal, supersede(self.principal, old_ids=old_ids, **fields)), status=201)
 
 
-class RetireView(ApiView):
+class RetireView(ChangeView):
     """A memory that is no longer true."""
 
-    rights = {"POST": READ_WRITE}
-
     @extend_schema(
-        operation_id="memories_retire", request=Retirement, responses={200: Written, **problems(400, 404, 409, 422)}
+        operation_id="memories_retire",
+        request=Retirement,
+        responses={200: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Say that it is over (harsh: never was) and nothing takes its place. It stays in the history, not recalled."""
-        fields = self.body(Retirement)
-        kind = memory_to_change(self.principal, memory_id).kind
-        outcome = retire(self.principal, kind=kind, memory_id=memory_id, **fields)
-        return Response(written(self.principal, outcome))
+        return self.change(retire, Retirement, memory_id, status=200)
 
 
-class UndoView(ApiView):
+class UndoView(ChangeView):
     """A memory that was replaced or retired by mistake, or took the place of others by mistake."""
 
-    rights = {"POST": READ_WRITE}
-
     @extend_schema(
-        operation_id="memories_undo", request=Undoing, responses={201: Written, **problems(400, 404, 409, 422)}
+        operation_id="memories_undo",
+        request=Undoing,
+        responses={201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Bring back, as a new memory, what it replaced, or itself if it was replaced or retired.
 
         What took the place by mistake stays in the history as never true. An undo can be undone.
         """
-        fields = self.body(Undoing)
-        kind = memory_to_change(self.principal, memory_id).kind
-        outcome = undo(self.principal, kind=kind, memory_id=memory_id, **fields)
-        return Response(written(self.principal, outcome), status=201)
+        return self.change(undo, Undoing, memory_id, status=201)
 
 
-class PromoteView(ApiView):
+class PromoteView(ChangeView):
     """A memory that holds for more than it was said for."""
-
-    rights = {"POST": READ_WRITE}
 
     @extend_schema(
         operation_id="memories_promote",
         request=Promotion,
-        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
+        responses={200: WrittenSerializer, 201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Copy it into a wider scope, where it lives on its own. 200: it was known there."""
@@ -239,10 +239,8 @@ class PromoteView(ApiView):
         return Response(written(self.principal, outcome), status=200 if outcome.result is WriteResult.MERGED else 201)
 
 
-class PinView(ApiView):
+class PinView(ChangeView):
     """A fact that matters."""
-
-    rights = {"POST": READ_WRITE}
 
     @extend_schema(operation_id="memories_pin", request=Pin, responses={200: ANY_MEMORY, **problems(400, 404, 409)})
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
@@ -250,7 +248,7 @@ class PinView(ApiView):
         fields = self.body(Pin)
         memory = own_memory(self.principal, memory_id)
         if memory.kind is not Kind.SEMANTIC:
-            raise Conflict("Only facts can be pinned.")
+            raise Conflict("This memory is no fact; only facts can be pinned.")
         pin_fact(self.principal, fact_id=memory_id, **fields)
         return Response(rendered(self.principal, get_memory(self.principal, memory.kind, memory_id)))
 
@@ -269,34 +267,30 @@ class ReviewView(ApiView):
         return Response({"results": rendered_all(self.principal, facts)})
 
 
-class ConfirmView(ApiView):
+class ConfirmView(ChangeView):
     """A fact that still holds."""
-
-    rights = {"POST": READ_WRITE}
 
     @extend_schema(
         operation_id="memories_confirm",
         request=Confirmation,
-        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
+        responses={200: ANY_MEMORY, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say that a fact still holds: its dates begin anew, and a stale one counts in full again."""
         fields = self.body(Confirmation)
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
-            raise Conflict("Only facts are confirmed.")
+            raise Conflict("This memory is no fact; only facts are confirmed.")
         confirm_fact(self.principal, fact_id=memory_id, **fields)
         return Response(rendered(self.principal, get_memory(self.principal, Kind.SEMANTIC, memory_id)))
 
 
-class RestoreView(ApiView):
+class RestoreView(ChangeView):
     """A memory that was evicted or archived."""
-
-    rights = {"POST": READ_WRITE}
 
     @extend_schema(
         operation_id="memories_restore",
         request=Restoration,
-        responses={200: ANY_MEMORY, **problems(400, 404, 409, 422)},
+        responses={200: ANY_MEMORY, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
         """Undo what the collection did to a memory, unless it has been erased since."""
@@ -306,21 +300,19 @@ class RestoreView(ApiView):
         return Response(rendered(self.principal, get_memory(self.principal, kind, memory_id)))
 
 
-class OutcomeView(ApiView):
+class OutcomeView(ChangeView):
     """A playbook that was followed."""
-
-    rights = {"POST": READ_WRITE}
 
     @extend_schema(
         operation_id="memories_outcome",
-        request=Outcome,
-        responses={200: Written, 201: Written, **problems(400, 404, 409, 422)},
+        request=OutcomeSerializer,
+        responses={200: WrittenSerializer, 201: WrittenSerializer, **_REFUSED},
     )
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Say whether it worked. 200: it is counted; 201: other steps took the place of the old ones besides."""
-        fields = self.body(Outcome)
+        fields = self.body(OutcomeSerializer)
         if own_memory(self.principal, memory_id).kind is not Kind.PROCEDURAL:
-            raise Conflict("Only playbooks work or fail.")
+            raise Conflict("This memory is no playbook; only playbooks have outcomes.")
         outcome = record_outcome(self.principal, playbook_id=memory_id, **fields)
         return Response(
             written(self.principal, outcome), status=201 if outcome.result is WriteResult.SUPERSEDED else 200

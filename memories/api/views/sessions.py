@@ -1,11 +1,7 @@
-"""Sessions: list, open, read with the transcript, rename, forget.
+"""Sessions: list, open, read, rename, forget; their working memory and end; and their turns.
 
-What a session keeps while it lives: its working memory, a search within it, and its end.
-
-Conversing: one POST for a turn, answered whole as JSON or, if asked so, in pieces as server-sent events.
-
-Invariant: what the user said is stored before the first byte of an answer; whoever hangs up cuts the answer off, and
-what was streamed until then is kept.
+A turn is answered whole as JSON or, if asked for, as server-sent events. The user's message is stored before the first
+byte of an answer; whoever hangs up cuts the answer off, and what was streamed until then is kept.
 """
 
 from __future__ import annotations
@@ -176,7 +172,7 @@ class EventStreamRenderer(BaseRenderer):
         return b""
 
 
-class TurnView(ApiView):
+class AnsweringView(ApiView):
     """What both addresses of a turn do."""
 
     rights = {"POST": CONVERSE}
@@ -199,7 +195,7 @@ class TurnView(ApiView):
         return response
 
 
-class NewSessionTurnsView(TurnView):
+class NewSessionTurnsView(AnsweringView):
     """Turns that open a session of their own."""
 
     @extend_schema(
@@ -216,7 +212,7 @@ class NewSessionTurnsView(TurnView):
         return self.answer(None)
 
 
-class SessionTurnsView(TurnView):
+class SessionTurnsView(AnsweringView):
     """Turns of a session."""
 
     @extend_schema(

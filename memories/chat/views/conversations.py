@@ -1,10 +1,6 @@
-"""The chat page: a new conversation, an existing one, and one turn of it as a fragment for scripts.
+"""Conversations: the chat page, one turn as a fragment, sending and retrying, and the list with rename and forget.
 
-All conversations; renaming one, ending its task, and forgetting one with everything that was said in it.
-
-Sending a message, and answering one again: streamed to scripts, a redirect to the conversation without them.
-
-Invariant: what the user said is stored before any answer begins; a message that cannot be stored comes back whole.
+What the user said is stored before any answer begins; a message that cannot be stored comes back whole.
 """
 
 from __future__ import annotations

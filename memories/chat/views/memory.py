@@ -1,9 +1,4 @@
-"""One memory: what it says, where it came from, what became of it; and correcting, retiring, pinning and undoing.
-
-Forgetting one memory: first a page that says what will go, then the erasure.
-
-What the member really wrote, where it was masked before it was stored and their tenant keeps originals.
-"""
+"""One memory: its page, its correction, its end, undo, pin and erasure, and the original of masked words."""
 
 from __future__ import annotations
 
@@ -45,7 +40,7 @@ USES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class QuestionUsing:
     """A question whose answer used a memory; the question is empty once it was forgotten."""
 
     question: str
@@ -157,7 +152,7 @@ def _page(
     using = messages_using(principal, memory_id)
     learned = cards_of(principal, list(supported_facts(principal, memory_id))) if kind is Kind.EPISODIC else ()
     uses = [
-        Use(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
+        QuestionUsing(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
         for each in questions_of(principal, using[:USES_SHOWN])
     ]
     context: dict[str, Any] = {

@@ -1,9 +1,4 @@
-"""What is to be settled, as its owner reads it: the question, both sides with their sources, what was decided.
-
-Invariant: made from the reader's own selectors; it holds no model, and templates query nothing.
-
-What is to be settled: facts that do not fit together, what would be let go; deciding, and taking that back.
-"""
+"""Reviews for their owner: facts that do not fit together, memories to let go; deciding, and undoing a decision."""
 
 from __future__ import annotations
 
@@ -49,7 +44,7 @@ _SETTLED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ReviewSide:
     """One of the memories, its words in pieces, and what else is known of it."""
 
     card: Card
@@ -67,7 +62,7 @@ class Review:
     kind: str
     question: str
     reason: str
-    sides: tuple[Side, ...]
+    sides: tuple[ReviewSide, ...]
     asked_at: datetime
     settled: str
     settled_at: datetime | None
@@ -98,12 +93,12 @@ def _review(item: ReviewItem, cards: Mapping[UUID, Card], *, waits: bool) -> Rev
     )
 
 
-def _sides(item: ReviewItem, cards: Mapping[UUID, Card]) -> tuple[Side, ...]:
+def _sides(item: ReviewItem, cards: Mapping[UUID, Card]) -> tuple[ReviewSide, ...]:
     rows = _rows(item)
     words = [cards[row.pk].text for row in rows]
     pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
     return tuple(
-        Side(cards[row.pk], SECTIONS[row.kind].noun, each, tuple(details_of(row)))
+        ReviewSide(cards[row.pk], SECTIONS[row.kind].noun, each, tuple(details_of(row)))
         for row, each in zip(rows, pieces, strict=True)
     )
 
