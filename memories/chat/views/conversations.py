@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
+from memories.chat.forms import ForgetForm, MessageForm, TitleForm
 from memories.chat.frame import Reader, by_age, recent_sessions, stream, turn_fragments
 from memories.chat.presenting import counted, member_page, refusal, shown_task
 from memories.chat.turns import panel_of, shown_turns
@@ -121,7 +122,7 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     session = get_session(principal, session_id)
     title, error = str(session), ""
     if request.method == "POST":
-        title = request.POST.get("title", "")
+        title = TitleForm(request.POST).values()["title"]
         try:
             stored = rename_session(principal, session_id=session_id, title=title).title
         except InvalidInput as invalid:
@@ -152,7 +153,8 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     session = get_session(principal, session_id)
     if request.method == "POST":
         try:
-            outcome = forget_session(principal, session_id=session_id, cascade=request.POST.get("cascade") == "1")
+            cascade = ForgetForm(request.POST).values()["cascade"]
+            outcome = forget_session(principal, session_id=session_id, cascade=cascade)
         except Conflict as error:
             messages.error(request, str(error))
             return redirect("chat:session", session_id=session_id)
@@ -167,14 +169,14 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
 @member_page
 def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
     """Say something, in a session or in a new one. The same `turn_id` again adds nothing."""
-    text = request.POST.get("message", "").replace("\r\n", "\n")
+    form = MessageForm(request.POST)
     try:
-        _require_same_tenant(request, principal)
-        turn_id = _turn_id(request)
-        events = run_turn(principal, text=text, session_id=session_id, turn_id=turn_id)
-        return _answer(request, principal, events)
+        said = form.values()
+        _require_same_tenant(said["tenant"], principal)
+        turn = run_turn(principal, text=said["message"], session_id=session_id, turn_id=said["turn_id"])
+        return _answer(request, principal, turn)
     except (InvalidInput, Conflict) as error:
-        return _refused(request, principal, session_id, text, error)
+        return _refused(request, principal, session_id, form.cleaned_data["message"], error)
 
 
 @require_POST
@@ -216,17 +218,10 @@ def _refused(
     return render_chat(request, principal, session, draft=text, error=words, status=status)
 
 
-def _require_same_tenant(request: HttpRequest, principal: Principal) -> None:
+def _require_same_tenant(tenant: str, principal: Principal) -> None:
     """Another tab may have switched the tenant since: what was written for one stays out of the next."""
-    if request.POST.get("tenant", str(principal.tenant_id)) != str(principal.tenant_id):
+    if tenant not in ("", str(principal.tenant_id)):
         raise Conflict("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
-
-
-def _turn_id(request: HttpRequest) -> UUID | None:
-    try:
-        return UUID(request.POST["turn_id"]) if request.POST.get("turn_id") else None
-    except ValueError as error:
-        raise InvalidInput("turn_id", "must be a UUID.") from error
 
 
 def _wants_stream(request: HttpRequest) -> bool:

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.chat.cards import address, cards_of, details_of
+from memories.chat.forms import ForgetForm, PinForm, ReasonForm, TextForm
 from memories.chat.history import states_of
 from memories.chat.presenting import counted, member_page, next_address, refusal
 from memories.errors import Blocked, Conflict, InvalidInput
@@ -60,7 +61,7 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """That is wrong: the text of the form takes its place."""
     get_memory(principal, kind, memory_id)
-    text = request.POST.get("text", "").replace("\r\n", "\n")
+    text = TextForm(request.POST).values()["text"]
     try:
         outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
     except InvalidInput as error:
@@ -79,8 +80,9 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """No longer true, and nothing takes its place."""
     get_memory(principal, kind, memory_id)
+    reason = ReasonForm(request.POST).values()["reason"].strip()
     try:
-        retire_memory(principal, kind=kind, memory_id=memory_id, reason=request.POST.get("reason", "").strip())
+        retire_memory(principal, kind=kind, memory_id=memory_id, reason=reason)
     except (InvalidInput, Conflict) as error:
         messages.error(request, refusal(error, "The reason"))
     except Blocked as error:
@@ -108,7 +110,7 @@ def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 @member_page
 def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Pin a fact, or unpin it."""
-    pinned = request.POST.get("pinned") == "1"
+    pinned = PinForm(request.POST).values()["pinned"]
     get_memory(principal, kind, memory_id)
     try:
         pin_fact(principal, fact_id=memory_id, pinned=pinned)
@@ -186,7 +188,7 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     if is_shared(row):
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
     if request.method == "POST":
-        more = request.POST.get("more") == "1"
+        more = ForgetForm(request.POST).values()["more"]
         try:
             outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
         except Conflict as error:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from memories.chat.cards import Card, Detail, cards_of, details_of
+from memories.chat.forms import DecisionForm
 from memories.chat.presenting import member_page, refusal, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.differences import Piece, differences
@@ -39,7 +40,7 @@ _SETTLED: Mapping[str, str] = {
     ReviewDecision.EDIT: "They were worded anew, and both are true.",
     ReviewDecision.EVICT: "It was let go. It is not recalled any more, and is erased after 30 days.",
     ReviewDecision.KEEP: "It was kept, and counts as confirmed.",
-    ReviewDecision.WITHDRAWN: "There is nothing to settle any more: what it was about has changed since.",
+    ReviewDecision.WITHDRAWN: "There is nothing to settle any more: the memories in question have changed since.",
 }
 
 
@@ -110,12 +111,11 @@ def _rows(item: ReviewItem) -> list[Memory]:
 
 PAGE_SIZE = 20
 SETTLED_SHOWN = 10
-_UUID_CHARACTERS = 36
 _DONE = {
     ReviewDecision.KEEP_ONE: "Settled: that one stays. The other one is in the history.",
     ReviewDecision.KEEP_BOTH: "Settled: both are true.",
     ReviewDecision.MERGE: "Settled: your wording took the place of both.",
-    ReviewDecision.EDIT: "Settled: both stand as you worded them.",
+    ReviewDecision.EDIT: "Settled: both are kept as you worded them.",
     ReviewDecision.EVICT: "Let go: it is not recalled any more.",
     ReviewDecision.KEEP: "Kept, and confirmed.",
 }
@@ -149,14 +149,15 @@ def show(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
 def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
     """The answer of the form."""
     item = get_review(principal, review_id)
+    form = DecisionForm(request.POST)
     try:
-        answer = _answer(request)
+        answer = _answer(form)
         decide(principal, item_id=item.pk, answer=answer)
     except InvalidInput as error:
-        return _page(request, principal, review_id, text=_text(request), error=refusal(error, "The text"))
+        return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
     except Blocked as error:
         told = telling.refusal(error, to_people=True)
-        without = Screen(principal).said(_text(request)).text
+        without = Screen(principal).said(form.cleaned_data["text"]).text
         return _page(request, principal, review_id, text=without, error=told)
     except Conflict as error:
         messages.error(request, str(error))
@@ -203,16 +204,7 @@ def _page(
     return render(request, "remember/review.html", context, status=400 if error else 200)
 
 
-def _answer(request: HttpRequest) -> Answer:
-    """Raises InvalidInput for a form that no page of ours sent."""
-    form = request.POST
-    try:
-        decision = ReviewDecision(form.get("decision", ""))
-        keep = UUID(form["keep"][:_UUID_CHARACTERS]) if form.get("keep") else None
-    except ValueError as error:
-        raise InvalidInput("decision", "must be one of those on the page.") from error
-    return Answer(decision, keep=keep, never_true=form.get("never_true") == "1", text=_text(request).strip())
-
-
-def _text(request: HttpRequest) -> str:
-    return request.POST.get("text", "").replace("\r\n", "\n")
+def _answer(form: DecisionForm) -> Answer:
+    posted = form.values()
+    decision = ReviewDecision(posted["decision"])
+    return Answer(decision, keep=posted["keep"], never_true=posted["never_true"], text=posted["text"].strip())
