@@ -197,7 +197,7 @@ def write(
 
     A shared `scope` locks the tenant, too. `also_inactive`: what happened is noted also for a member who may not act
     any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write
-    (or not in this scope), or the membership ended.
+    (or not in this scope), or if the membership ended.
     """
     if not also_inactive:
         principal.require(Right.WRITE)

@@ -19,8 +19,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.hygiene.dedup import likeness
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
 from memories.importing.records import Belief, MemoryRecord
@@ -32,8 +32,7 @@ from memories.services.facts.duplicates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
 from memories.services.ownership import own_episodes, owner_columns
 from memories.services.playbooks import store_playbook
-from memories.services.portability.import_identity import forgotten_ids, meeting_no_gate
-from memories.services.portability.import_screening import Advance, Passed
+from memories.services.portability.imports import Advance, Passed, forgotten_ids, meeting_no_gate
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
@@ -302,7 +301,8 @@ class Replay:
 
     def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
-            known = Fact.objects.in_place(columns).current().filter(likeness=likeness(record.text))
+            digest = likeness(record.text)
+            known = Fact.objects.in_place(columns).current().filter(likeness=digest) if digest else ()
             return alike_fact(list(known), record.text, record.key)
         return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.types import Status
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.audit.chain import Chain, EventDraft, append_events
 from tenants.models import Tenant
 from tenants.principal import Actor, Principal
@@ -83,7 +83,7 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
