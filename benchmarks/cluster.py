@@ -28,6 +28,7 @@ from benchmarks.texts import Writer
 from memories.constants import CANDIDATES_PER_LEG
 from memories.embedding import encoder
 from memories.models import Episode
+from memories.models.guard import raw_writes
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
@@ -239,7 +240,8 @@ def carrying(count: int) -> Rate:
     rows = list(Episode.objects.unscoped("benchmark").order_by("id")[:count])
     for row in rows:
         row.version += 1
-    Episode.objects.bulk_update(rows, ["version"], batch_size=1_000)
+    with raw_writes("benchmark"):
+        Episode.objects.bulk_update(rows, ["version"], batch_size=1_000)
     with transaction.atomic():
         enqueue_many(rows)
     begin = perf_counter()

@@ -20,6 +20,7 @@ from memories.embedding import Floats, encoder, encoder_name, pack_pieces, quant
 from memories.hygiene.text import content_hash
 from memories.models import CatalogEntry, Episode, Fact, Playbook, Session
 from memories.models.base import MemoryRow
+from memories.models.guard import raw_writes
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -138,7 +139,8 @@ class Population:
             row.embedding = quantize(vector)
             row.embedding_model = encoder_name()
             row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
-        type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        with raw_writes("benchmark"):
+            type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         return len(rows)
 
     def _episodes(self, member: Principal, count: int) -> Iterator[Episode]:

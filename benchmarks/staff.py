@@ -32,6 +32,7 @@ from rich.table import Table  # noqa: E402
 
 from benchmarks.population import Population  # noqa: E402
 from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRole, Playbook, RunState  # noqa: E402
+from memories.models.guard import raw_writes  # noqa: E402
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
 from memories.types import Kind, Owner, Status  # noqa: E402
@@ -118,9 +119,10 @@ def _replace(principal: Principal) -> None:
         old.status, old.superseded_by, old.contradiction = Status.SUPERSEDED, new, "natural"
         old.learned_at, old.superseded_at = now - timedelta(days=9), now - timedelta(hours=number % 200)
         changed.append(old)
-    Fact.objects.bulk_update(
-        changed, ["status", "superseded_by", "contradiction", "learned_at", "superseded_at"], batch_size=200
-    )
+    with raw_writes("benchmark"):
+        Fact.objects.bulk_update(
+            changed, ["status", "superseded_by", "contradiction", "learned_at", "superseded_at"], batch_size=200
+        )
 
 
 def _talk(principal: Principal) -> None:
