@@ -27,7 +27,7 @@ from tenants.audit.chain import (
     tenant_chain,
 )
 from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
-from tenants.models.user import erased_username
+from tenants.models.accounts import erased_username
 from tenants.principal import SYSTEM, Actor
 from tenants.services import deactivate_member
 from tenants.tokens import revoke_token

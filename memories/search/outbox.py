@@ -25,7 +25,7 @@ from memories.search import SearchPlane, search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import JobResult, wake, wake_on_commit
 from memoryhub.leases import backoff
 from memoryhub.observability import tracing
@@ -113,14 +113,14 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
         return documents(rows_of(owner))
 
     try:
-        with alone("index-rebuild"):
+        with advisory_lock("index-rebuild"):
             # The rebuild reads the rows of all entries that are visible now. Deletions are delivered all the same:
             # their versions keep late writes out.
             covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
             count = search_plane().rebuild_all(owners, of_owner)
             _delete(covered)
             return count
-    except Busy:
+    except LockTaken:
         raise SearchUnavailable("Another rebuild of the index is under way.") from None
 
 

@@ -30,9 +30,8 @@ from memories.models import (
 )
 from memories.selectors.erasure import is_erased, open_request
 from memories.services.portability.memories_export import records_of
-from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from tenants.audit.chain import record_event
 from tenants.audit.export import TrailFiles, made_by
 from tenants.errors import Forbidden
@@ -69,9 +68,9 @@ class ExportTable:
     order: Sequence[str]
     exact: bool = False
 
-    def table(self, **only: object) -> Table:
+    def table(self, **only: object) -> RowTable:
         """The rows with these values."""
-        return Table(self.name, self.columns, self._rows(only))
+        return RowTable(self.name, self.columns, self._rows(only))
 
     def _rows(self, only: dict[str, object]) -> Iterator[tuple[Any, ...]]:
         rows = self.model._default_manager.filter(**only).order_by(*self.order).values_list(*self.columns)

@@ -30,7 +30,7 @@ from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
 from memories.services.keeping import Keeper, change, keeping
 from memories.services.reviews.queue import withdrawn
 from memories.types import Kind, Owner, Status
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from tenants.audit.chain import EventDraft
 from tenants.errors import TenantsError
 
@@ -93,7 +93,7 @@ def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]
 
 
 def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
-    with alone("collection"):
+    with advisory_lock("collection"):
         for owner in owners_with_due(now, tenant_id):
             keep = _keeps_superseded(owner)
             for kind, ids in due_batches(owner, now, BATCH):
@@ -184,7 +184,7 @@ def collect_daily() -> None:
     """Collect everything that is due; the job of the day."""
     try:
         report = collect(apply=True)
-    except Busy:
+    except LockTaken:
         log.info("Another process is collecting.")
         return
     if report.decisions:

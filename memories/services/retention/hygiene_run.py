@@ -27,7 +27,7 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.keeping import keeping
 from memories.services.retention.hygiene_scan import Place, Task, rules, scan_owner
 from memories.types import CURRENT, Kind, Owner, Scope
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.observability import tracing
 from tenants.models import Membership
@@ -78,7 +78,7 @@ def hygiene_scan(
     Without `apply` nothing is written and the same is counted. `stop` is asked after each page. Raises Busy if another
     scan is being applied.
     """
-    with alone("hygiene") if apply else nullcontext():
+    with advisory_lock("hygiene") if apply else nullcontext():
         run = _begun(tenant_id, trigger, now) if apply else None
         scan = _Scan(tenant_id, run, run.started_at if run else now or timezone.now(), advance)
         with tracing.span("hygiene", applied=apply) as span:
@@ -267,7 +267,7 @@ def scan_daily() -> JobResult:
     ends = time.monotonic() + RUN_SECONDS
     try:
         scanned = hygiene_scan(apply=True, trigger="daily", stop=lambda: time.monotonic() >= ends)
-    except Busy:
+    except LockTaken:
         log.info("Another process is scanning.")
         return JobResult.DONE
     told = ", ".join(f"{count} {name}" for name, count in scanned.counts.items() if count)

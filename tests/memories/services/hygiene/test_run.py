@@ -25,7 +25,7 @@ from memories.services.retention import hygiene_scan as scanning
 from memories.services.retention.hygiene_run import hygiene_scan
 from memories.services.retention.hygiene_scan import found_in
 from memories.types import Owner
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, Membership
@@ -173,12 +173,12 @@ def test_who_may_not_act_any_more_is_scanned_as_well(owners: list[Principal]) ->
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hygiene_run, "alone", at_work)
-    with pytest.raises(Busy):
+    with pytest.raises(LockTaken):
         hygiene_scan(apply=True)
     hygiene_run.scan_daily()
     assert not HygieneRun.objects.exists()
