@@ -1,9 +1,7 @@
-"""One owner with many memories, stored through the product's own services.
+"""Owners with many memories: one through the product's services, or many written straight to the tables.
 
-Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
-
-Texts are those of `benchmarks.texts`. Vectors are made up, for encoding half a million texts takes hours, too: they lie
-around those of a sample that was really encoded, so that questions are near some and far from most.
+Services check each memory, which takes hours for half a million; so does encoding. Texts of many members are therefore
+inserted directly, with made-up vectors around those of an encoded sample: questions are near some and far from most.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Telling a story: its turns go through the same services as those of the agent, at their own times.
+"""Seeding the demo: companies, people, catalogs, imported memories, and stories told turn by turn.
 
-Invariant: a turn that is answered is not told again, so an interrupted telling can be taken up where it stopped.
-
-Seeding the demo: companies, people, catalogs, what was imported, and the stories.
-
-Invariant: each step finds what it made before; when all are done that is recorded, and a seeding after it does nothing.
+Turns go through the services that the agent uses, at their own times. Each step finds what it made before, so an
+interrupted seeding can be continued; a completed one is recorded in the audit log, and the next does nothing.
 """
 
 from __future__ import annotations

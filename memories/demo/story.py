@@ -1,8 +1,6 @@
-"""Who is in the demo. All of them are invented, and all sign in with the same password.
+"""The people of the demo, all invented and with one password, and the stories they tell. Pure.
 
-A story: what somebody said in several conversations, what was answered, and what was remembered of it. Pure.
-
-The files (`content/*/*.toml`) say how many days ago and at what time of day a conversation began.
+The story files (`content/*/*.toml`) say how many days ago and at what time of day each conversation began.
 """
 
 from __future__ import annotations

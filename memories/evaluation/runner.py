@@ -3,10 +3,8 @@
 Recalls leave no trace here and count no use, so the order of the questions changes nothing; each is asked at the time
 of the last memory, so the day of the measurement changes nothing either.
 
-Recall@k, reciprocal rank and latency of answered questions. Pure.
-
-recall@k is the mean, over the questions, of the share of a question's evidence that is among the first k memories
-recalled; mrr the mean of 1 / rank of the first piece of evidence, 0 beyond the last rank looked at.
+recall@k is the mean, over the questions, of the share of a question's evidence among the first k memories recalled;
+mrr the mean of 1 / rank of the first piece of evidence, 0 beyond the last rank.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How long facts live, by what they are about. Pure.
 
-Three classes: a preference may have changed (soft: after a while it is ranked down until it is confirmed), what was
-learned in a task is of no use after it (hard: then it is gone), and all else is true until somebody says otherwise (it
-is listed for review, nothing more). A tenant's rules, by the name of a class or by a category, replace these.
-Invariant: a date that was given is never moved; the others count from the last confirmation.
+Three classes: a preference may change (soft: after a while it ranks lower until it is confirmed); a learning from a
+task is useless after it (hard: then it is gone); everything else holds until somebody says otherwise (it is only
+listed for review). A tenant's rules, by class or by category, replace these. A given date is never moved; the others
+count from the last confirmation.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Staleness: how far a memory is from what can be relied on, 0 to 1, and the status that follows from it. Pure.
+"""Staleness: how unreliable a memory has become, 0 to 1, and the status that follows. Pure.
 
 0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Over 0.7 a memory is stale and ranks half, over
-0.9 it is proposed for eviction. So neither age nor disuse alone makes anything stale, not even both together: somebody
-has to have said otherwise. What merely was not confirmed in time is the business of its dates (`hygiene/expiry.py`).
-Invariant: the scan takes back only what a scan did, so it and the collection (`hygiene/endings.py`), which doubts
-memories of little confidence, never undo each other.
+0.9 it is proposed for eviction. Age and disuse together never make a memory stale: that takes a contradiction. A
+missed confirmation is handled by the memory's dates (`hygiene/expiry.py`). The scan reverts only what a scan did, so
+it and the collection (`hygiene/endings.py`), which doubts memories of low confidence, never undo each other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Text as it comes in: what can be stored at all, and the form in which two texts count as the same.
+"""Checks of incoming text, and the form in which two texts count as equal.
 
-Invariant: a text that passes `clean_text` is returned verbatim; it is refused, never repaired.
+`clean_text` returns a text verbatim or refuses it; it never repairs one.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""Conversations as JSON lines: `{"session", "role", "content", "timestamp"}`, all four required.
+"""Forms of conversations: JSON lines, ChatGPT exports, and the LoCoMo benchmark.
 
-Roles: `user` is the owner; `assistant` goes to the transcript only; `system`, `developer` and `tool` are left out; any
-other role is the name of a person, whose turns become episodes like the owner's. Turns of a session are ordered by
-time, then by line.
+JSON lines: `{"session", "role", "content", "timestamp"}`, all required. Roles: `user` is the owner; `assistant` goes
+to the transcript only; `system`, `developer` and `tool` are left out; any other role is the name of a person, whose
+turns become episodes like the owner's. Turns of a session are ordered by time, then by line.
 
-The `conversations.json` of a ChatGPT account export: a tree of messages, of which the last visible path counts.
+ChatGPT: `conversations.json` of an account export is a tree of messages, of which the last visible path is taken, the
+text of user and assistant only. A user message longer than a memory stays in the transcript and becomes no episode.
 
-Text of the user and of the assistant is taken; images, code runs, hidden prompts and tool traffic are left out. A user
-message that is longer than a memory may be stays in the transcript and becomes no episode.
-
-Conversations in the form of the LoCoMo benchmark: two people, dated sessions, every turn an episode of its speaker.
-
-A session has one time; its turns follow a minute apart, so that their order is also their order in time.
+LoCoMo: two people, dated sessions, every turn an episode of its speaker. A session has one time; its turns follow a
+minute apart, so that their order is also their order in time.
 """
 
 from __future__ import annotations

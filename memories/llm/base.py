@@ -1,7 +1,7 @@
-"""What the agent loop asks of a language model, whichever it is.
+"""The interface between the agent loop and a language model.
 
-Invariant: `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. It
-never keeps a listener for long without a word: while nothing comes it yields Silence.
+`ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the
+model is silent it yields Silence, so its listener is never blocked for long.
 """
 
 from __future__ import annotations

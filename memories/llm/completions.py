@@ -1,20 +1,11 @@
-"""One model at any endpoint that speaks the OpenAI chat-completions protocol, streaming, by the `openai` package.
+"""One model at an OpenAI-compatible endpoint, streaming, by the `openai` package.
 
-Invariant: whatever the endpoint does, `outputs` ends with one Finished or raises one ModelFault whose message holds
-neither the key nor the address. An answer that was cut, or whose tool calls were, is never taken for a whole one.
+`outputs` ends with one Finished or raises one ModelFault whose message holds neither the key nor the address. A cut
+answer, or one with cut tool calls, never counts as whole: text is yielded as it arrives, tool calls at the end. An
+answer in one piece is read like a stream of one chunk.
 
-Putting an answer together from the chunks of a stream.
-
-Invariant: text comes out as it arrives; tool calls come out whole, in the order in which they began, at the end.
-
-What an endpoint turns out not to know of the chat-completions protocol, and how it is asked instead.
-
-Invariant: a request is changed only after the endpoint refused it and named what it refused; each change is made once,
-so asking again ends. An endpoint that knows no JSON schemas reads the schema in the instructions.
-
-The chunks of an answer, also from an endpoint that was asked for a stream and answers in one piece.
-
-Invariant: an answer in one piece gives the one chunk that a stream of it would add up to.
+A request is changed (`Dialect`) only after the endpoint refused it and named what it refused. Each change is made
+once, so the retries end. An endpoint without JSON schemas gets the schema in the instructions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What can go wrong at an endpoint, as sentences for the user.
-
-Invariant: no sentence quotes the error: its text may hold the key, the address or the conversation.
-"""
+"""Faults of an endpoint, as sentences for the user. No sentence quotes the error, which may hold the key or the words."""
 
 from __future__ import annotations
 

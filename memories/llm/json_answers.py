@@ -1,12 +1,8 @@
 """One strict JSON answer to one question, from any OpenAI-compatible endpoint.
 
-Invariant: `ask` returns an answer of exactly the shape that was asked for, or raises NoAnswer. Whether the endpoint
-knows JSON schemas makes no difference: what comes is read and checked here.
-
-A pydantic model as a JSON schema that endpoints take as strict.
-
-Invariant: every member is required and no other is allowed, as strict schemas want it. Bounds that not all endpoints
-know are left out here; whoever reads the answer checks it against the model itself.
+`ask` returns an answer of exactly the requested shape or raises NoAnswer, whether or not the endpoint knows JSON
+schemas: the answer is checked here. Strict schemas require every member and allow no other; bounds that some endpoints
+refuse are left out of the schema and checked against the pydantic model.
 """
 
 from __future__ import annotations

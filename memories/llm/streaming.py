@@ -1,11 +1,7 @@
-"""Listening to a model without being stuck in it: while it says nothing, the listener is told so and may leave.
+"""Listening to a model without blocking, and cleaning streamed text.
 
-Invariant: leaving takes no longer than one silence, whatever the model does. A model that was left is closed as soon as
-it speaks again or gives up, and what it says then is dropped.
-
-Text that arrives in pieces, made storable: no NUL, no halves of characters.
-
-Invariant: what comes out encodes to UTF-8 and fits a PostgreSQL text column, whatever the model sent.
+A silent model never holds its listener longer than one silence. An abandoned model is closed as soon as it yields
+again or fails, and its output is dropped. Cleaned text encodes to UTF-8 and fits a PostgreSQL text column.
 """
 
 from __future__ import annotations

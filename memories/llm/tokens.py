@@ -1,11 +1,7 @@
-"""How many tokens a text takes in the model in use, as an estimate: its tokenizer is not at hand, its counts are.
+"""Estimated token counts, corrected by the counts that the endpoint reports, and the sentences for failed answers.
 
-Invariant: only an empty text takes nothing. What an endpoint reports moves the estimate within bounds, and what it
-cannot mean does not.
-
-What the user is told when no whole answer came, and when something was erased.
-
-Invariant: a sentence says what happened and what to do, and quotes nothing of what was sent, received or remembered.
+The tokenizer of the model is not available. Implausible reports are ignored, and the correction is bounded. A sentence
+says what happened and what to do, and quotes nothing that was sent, received or remembered.
 """
 
 from __future__ import annotations

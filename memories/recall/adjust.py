@@ -1,16 +1,10 @@
-"""Adjustments of a score by what is known of a memory beside its words: age, use, outcomes, kind. Pure.
+"""Adjustments of a score by age, use, outcomes and kind; the reasons shown to people; the recipe's weights. Pure.
 
-They come last, so nothing overrides them, and are bounded together, so they never override what was asked. Only
-staleness is outside the bound. Times are in days; arrays of one length, or scalars.
+Adjustments come last, so nothing overrides them, and are bounded together (staleness apart), so they never override
+the question. Times are in days; arrays have one length. Every returned memory has at least one reason.
 
-Why a memory came up, in words for people. Pure.
-
-Invariant: every memory that is given out has at least one reason.
-
-The weights of the recall recipe, frozen.
-
-They were tuned once on four LoCoMo conversations and one persona, then run once on others
-(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any of them times 0.6 to 1.5 moves recall@10 by less than .01
+The weights are frozen. They were tuned once on four LoCoMo conversations and one persona, then run once on others
+(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any weight times 0.6 to 1.5 moves recall@10 by less than .01
 on conversations. Do not tune them on a benchmark.
 """
 

@@ -1,11 +1,8 @@
-"""Where candidates come from: the search plane, what it does not have yet, and the database where the plane fails.
+"""Candidates: from the search plane, the outbox's tail, and the database where the plane fails.
 
-Invariant: a write is a candidate for the very next recall, and a plane that is down or lost costs quality, never an
-error: what the database can serve is served, and said to be so.
-
-The just-written tail: rows that have no vector yet are encoded on demand, so that they can be scored like any other.
-
-Invariant: only rows that passed `visible_rows` are encoded, and nothing but vectors and word pieces is kept.
+A write is a candidate for the next recall. A plane that is down or lost costs quality, never an error: the database
+serves what it can, and the answer says that it is degraded. Just-written rows without a vector are encoded on demand,
+only after they passed `visible_rows`; nothing but their vectors and word pieces is kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What a recall asks, checked. Pure.
-
-Invariant: a request that exists can be answered; everything wrong with it was said by InvalidInput.
-
-A question as it may go on: to the search plane, the encoder and the trace.
-"""
+"""The parameters of a recall, checked and masked. An existing Request can be answered."""
 
 from __future__ import annotations
 

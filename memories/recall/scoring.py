@@ -1,15 +1,10 @@
-"""From signals to one score. Pure.
+"""From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
 
-The recipe is a sum on absolute scales, so a score depends neither on how many candidates there are nor on what the
-others score. Reciprocal rank fusion is here because the reference design uses it; it measures lower (docs/recall.md).
+The recipe is a sum on absolute scales: a candidate's score depends on the question, on itself and on the turns around
+it, and on no other candidate. Reciprocal rank fusion, the reference design's, measures lower (docs/recall.md).
 
-Word pieces that mark a memory as a question, as speaking of its speaker, or as saying when. Pure.
-
-Recall sees thousands of texts for each question and loads none of them: their stored pieces say all it needs.
-
-From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
-
-Invariant: a candidate's score depends on the question, on itself and on the turns around it, and on nothing else.
+Stored word pieces tell whether a text is a question, speaks of its speaker or names a time: recall scores thousands of
+texts for each question and loads none of them.
 """
 
 from __future__ import annotations

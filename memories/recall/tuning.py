@@ -1,7 +1,7 @@
-"""Which recall threshold recorded use speaks for. Pure.
+"""The recall threshold that recorded use supports. Pure.
 
-Invariant: a value is proposed only if it had kept almost all memories that answers made use of and spared a good part
-of the others, on enough of both. Questions without an answer score as high as others, so in doubt there is none.
+A value is proposed only if it would have kept nearly all memories that answers used and cut a good part of the others,
+on enough of both. Questions without an answer score as high as others, so in doubt none is proposed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The search plane: a copy of the memories that finds candidates. The database is the record; this can be rebuilt.
+"""The search plane of this process, named by `MEMORYHUB_SEARCH`: a copy of the memories that finds candidates.
 
-Invariant: a process has one plane, the one that `MEMORYHUB_SEARCH` names.
+The database is the record; a plane can be rebuilt from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Comparing the search plane with the database, row by row, and making it agree again.
-
-Invariant: the database is right. What still waits in the outbox is no difference: it is on its way.
-"""
+"""Comparing the search plane with the database, row by row. Undelivered changes in the outbox are no difference."""
 
 from __future__ import annotations
 

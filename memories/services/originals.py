@@ -1,7 +1,7 @@
-"""Originals: what was said before it was masked, encrypted, for tenants whose policy asks to keep it.
+"""Originals: encrypted texts from before masking, for tenants whose policy keeps them.
 
-Invariant: an original is stored in the transaction of its memory and goes with it; nobody but the owner opens it, and
-that is an event of the owner's trail. What opens it (MEMORYHUB_ORIGINAL_KEYS) is not in the database.
+An original is stored in the transaction of its memory and erased with it. Only the owner can open it, which is
+audited. The keys (MEMORYHUB_ORIGINAL_KEYS) are not in the database.
 """
 
 from __future__ import annotations

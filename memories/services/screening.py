@@ -1,7 +1,7 @@
-"""Screening: nothing is stored before its words were looked through for what must not be.
+"""Screening: every text is scanned for sensitive values before it is stored.
 
-A memory that somebody writes is refused (`Blocked`); what somebody says in a conversation is stored with the value
-masked. Invariant: a value that is blocked is in nothing that a `Screen` returns, raises or records.
+A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value
+is in nothing that a `Screen` returns, raises or records.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Context: whether a number stands by itself, and whether words that say what it is stand near it.
+"""What detectors share: folded text, words near a value, and the entropy of a token.
 
-Entropy: whether a run of characters was drawn by a machine or written by a person.
-
-Folding: a text as the detectors read it, whatever disguise its characters wear, and the way back.
-
-Full-width and other digits become 0 to 9, odd spaces and dashes plain ones, what has no width disappears. What was
-masked before is one BLANK, which is part of no value. Invariant: every range of a folded text maps back to the range
-of the original that it was made from.
+Folding undoes disguises: full-width and other digits become 0 to 9, odd spaces and dashes plain ones, invisible
+characters disappear, and a label of an earlier masking becomes one BLANK, which is part of no value. Every range of a
+folded text maps back to the range of the original that it was made from.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Detecting: every sensitive value in a text, by kind. Pure; the libraries are loaded at the first text, or by `load`.
+"""Detecting every sensitive value in a text, by kind. Pure; libraries are loaded at the first text, or by `load`.
 
-Invariant: what `judged` returns with everything masked holds nothing that is found again. It is so by construction: a
-found value becomes one BLANK and what is left is read again until nothing is found, and a label that stands in a text
-is read as that same BLANK.
+A text that `judged` masked contains nothing that another scan finds: each found value becomes one BLANK, the rest is
+read again until nothing is found, and labels in a text are read as the same BLANK.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Findings: where a sensitive value lies in a text, what is to become of it, and the text without it. Pure.
+"""Findings: where a sensitive value is in a text, how it is handled, and the text without it. Pure.
 
-Invariant: a finding never holds the value; what is masked is gone from the text, and a masked text masked again stays
-as it is.
-
-Masked texts beside the words that they were made of. Pure.
+A finding never holds the value. Masking a masked text again changes nothing.
 """
 
 from __future__ import annotations

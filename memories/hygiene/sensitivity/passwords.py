@@ -1,11 +1,9 @@
-"""Passwords, PINs and keys that somebody says: "the wifi password is ...", `API_KEY=...`, "senha: ...".
+"""Passwords, PINs and keys in prose: "the wifi password is ...", `API_KEY=...`, "senha: ...".
 
-Told from talk about passwords by what follows the name. After a colon or an equals sign it is anything but code and
-the usual words of such talk; after "is" it is what looks chosen as a password (a digit, a sign or capitals inside,
-quotes) or one plain word that ends the clause and describes nothing. Invariant: linear in the text, a bounded
-look at each name.
-
-Words that people use when they talk about passwords without saying one. Lower case.
+What follows the name decides. After a colon or an equals sign anything counts but code and the usual words of talk
+about passwords; after "is" a value counts that looks chosen as a password (a digit, a sign or capitals inside,
+quotes), or one plain word that ends the clause and describes nothing. Linear in the text, with a bounded look at each
+name.
 """
 
 from __future__ import annotations

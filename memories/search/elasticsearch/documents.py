@@ -1,8 +1,7 @@
-"""What a memory looks like in Elasticsearch, declared with django-elasticsearch-dsl.
+"""The documents of a memory in Elasticsearch, declared with django-elasticsearch-dsl.
 
-Invariants: mappings are strict, so a field that is not declared here cannot be stored; `visibility` is a positive
-statement that the members' keys ask for, and a tombstone has none, so nobody's key opens it; no score depends on what
-other owners store (ADR 8).
+Mappings are strict: an undeclared field cannot be stored. Members' keys ask for a value of `visibility`, and a
+tombstone has none, so no key opens it. No score depends on other owners' documents (ADR 8).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Templates, indices and aliases: how the indices of an installation are laid out, and how a new one takes over.
+"""Templates, indices and aliases: the layout of an installation, the takeover by a new index, and what indices hold.
 
-Each shelf (a kind, or the archive) has two names. Members search by the reading alias, behind which there is always one
-complete index; changes go to every index behind the writing alias, two while a rebuild fills the next one. Invariant:
-the reading alias never points at an index that was not filled from the database, so an empty index never passes for an
-empty memory.
-
-What the indices hold, for comparing with the database: read by the checker, in commands and sweeps alone.
+Each logical index (`shelf`: a kind, or the archive) has two aliases. Members search by the reading alias, which always
+points at one index that was filled from the database, so an empty index never passes for an empty memory. Changes go
+to every index behind the writing alias: two while a rebuild fills the next one. The checker reads indices in commands
+and sweeps only.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
-"""Where a memory stands at the cluster: on the shelf of its kind, or in the archive. Each shelf is an index.
+"""The sub-queries of a recall, as bodies of one `_msearch`, and the logical index (`shelf`) of a memory. Pure.
 
-Invariant: a memory that may be archived stands on one of its two shelves, and the other one holds the version in which
-it left, so that a late or repeated delivery of an older state is refused there, too.
+A memory is in the index of its kind or in the archive. If its kind can be archived, the other of the two holds a
+tombstone with the version in which it left, so a late delivery of an older state is refused there, too.
 
-The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
-
-Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
-shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
-from the question and the document, vectors are compared exactly, and ties break on the id.
-
-What a word is worth in a lexical match: from how rare it is in general English and how long the text is.
-
-Invariant: nothing here looks at a stored memory, so no weight moves when anybody stores one (ADR 8). Rarity comes from
-the bundled token vectors, whose length carries the frequency of a piece.
+Own and shared memories are searched by separate sub-queries with explicit filters, because shared memories would crowd
+out the member's own. No order depends on other owners' documents: scores come from the question and the document,
+vectors are compared exactly, ties break on the id. The weight of a word is its rarity in general English, from the
+lengths of the bundled token vectors, times a factor for short texts (ADR 8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writes to the indices, by the indexer alone: versioned documents and tombstones, in bulk.
+"""Writes by the indexer: versioned documents and tombstones, in bulk.
 
-Invariants: a write goes to indices that exist, by name, so none is ever made by accident; a lower or equal version is
-refused by the cluster and counts as done; an error names what kind it was, never what a document held.
+Writes name existing indices, so none is created by accident. The cluster refuses a lower or equal version, which
+counts as done. An error names its type and never a document's content.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""The file format of one part: a table of documents and a full-text table of their words, and the same for the archive.
+"""The files of the embedded plane: tables, versioned upserts, tombstones and filling, in the caller's transaction.
 
-A memory is in one of the two; the other keeps at most the version in which it left. Invariant: a file whose
-`user_version` is SCHEMA_VERSION was filled in the transaction that made it, so it holds what the database held then and
+A file has a table of documents and a full-text table of their words, and the same two for the archive. A memory is in
+one of the two pairs; the other keeps at most the version in which it left. Versions only grow, except in `fill`, where
+the database decides. A file with `user_version` SCHEMA_VERSION was filled in the transaction that made it and holds
 every change since; any other file counts as missing.
-
-Writes to one part: versioned upserts, tombstones, and filling a part anew. Each runs in the caller's transaction.
-
-Invariant: the version of a row only grows, but for `fill`, where the database decides. A removed row keeps its version,
-and so does one that moved to the other shelf.
 """
 
 from __future__ import annotations

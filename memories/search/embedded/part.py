@@ -1,21 +1,12 @@
-"""The vectors of one shelf of a part in memory, and what decides whether a row may be found.
+"""The owners' parts of the embedded plane: their paths, open files, and vectors in memory.
 
-Invariant: row `place - 1` of every array is the row `place` of the file, as of `change`. A snapshot is refreshed by
-the rows that changed since; the arrays that decide visibility are replaced, never edited, so a search in flight keeps
-its own.
+A path is made of UUIDs and fixed words only. A file that was deleted or replaced under the open connection is noticed
+before each search and counts as missing. Open parts are bounded by memory and number; the least recently used is
+closed first.
 
-One part of the plane, open for reading: a connection to its file and the snapshots of its vectors.
-
-Those of archived memories are read when somebody asks for them.
-
-Invariant: what is read belongs to the file that lies at the path now. A file that was deleted or replaced under the
-open connection is noticed before each search, and counts as missing.
-
-Where the parts of the embedded plane lie: a file for each owner, in a folder for each tenant.
-
-Invariant: a path is made of UUIDs and fixed words only, so no text of anybody can name a file, and an owner names one.
-
-The parts that this process holds open, bounded by memory and number, the least recently used closed first.
+Row `place - 1` of every array of a snapshot is the row `place` of the file, as of `change`. A snapshot is refreshed by
+the rows that changed since. Arrays that decide visibility are replaced, never edited, so a running search keeps its
+own. Vectors of archived memories are loaded by the first search that wants them.
 """
 
 from __future__ import annotations

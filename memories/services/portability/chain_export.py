@@ -1,7 +1,7 @@
-"""How a fact or how-to came to be, as a signed archive: its states, what links them, their words, what the trail says.
+"""A signed archive of one fact or how-to: its states, their links, source words and audit events.
 
-Invariant: an archive holds states of one owner (or of what a tenant shares) alone; a link that leads elsewhere is an
-id. Words are those of the owner's own episodes.
+An archive holds states of one owner, or of one tenant's shared memories; a link to anything else is an id. Words come
+from the owner's own episodes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Memories: episodes in bulk, facts and playbooks replayed in the order in which they came to be believed.
+"""Importing memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
 
-Invariant: imported facts pass the same gates as spoken ones, so an owner has one current fact for each key and each
-wording afterwards; what the source knows of a replaced one (its times, its reason) is kept.
+Imported facts pass the same gates as spoken ones, so an owner ends up with one current fact for each key and wording.
+What the source knows of a replaced one (its times, its reason) is kept.
 """
 
 from __future__ import annotations

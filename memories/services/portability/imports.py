@@ -1,14 +1,9 @@
-"""Which imported facts meet no gate: they replace nothing, end by nothing, and say what nobody else says.
+"""What imports share: ids of imported rows, facts that meet no gate, screening, and the report.
 
-Invariant: what is not found here goes through the gates one by one; what is found can be stored in any order, in bulk.
-
-Ids of imported rows: made from the owner and the source's key, so that importing again finds them.
-
-What of a source must not be stored: a memory that holds it is left out, and the others stay as they are linked.
-
-Invariant: what is left out here is in nothing that goes on; of it the report and the owner's trail know place and kind.
-
-What an import did, in numbers, and where each thing of the source is now.
+Ids are made from the owner and the source's key, so a second import finds the rows of the first. Facts that replace
+nothing, end by nothing and are unique in key and wording are stored in bulk; all others go through the gates one by
+one. A record that must not be stored is left out, and the links of the others are kept; the report and the audit log
+have its place and kind.
 """
 
 from __future__ import annotations

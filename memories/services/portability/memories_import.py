@@ -1,11 +1,8 @@
-"""Replaying what somebody came to believe: each fact and playbook at its turn, through the gates of its service.
+"""Replaying imported beliefs: each fact and playbook at its time, through the gates of its service.
 
-Facts that meet no gate are stored before the others, in bulk. Invariant: a belief that ended by itself is ended before
-anything learned after that is stored, so that the gates see what was believed at each moment.
-
-How an imported memory ended at its source: replaced, archived, evicted; and what it was made from.
-
-Invariant: the row's chain and the database's constraints stand; of what the source tells, that is taken which fits.
+Facts that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything
+learned later is stored, so the gates see what was believed at each moment. Times and links of the source are restored
+as far as the chain and the database's constraints allow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
+"""Importing conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
 
-Invariant: what must not be stored is masked before any row is made. A message that is there keeps its place; what a
-source adds later is appended. A turn whose message is there was imported before, even if its episode was forgotten
-since.
+Text is masked before any row is made. A message that exists keeps its place, and later messages of the source are
+appended. A turn whose message exists was imported before, even if its episode was forgotten since.
 """
 
 from __future__ import annotations
