@@ -31,8 +31,8 @@ class Company:
 class Person:
     """A user with one role in each of `companies`.
 
-    `story` and `records` name files of `content/<first company>/`: what they said here, and what was imported of them.
-    Without a login they are known by `external_id` alone.
+    `story` and `records` name files of `content/<first company>/`: their conversations, and their imported memories.
+    A person without a login is known by `external_id` only.
     """
 
     username: str
@@ -95,7 +95,7 @@ BETWEEN_TURNS = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class StoryMemory:
-    """A fact or a playbook that a turn wrote; `replaces` holds the texts or titles of what it replaces by name."""
+    """A fact or playbook that a turn wrote; `replaces` holds the texts or titles of the memories it replaces."""
 
     kind: Kind
     text: str = ""
@@ -114,7 +114,7 @@ class StoryMemory:
 
 @dataclass(frozen=True, slots=True)
 class StoryTurn:
-    """What was said and answered, and what of it was written to memory."""
+    """A message, its answer, and the memories written from it."""
 
     said: str
     answered: str

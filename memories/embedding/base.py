@@ -44,7 +44,7 @@ class Encoder(Protocol):
 
 
 class TokenVectors(Protocol):
-    """Word pieces, each with one vector whatever stands around it."""
+    """Word pieces with one vector each, independent of context."""
 
     @property
     def directions(self) -> Floats:

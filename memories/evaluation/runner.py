@@ -92,7 +92,7 @@ _WARM_UP = "What is this?"
 
 
 def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance) -> dict[str, Any]:
-    """Measure on all cases; `advance(what, done, total)` hears of the progress. Raises InvalidInput."""
+    """Measure all cases, reporting progress to `advance(what, done, total)`. Raises InvalidInput."""
     outcomes: list[QuestionOutcome] = []
     for number, case in enumerate(cases):
         membership = _member(case, number)
@@ -124,7 +124,7 @@ def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance)
 
 
 def _leave_nothing(membership: Membership) -> None:
-    """Remove the case from an index that others share, and its key; a plane of files goes with its folder."""
+    """Remove the case and its key from a shared index; embedded files go with their folder."""
     plane = search_plane()
     if not plane.joint:
         return

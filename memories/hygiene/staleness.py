@@ -50,7 +50,7 @@ class StalenessInputs:
 
 
 def staleness(standing: StalenessInputs, *, now: datetime) -> float:
-    """0 for what can be relied on, 1 for what is old, unused and contradicted; to a hundredth."""
+    """0 for a reliable memory, 1 for an old, unused and contradicted one; to a hundredth."""
     total = (
         AGE_WEIGHT * age(standing.confirmed_at, standing.due_at, now=now)
         + DISUSE_WEIGHT * (disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0)
@@ -60,7 +60,7 @@ def staleness(standing: StalenessInputs, *, now: datetime) -> float:
 
 
 def age(confirmed_at: datetime, due_at: datetime | None, *, now: datetime) -> float:
-    """0 when it was confirmed, 1 from the day on which it is to be confirmed again; 0 for what does not age."""
+    """0 at the confirmation, 1 from the day on which the next one is due; 0 for a memory that does not age."""
     if due_at is None or now <= confirmed_at:
         return 0.0
     if due_at <= confirmed_at:
@@ -84,10 +84,9 @@ def due_of_fact(
     valid_to: datetime | None,
     pinned: bool,
 ) -> datetime | None:
-    """When a fact is to be confirmed at the latest: by its own dates, else as its class says; None: never.
+    """When a fact needs its next confirmation: by its own dates, else by its class; None: never.
 
-    What is pinned matters for as long as it is pinned; what its owner told the end of is believed in full until then,
-    and is history afterwards; what cannot change is permanent.
+    Pinned facts, permanent keys, and facts whose owner set an end (`valid_to`) do not age.
     """
     if pinned or valid_to is not None or about.key.casefold() in PERMANENT_KEYS:
         return None

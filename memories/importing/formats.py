@@ -93,9 +93,9 @@ _TEXTS = frozenset(["text", "multimodal_text"])
 
 
 def parse_chatgpt(data: object, index: int | None = None) -> tuple[ConversationSession, ...]:
-    """A session for each conversation with something said (only for number `index`, from 0, if given).
+    """A session for each conversation with a message (only number `index`, from 0, if given).
 
-    Raises InvalidInput: not that form, or no such conversation.
+    Raises InvalidInput for another form or a missing conversation.
     """
     if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
         raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
@@ -121,7 +121,7 @@ def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
 
 
 def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The messages from the root to `current_node`: what the user last saw, without abandoned branches."""
+    """The messages from the root to `current_node`: the last visible path, without abandoned branches."""
     mapping, here = entry["mapping"], entry.get("current_node")
     if not isinstance(mapping, dict):
         raise InvalidInput(place, '"mapping" must be an object.')

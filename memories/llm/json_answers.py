@@ -27,7 +27,7 @@ _KEPT = frozenset({"anyOf", "description", "enum", "items", "type"})
 
 @cache
 def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The schema of `model`, with its parts under `$defs`; nobody changes it, for all requests share it."""
+    """The schema of `model`, with its parts under `$defs`, shared by all requests."""
     schema = model.model_json_schema()
     parts = {name: _strict(part) for name, part in schema.get("$defs", {}).items()}
     return _strict(schema) | ({"$defs": parts} if parts else {})
@@ -69,7 +69,7 @@ class JsonAnswer(Generic[Shape]):
 
 
 class NoAnswer(ModelFault):
-    """No usable answer. `output` is what came of it, for the record; the message quotes none of it."""
+    """No usable answer. `output` is the raw text, for the record; the message quotes nothing of it."""
 
     def __init__(self, fault: ModelFault, *, output: str, usage: Usage) -> None:
         super().__init__(fault.message, retryable=fault.retryable, cause=fault.cause, retry_after=fault.retry_after)
@@ -88,7 +88,7 @@ class JsonAnswers(Completions):
         name: str,
         max_tokens: int = MAX_JSON_ANSWER_TOKENS,
     ) -> JsonAnswer[Shape]:
-        """The answer to `messages`, whose first are the instructions. Raises NoAnswer."""
+        """The answer to `messages`, the first of which are the instructions. Raises NoAnswer."""
         schema = {"name": name, "strict": True, "schema": strict_schema(shape)}
         request = {
             "messages": list(messages),

@@ -27,7 +27,7 @@ Said = Output | _Done | Exception
 
 
 def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
-    """What `outputs` yields, with a Silence whenever nothing came for `silence_seconds`; raises what it raises."""
+    """Yield from `outputs`, with a Silence for every `silence_seconds` without output; raise its errors."""
     said: Queue[Said] = Queue(_AHEAD)
     left = threading.Event()
 

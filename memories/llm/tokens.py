@@ -67,16 +67,16 @@ def estimated_prompt(messages: Iterable[ChatMessage], tools: Iterable[ToolSchema
 
 
 def forget_models() -> None:
-    """Forget what was learned of every model."""
+    """Forget the corrections of all models."""
     with _lock:
         _ratios.clear()
 
 
 class ModelTokens:
-    """Counts for the model `name`, alike as long as this object lives.
+    """Token counts for the model `name`, stable for the life of this object.
 
-    What an endpoint reports is remembered by this process, for whoever counts for that model next. The estimate is
-    multiplied by `factor`: the worst of the last calls, within bounds; 1 before the first.
+    Reported counts are kept by the process for later objects. `factor` corrects the estimate by the worst ratio of the
+    last calls, within bounds; it is 1 before the first.
     """
 
     def __init__(self, name: str = "") -> None:

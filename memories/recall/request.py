@@ -22,7 +22,7 @@ MAX_TASK_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question, and what may answer it. `cost` is what an item takes of the token budget; None: its word pieces."""
+    """A question and its limits. `cost` counts the tokens of an item; without it an item costs its word pieces."""
 
     query: str
     kinds: tuple[Kind, ...]
@@ -39,7 +39,7 @@ class Request:
 
     @property
     def alive_after(self) -> datetime:
-        """What expires by then is gone: it is not there now, or it was not any more at `as_of`."""
+        """Memories that expire by this time are gone, now or at `as_of`."""
         return self.now if self.as_of is None else max(self.now, self.as_of)
 
 
@@ -98,6 +98,6 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
 
 
 def screened(principal: Principal, query: str) -> str:
-    """`query`, masked where the principal's tenant would not store it. What cannot be asked is left to `checked`."""
+    """`query`, masked where the tenant would not store it. Too long a query is left to `checked`."""
     findings = scan(query) if len(query) <= MAX_QUERY_CHARACTERS else ()
     return judged(query, findings, policy_of(principal.tenant_id).handling).text if findings else query

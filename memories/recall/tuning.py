@@ -21,7 +21,7 @@ _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class ConsideredThreshold:
-    """A threshold, and what it had done: how many of the used memories it had kept and of the ignored ones cut."""
+    """A threshold, how many used memories it would have kept, and how many ignored ones it would have cut."""
 
     value: float
     kept: int

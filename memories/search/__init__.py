@@ -41,7 +41,7 @@ def search_plane() -> SearchPlane:
 
 
 def seems_well() -> bool:
-    """Whether the plane could be read and written a moment ago: for pages, which must not ask a cluster each time."""
+    """The health of the plane within the last SEEN_SECONDS, for pages that must not ask a cluster each time."""
     global _seen  # noqa: PLW0603 - one plane for each process
     plane, now = search_plane(), time.monotonic()
     seen = _seen

@@ -30,10 +30,9 @@ log = logging.getLogger(__name__)
 
 
 def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind: Kind) -> None:
-    """Seal what was masked in these memories, if the tenant keeps originals; the caller holds the owner's lock.
+    """Encrypt the texts of masked memories if the tenant keeps originals; the caller holds the owner's lock.
 
-    Where the key is gone that sealed them until now, what is said goes on being stored, masked, and the log says why
-    no more is kept.
+    Without the key the masked texts are stored all the same, and the log says why no original is kept.
     """
     if not originals or not policy_of(principal.tenant_id).keep_originals:
         return
@@ -55,9 +54,9 @@ def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind:
 
 
 def open_original(principal: Principal, *, memory_id: UUID) -> str:
-    """What the owner said, unmasked; noted in the trail. Raises NotFound, Conflict (no key opens it), Forbidden.
+    """The owner's unmasked text; audited. Raises NotFound, Conflict (no key opens it), Forbidden.
 
-    For the owner in person: an agent or a program that could read it would bring the value where it must not be.
+    Only for the owner in person: an agent or program would carry the value to places where it must not be.
     """
     principal.require(Right.READ)
     if principal.actor_kind is not ActorKind.MEMBER:
@@ -77,12 +76,12 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
 
 
 def erase_originals(principal: Principal, memory_ids: Collection[UUID]) -> None:
-    """Erase the originals of memories that go; the caller holds the owner's lock."""
+    """Erase the originals of erased memories; the caller holds the owner's lock."""
     SealedOriginal.objects.of(principal).filter(memory_id__in=memory_ids).delete()
 
 
 def _box() -> MultiFernet:
-    """What seals with the first key and opens with all. Raises ImproperlyConfigured in production without one."""
+    """Encrypts with the first key and decrypts with all. Raises ImproperlyConfigured in production without one."""
     keys: tuple[str, ...] = settings.MEMORYHUB_ORIGINAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_ORIGINAL_KEYS: a tenant keeps what was masked.")

@@ -79,7 +79,7 @@ class Screen:
         return stored, marks
 
     def said(self, text: str) -> Said:
-        """Words of a conversation: what is to be blocked or masked is masked."""
+        """A text of a conversation, with blocked and masked values masked."""
         found = self.judge(text)
         return Said(found.text, found.marks, text if found.masked else None)
 
@@ -101,19 +101,19 @@ class Screen:
 
 
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
-    """The words among `fields` that say what the field `name` holds."""
+    """Names among `fields` that identify the content of the field `name`."""
     return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
 
 
 def screened_reason(principal: Principal, reason: str) -> str:
-    """A reason that somebody gave, as it may be stored. Raises InvalidInput, Blocked."""
+    """A given reason in storable form. Raises InvalidInput, Blocked."""
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     words, _ = Screen(principal).memory({"reason": reason})
     return words["reason"]
 
 
 def note_blocked(principal: Principal, blocked: Blocked) -> None:
-    """Tell the owner's trail that a write was refused: fields and kinds, never a value. Counted by the metrics."""
+    """Audit a refused write: fields and kinds, never a value. The metrics count these events."""
     told = [{"field": spot.field, "kind": spot.kind.value} for spot in blocked.spots]
     with owner_lock(principal):
         record_event(principal, action="memory.blocked", after={"spots": told})
@@ -121,7 +121,7 @@ def note_blocked(principal: Principal, blocked: Blocked) -> None:
 
 @contextmanager
 def noted_after(principal: Principal) -> Iterator[None]:
-    """Around a transaction that alone knows the words: a refusal in it is noted although all of it is rolled back."""
+    """Audit a refusal within a transaction after its rollback."""
     try:
         yield
     except Blocked as blocked:
@@ -130,7 +130,7 @@ def noted_after(principal: Principal) -> Iterator[None]:
 
 
 def note_masked(principal: Principal, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:
-    """Tell the owner's trail which kinds were taken out of which memories; the caller holds the owner's lock."""
+    """Audit the masked kinds of each memory; the caller holds the owner's lock."""
     masked = {memory_id: masked_kinds(each) for memory_id, each in marks.items()}
     drafts = [
         EventDraft("memory.masked", kind.value, memory_id, after={"kinds": list(kinds)})
@@ -147,7 +147,7 @@ def masked_kinds(marks: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def joined(*marks: Mapping[str, str]) -> dict[str, str]:
-    """The marks of several words of one memory; what was masked in one of them was masked."""
+    """The marks of several texts of one memory; a kind that was masked in one counts as masked."""
     found: dict[str, str] = {}
     for each in marks:
         found |= {kind: becomes for kind, becomes in each.items() if found.get(kind) != Handling.MASK}

@@ -53,7 +53,7 @@ class Classified(BaseModel):
 
 
 def is_asked(findings: Iterable[Finding]) -> bool:
-    """Whether there is anything in a text that a model should be asked about."""
+    """True if a finding needs the judgement of a model."""
     return any(finding.kind is SensitiveKind.SUSPICIOUS for finding in findings)
 
 

@@ -252,7 +252,7 @@ _BITS = 3.6
 
 
 def named_tokens(text: str) -> Iterator[Finding]:
-    """The tokens in a folded text that are near a word for what opens something: those are secrets."""
+    """Random tokens in a folded text near a word such as "key" or "token": secrets."""
     for found in _drawn(text):
         if near(text, *found.span(), _OPENS, after=0):
             yield Finding(SensitiveKind.SECRET, *found.span(), "random token near its name")

@@ -58,7 +58,7 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     gone_at = fields.DateField()
 
     def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
-        """The body of a document; of a removed memory nothing but when it went."""
+        """The body of a document; of a tombstone only the time of the removal."""
         if isinstance(instance, Tombstone):
             return tombstone()
         return {name: value for name, value in super().prepare(instance).items() if value is not None}
@@ -68,11 +68,11 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
         return str(instance.id)
 
     def prepare_tenant(self, instance: SearchDocument) -> str | None:
-        """Whose tenant; none for what is global."""
+        """The tenant; None for a global memory."""
         return _text(instance.owner.tenant_id)
 
     def prepare_user(self, instance: SearchDocument) -> str | None:
-        """Whose; none for what is shared."""
+        """The user; None for a shared memory."""
         return _text(instance.owner.user_id)
 
     def prepare_visibility(self, instance: SearchDocument) -> str:
@@ -151,7 +151,7 @@ class CatalogDocument(MemoryDocument):
 
 @registry.register_document
 class ArchivedDocument(MemoryDocument):
-    """A fact or a playbook that was superseded long ago, with its kind, for here both stand on one shelf."""
+    """A fact or playbook that was superseded long ago, with its kind, because the archive holds both."""
 
     kind = fields.KeywordField()
 
@@ -183,12 +183,12 @@ def visibility_of(owner: Owner) -> str:
 
 
 def tombstone() -> dict[str, Any]:
-    """The body that takes the place of a removed memory: no owner, no text, no vector, so nobody can find it."""
+    """The body of a removed memory: no owner, no text, no vector, so nobody can find it."""
     return {"gone_at": timezone.now().isoformat()}
 
 
 def mapping_of(shelf: str) -> dict[str, Any]:
-    """The mapping of the index of a shelf; it names the encoder whose vectors the index holds."""
+    """The mapping of a logical index; it names the encoder of its vectors."""
     declared: dict[str, Any] = DOCUMENTS[shelf]._doc_type.mapping.to_dict()
     return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
@@ -196,7 +196,7 @@ def mapping_of(shelf: str) -> dict[str, Any]:
 def actions(
     items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
-    """What a bulk request has to do to bring `items`, each with its shelf, to every index of that in `targets`."""
+    """The bulk actions that write `items`, each with its logical index, to every index in `targets`."""
     for shelf, item in items:
         prepared = _preparer(shelf)._prepare_action(item, "index")
         for index in targets[shelf]:
@@ -205,7 +205,7 @@ def actions(
 
 @functools.cache
 def _preparer(shelf: str) -> MemoryDocument:
-    """A document of this shelf that only prepares others: making one looks up all of its fields."""
+    """A shared document that only prepares others: making one looks up all of its fields."""
     return DOCUMENTS[shelf]()
 
 

@@ -84,7 +84,7 @@ MAX_TERMS = 64
 
 
 class By(StrEnum):
-    """What a leg finds memories by."""
+    """How a sub-query finds memories."""
 
     WORDS = "words"
     MEANING = "meaning"
@@ -93,7 +93,7 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """One search: of which kind, on which shelf, by what, and the two lines that ask it."""
+    """One search: kind, logical index, method, and its two lines of the `_msearch`."""
 
     kind: Kind
     shelf: str
@@ -123,7 +123,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
 
 
 def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[SubQuery]:
-    """The searches for one memory by its id, with its words, on each shelf where it may stand."""
+    """The searches for one memory by its id, in each index that may hold it."""
     whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
     one = {"ids": {"values": [str(memory_id)]}}
     made: list[SubQuery] = []
@@ -143,12 +143,12 @@ def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> li
 
 
 def _header(shelf: str) -> dict[str, Any]:
-    """What one shard of several cannot answer must not pass for an answer."""
+    """A sub-query fails as a whole if a shard fails."""
     return {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
 
 
 def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
-    """The shelves to look on for each kind: the archive holds nothing but superseded memories."""
+    """The logical indices of each kind: the archive holds superseded memories only."""
     for kind in request.kinds:
         yield kind, kind.value
         if request.include_superseded and kind in ARCHIVABLE:
@@ -156,7 +156,7 @@ def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
 
 
 def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
-    """The filters of the parts that may hold memories of this kind: the catalog is shared, episodes never are."""
+    """The filters of the parts that may hold this kind: the catalog is shared, episodes never are."""
     tenant = {"term": {"tenant": str(principal.tenant_id)}}
     if kind is not Kind.CATALOG:
         yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
@@ -176,7 +176,7 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 
 
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
-    """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
+    """A clause for each word. With the mapping's similarity its score is the boost, independent of other documents."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
     return [{"match": {"text": {"query": term, "boost": weight}}} for weight, term in weighed[:MAX_TERMS]]
 

@@ -42,7 +42,7 @@ Number = TypeVar("Number", np.uint8, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One shelf as of `change` of `generation`, by row.
+    """One pair of tables as of `change` of `generation`, by row.
 
     `vectors` may have spare rows; `tasks` numbers the names of tasks; `length` counts the words of a text.
     """
@@ -64,7 +64,7 @@ class Snapshot:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the snapshot holds, about."""
+        """The approximate memory in bytes."""
         return self.vectors.nbytes + self.rows * 200
 
     def visible(self, kinds: tuple[Kind, ...], task: str, *, include_superseded: bool) -> NDArray[np.bool_]:
@@ -77,14 +77,14 @@ class Snapshot:
         return allowed
 
     def cosines(self, vector: Floats) -> Floats:
-        """The cosine of every row with `vector`; removed rows have whatever was there."""
+        """The cosine of every row with `vector`; undefined for removed rows."""
         return self.vectors[: self.rows] @ vector
 
     def lexical(self, rows_by_term: Sequence[NDArray[np.intp]]) -> Floats:
         """The BM25 of every row, from the rows that hold each term: k1 1.2, b 0.3, a term counts once in a text.
 
         Texts of a sentence or two hardly repeat a word, and counting would cost three times as much. The statistics are
-        of this shelf alone.
+        those of this pair of tables.
         """
         scores = np.zeros(self.rows, np.float32)
         if not rows_by_term:
@@ -98,7 +98,7 @@ class Snapshot:
 
 
 def read(connection: sqlite3.Connection, shelf: Shelf, previous: Snapshot | None) -> Snapshot:
-    """The shelf as it is now: `previous` with what changed since, or all of it. Inside a read transaction."""
+    """The present tables: `previous` with the changes since, or everything. Inside a read transaction."""
     generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
         if previous.change == change:
@@ -191,18 +191,18 @@ class OwnerPart:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the part holds, about."""
+        """The approximate memory in bytes."""
         return sum(snapshot.nbytes for snapshot in self._snapshots.copy().values())
 
     def is_current(self) -> bool:
-        """Whether the open file is still the one at the path."""
+        """True if the open file is still the one at the path."""
         try:
             return _identity(self.path) == self._identity
         except FileNotFoundError:
             return False
 
     def search(self, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """The part as it is now, shelf by shelf, and the rows that hold each of `terms`.
+        """The present tables, and the rows that hold each of `terms`.
 
         Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
         """
@@ -258,7 +258,7 @@ _SHARED = f"shared{SUFFIX}"
 
 
 def path_of(root: Path, owner: Owner) -> Path:
-    """The file of `owner`. Raises ValueError for a user without a tenant, or for what is not a UUID."""
+    """The file of `owner`. Raises ValueError for a user without a tenant, or an id that is no UUID."""
     if not all(part is None or isinstance(part, UUID) for part in (owner.tenant_id, owner.user_id)):
         raise ValueError("An owner is named by UUIDs.")
     if owner.tenant_id is None:
@@ -269,7 +269,7 @@ def path_of(root: Path, owner: Owner) -> Path:
 
 
 def owners_in(root: Path) -> Iterator[Owner]:
-    """The owners that have a file; anything else in the folder is left alone."""
+    """The owners that have a file; other files are ignored."""
     if (root / _GLOBAL).exists():
         yield Owner(None, None)
     for path in sorted(root.glob(f"*/*{SUFFIX}")):
@@ -293,7 +293,7 @@ class OpenParts:
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
 
     def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """Search the part at `path`; see Part.search. Raises FileNotFoundError, sqlite3.Error."""
+        """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError, sqlite3.Error."""
         while True:
             try:
                 return self._part(path).search(terms, with_archive=with_archive)

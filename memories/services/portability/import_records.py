@@ -42,11 +42,11 @@ SOURCE = "memories"
 def import_memories(
     principal: Principal, records: Sequence[MemoryRecord], *, advance: Advance = unwatched
 ) -> ImportReport:
-    """Store records for one owner; those of the catalog for the principal's tenant, which needs an administrator.
+    """Store records for one owner; catalog records for the principal's tenant, which needs an administrator.
 
-    A record that was imported before is left as it is, and so is a memory of the owner's own that is named by its id.
-    One that holds what is not stored is left out, the words of a conversation are stored without it.
-    Raises InvalidInput naming the record's place, and Forbidden; nothing is stored then.
+    A record that was imported before is left unchanged, and so is one of the owner's memories named by its id. A record
+    with a blocked value is left out; conversations are stored with the value masked. Raises InvalidInput naming the
+    record's place, and Forbidden; nothing is stored then.
     """
     complete = named(records)
     with owner_lock(principal):

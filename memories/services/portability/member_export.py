@@ -180,7 +180,7 @@ def _files(principal: Principal, trail: TrailFiles, forms: Sequence[TableFormat]
 
 
 def _trail(event: AuditEvent) -> TrailFiles:
-    """The member's chain up to the event that tells of the export: that is how it stood."""
+    """The member's chain up to the event of this export."""
     events = AuditEvent.objects.filter(chain=event.chain, sequence__lte=event.sequence).order_by("sequence")
     head = AuditHead(chain=event.chain, length=event.sequence, digest=event.digest)
     return TrailFiles([events], heads={event.chain: head})

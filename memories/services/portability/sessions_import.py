@@ -43,7 +43,7 @@ ROWS_PER_STATEMENT = 500
 
 @dataclass(slots=True)
 class _Rows:
-    """What is to be inserted, and what was met on the way."""
+    """Rows to insert, and counts of the rest."""
 
     sessions: list[Session] = field(default_factory=list)
     continued: list[Session] = field(default_factory=list)
@@ -211,7 +211,7 @@ def episode_id(principal: Principal, message_id: UUID) -> UUID:
 
 
 def _session_row(principal: Principal, session_id: UUID, session: ConversationSession, screen: Screen) -> Session:
-    """An imported session is a record of what was said, not one at work: it does not expire."""
+    """An imported session is a record of a past conversation and does not expire."""
     title = screen.said(session.title).text[:MAX_TITLE_CHARACTERS]
     started = session.turns[0].happened_at
     return Session(
