@@ -1,5 +1,4 @@
-"""Made-up small talk, facts and how-tos, with enough different words that most content words are rare, as in real
-talk.
+"""Made-up small talk, facts and how-tos, with so many different words that most are rare, as in real talk.
 
 The same seed gives the same texts in the same order on every machine.
 """

@@ -21,9 +21,9 @@ ToolSchema = Mapping[str, Any]
 class FaultCause(StrEnum):
     """The cause of a fault, which tells what helps.
 
-    ENDPOINT: down, slow or busy, or the answer got lost; wait. ANSWER: unusable; ask again. TOO_MUCH: the request is too
-    long or refused; send less. REFUSAL: the model or its filter declined. CONFIGURATION: the key, the model's name or
-    the address is wrong.
+    ENDPOINT: down, slow or busy, or the answer got lost; wait. ANSWER: unusable; ask again. TOO_MUCH: the request is
+    too long or refused; send less. REFUSAL: the model or its filter declined. CONFIGURATION: the key, the model's name
+    or the address is wrong.
     """
 
     ENDPOINT = "endpoint"

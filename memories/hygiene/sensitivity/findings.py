@@ -26,7 +26,7 @@ DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `start` to `end` of a text are of `kind`; `rule` names the detector's rule, such as "AWS Client ID"."""
+    """Characters `start` to `end` of a text are of `kind`; `rule` is the detector's, such as "AWS Client ID"."""
 
     kind: SensitiveKind
     start: int

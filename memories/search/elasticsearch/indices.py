@@ -120,8 +120,11 @@ def indices_of(manager: Elasticsearch, shelf: str) -> list[str]:
 def _is_wanted(shelf: str) -> bool:
     """True if the database has memories for this logical index."""
     if shelf != ARCHIVE:
-        return any(model.objects.exists() for model in MEMORY_MODELS.values())
-    return any(model.objects.filter(archived_at__isnull=False).exists() for model in (Fact, Playbook))
+        return any(model.objects.unscoped("search index of every owner").exists() for model in MEMORY_MODELS.values())
+    return any(
+        model.objects.unscoped("search index of every owner").filter(archived_at__isnull=False).exists()
+        for model in (Fact, Playbook)
+    )
 
 
 def _apply_policy(manager: Elasticsearch) -> None:
