@@ -32,6 +32,7 @@ from benchmarks.population import make_members  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.hygiene.text import content_hash  # noqa: E402
 from memories.models import Fact, Playbook, RecallTrace, ReviewItem  # noqa: E402
+from memories.models.guard import raw_writes  # noqa: E402
 from memories.services.retention.hygiene_run import hygiene_scan  # noqa: E402
 from memories.services.retention.hygiene_scan import PAGE  # noqa: E402
 from memories.types import Scope  # noqa: E402
@@ -72,6 +73,7 @@ def run(options: Namespace, folder: str) -> None:
     report(rows, floor(Path(folder), options.scanned), options)
 
 
+@raw_writes("benchmark")
 def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> None:
     """Give one owner LARGE_OWNER memories and the others EACH, learned over two years."""
     large = min(LARGE_OWNER, count)

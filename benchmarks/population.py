@@ -18,6 +18,7 @@ from memories.embedding import Floats, encoder, encoder_name, pack_pieces, quant
 from memories.hygiene.text import content_hash
 from memories.models import CatalogEntry, Episode, Fact, Playbook, Session
 from memories.models.base import MemoryRow
+from memories.models.guard import raw_writes
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -105,6 +106,7 @@ class Population:
             [next(iter(encoder().encode([sample.episode()]))) for _ in range(SAMPLE)], np.float32
         )
 
+    @raw_writes("benchmark")
     def fill(self, members: list[Principal], each: int, progress: Progress) -> int:
         """Give each member `each` memories and each tenant a catalog; return how many rows there are now."""
         task = progress.add_task("writing rows", total=len(members) * each)

@@ -32,6 +32,7 @@ from rich.table import Table  # noqa: E402
 
 from benchmarks.population import Population  # noqa: E402
 from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRole, Playbook, RunState  # noqa: E402
+from memories.models.guard import raw_writes  # noqa: E402
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
 from memories.types import Kind, Owner, Status  # noqa: E402
@@ -109,6 +110,7 @@ def _populated(options: Namespace, progress: Progress) -> tuple[Client, Membersh
     return browser, members[0]
 
 
+@raw_writes("benchmark")
 def _replace(principal: Principal) -> None:
     """Chains of two, natural and with a time."""
     facts = list(Fact.objects.of(principal).order_by("pk"))
@@ -123,6 +125,7 @@ def _replace(principal: Principal) -> None:
     )
 
 
+@raw_writes("benchmark")
 def _talk(principal: Principal) -> None:
     """The transcript that the episodes came from, and a run that read them."""
     messages = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from django_elasticsearch_dsl import Document, fields
@@ -61,38 +60,21 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
         """The body of a document; of a tombstone only the time of the removal."""
         if isinstance(instance, Tombstone):
             return tombstone()
-        return {name: value for name, value in super().prepare(instance).items() if value is not None}
-
-    def prepare_id(self, instance: SearchDocument) -> str:
-        """The id once more, as a value to sort by."""
-        return str(instance.id)
-
-    def prepare_tenant(self, instance: SearchDocument) -> str | None:
-        """The tenant; None for a global memory."""
-        return _text(instance.owner.tenant_id)
-
-    def prepare_user(self, instance: SearchDocument) -> str | None:
-        """The user; None for a shared memory."""
-        return _text(instance.owner.user_id)
-
-    def prepare_visibility(self, instance: SearchDocument) -> str:
-        """Who may find it."""
-        return visibility_of(instance.owner)
-
-    def prepare_status(self, instance: SearchDocument) -> str:
-        """The state that recall filters by."""
-        return instance.status.value
-
-    def prepare_brevity(self, instance: SearchDocument) -> float:
-        """What the text's length makes of a matching word."""
-        return brevity(instance.text)
-
-    def prepare_vector(self, instance: SearchDocument) -> Any:
-        """As numbers; the serializer takes an array as it is."""
-        return dequantize(instance.vector)
-
-    def prepare_gone_at(self, _instance: SearchDocument) -> None:
-        """Only of tombstones."""
+        owner = instance.owner
+        body = {
+            "id": str(instance.id),  # once more, as a value to sort by
+            "visibility": visibility_of(owner),
+            "task": instance.task,
+            "status": instance.status.value,
+            "text": instance.text,
+            "brevity": brevity(instance.text),
+            "vector": dequantize(instance.vector),  # the serializer takes an array
+        }
+        if owner.tenant_id is not None:
+            body["tenant"] = str(owner.tenant_id)
+        if owner.user_id is not None:
+            body["user"] = str(owner.user_id)
+        return body
 
     @classmethod
     def generate_id(cls, object_instance: SearchDocument | Tombstone) -> str:
@@ -161,9 +143,10 @@ class ArchivedDocument(MemoryDocument):
     class Django:
         model = Fact  # the package wants one; nothing is done with it
 
-    def prepare_kind(self, instance: SearchDocument) -> str:
-        """What it is."""
-        return instance.kind.value
+    def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
+        """As in the other indices, with the kind."""
+        body = super().prepare(instance)
+        return body if isinstance(instance, Tombstone) else body | {"kind": instance.kind.value}
 
 
 DOCUMENTS: dict[str, type[MemoryDocument]] = {
@@ -207,7 +190,3 @@ def actions(
 def _preparer(shelf: str) -> MemoryDocument:
     """A shared document that only prepares others: making one looks up all of its fields."""
     return DOCUMENTS[shelf]()
-
-
-def _text(id_: UUID | None) -> str | None:
-    return None if id_ is None else str(id_)
