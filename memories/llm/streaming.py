@@ -19,11 +19,11 @@ from memories.llm.base import Output, Silence
 _AHEAD = 64
 
 
-class _Done:
+class _EndOfStream:
     """The model is done."""
 
 
-Said = Output | _Done | Exception
+Said = Output | _EndOfStream | Exception
 
 
 def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
@@ -45,7 +45,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
                     put(output)
                     if left.is_set():
                         return
-            put(_Done())
+            put(_EndOfStream())
         except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
             put(error)
 
@@ -54,7 +54,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
     try:
         while True:
             output = _next(said, silence_seconds)
-            if isinstance(output, _Done):
+            if isinstance(output, _EndOfStream):
                 return
             if isinstance(output, Exception):
                 raise output
