@@ -120,7 +120,7 @@ def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
 
 def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
-    if row.scope != Scope.USER:
+    if original is None or row.scope != Scope.USER:
         return None
     of_a_task = type(row).objects.of_owner(row.tenant_id, row.user_id).filter(pk=original, scope=Scope.TASK)
     return original if of_a_task.exists() else None
