@@ -73,6 +73,7 @@ def run(options: Namespace, folder: str) -> None:
     report(rows, floor(Path(folder), options.scanned), options)
 
 
+@raw_writes("benchmark")
 def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> None:
     """Give one owner LARGE_OWNER memories and the others EACH, learned over two years."""
     large = min(LARGE_OWNER, count)

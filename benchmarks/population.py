@@ -1,9 +1,7 @@
-"""One owner with many memories, stored through the product's own services.
+"""Owners with many memories: one through the product's services, or many written straight to the tables.
 
-Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
-
-Texts are those of `benchmarks.texts`. Vectors are made up, for encoding half a million texts takes hours, too: they lie
-around those of a sample that was really encoded, so that questions are near some and far from most.
+Services check each memory, which takes hours for half a million; so does encoding. Texts of many members are therefore
+inserted directly, with made-up vectors around those of an encoded sample: questions are near some and far from most.
 """
 
 from __future__ import annotations
@@ -108,6 +106,7 @@ class Population:
             [next(iter(encoder().encode([sample.episode()]))) for _ in range(SAMPLE)], np.float32
         )
 
+    @raw_writes("benchmark")
     def fill(self, members: list[Principal], each: int, progress: Progress) -> int:
         """Give each member `each` memories and each tenant a catalog; return how many rows there are now."""
         task = progress.add_task("writing rows", total=len(members) * each)

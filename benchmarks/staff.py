@@ -110,6 +110,7 @@ def _populated(options: Namespace, progress: Progress) -> tuple[Client, Membersh
     return browser, members[0]
 
 
+@raw_writes("benchmark")
 def _replace(principal: Principal) -> None:
     """Chains of two, natural and with a time."""
     facts = list(Fact.objects.of(principal).order_by("pk"))
@@ -125,6 +126,7 @@ def _replace(principal: Principal) -> None:
         )
 
 
+@raw_writes("benchmark")
 def _talk(principal: Principal) -> None:
     """The transcript that the episodes came from, and a run that read them."""
     messages = []

@@ -196,6 +196,16 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[clusters.RUN] = str(os.getpid())
 
 
+# Fixtures that start a server.
+SERVERS = frozenset({"cluster_address", "redis", "postgresql"})
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the tests that need a server to `make test-real`, as those that take long by their nature."""
+    if SERVERS & set(getattr(item, "fixturenames", ())):
+        item.add_marker("long")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that wait longest, so that at the end no worker is alone with one; else any order."""

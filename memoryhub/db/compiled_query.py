@@ -1,8 +1,7 @@
-"""SQL that the ORM builds once, for queries that are asked again and again: building one costs more than running it.
+"""Compiled queries: SQL that the ORM builds once, for hot queries whose building costs more than running.
 
-A query is built with stand-ins for its values, and each call puts its own values where they stand. What the query says
-stays defined in the ORM. Invariant: every stand-in is replaced; one that no place of the SQL holds is refused when it
-is built, so no value is ever left out.
+The ORM builds a query with stand-ins for its values, and each call puts its own values in their places. A value that
+no place of the SQL holds is refused at compile time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A member's whole memory as a signed archive: what was said, what is and was believed, talks, decisions, the trail.
+"""A member's whole memory as a signed archive: transcripts, memories of every state, decisions, audit events.
 
-`memory.jsonl` is in the form that `import_memories` reads, `audit_events.jsonl` takes all digests of the member's chain
-again; the other tables are in the forms asked for. Originals of masked values stay sealed and are not in it.
-
-The tables of an export: which columns of which rows. What is made for the search plane alone is left out.
+`memory.jsonl` is in the form that `import_memories` reads; `audit_events.jsonl` reproduces all digests of the member's
+chain; the other tables come in the requested forms, without columns made for the search plane. Originals of masked
+values stay sealed and are not exported.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ def _files(principal: Principal, trail: TrailFiles, forms: Sequence[TableFormat]
 
 
 def _trail(event: AuditEvent) -> TrailFiles:
-    """The member's chain up to the event that tells of the export: that is how it stood."""
+    """The member's chain up to the event of this export."""
     events = AuditEvent.objects.filter(chain=event.chain, sequence__lte=event.sequence).order_by("sequence")
     head = AuditHead(chain=event.chain, length=event.sequence, digest=event.digest)
     return TrailFiles([events], heads={event.chain: head})
