@@ -5,6 +5,7 @@ Invariant: importing this never fails for a bad variable; `memoryhub.env.problem
 
 import os
 import secrets
+import sys
 from typing import Any
 
 import django_stubs_ext
@@ -102,6 +103,8 @@ INSTALLED_APPS = [
     # Starting it takes a third of a second; without a cluster there is nothing to connect to.
     *(["django_elasticsearch_dsl"] if ENV.search is Search.ELASTICSEARCH else []),
     "csp",
+    # The isolation proof makes and erases tenants, so only its own command loads it.
+    *(["proof"] if "prove_isolation" in sys.argv[1:3] else []),
 ]
 
 MIDDLEWARE = [

@@ -41,7 +41,7 @@ from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.stored import Lived, Stored
 
 # A contract that fails says what it compared, as a test does.
-pytest.register_assert_rewrite("tests.memories", "tests.proofs")
+pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.

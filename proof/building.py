@@ -1,0 +1,237 @@
+"""Makes the throwaway tenants with the product's own services.
+
+Each tenant and user is recorded as the proof's in the transaction that makes it, so nothing else is taken for one.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets as entropy
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.models import Session as BrowserSession
+from django.db import transaction
+from django.utils import timezone
+
+from memories.embedding import encoder
+from memories.models import Fact, Playbook
+from memories.search import search_plane
+from memories.search.outbox import enqueue
+from memories.services.catalog import remember_catalog_entry
+from memories.services.facts.closing import tell
+from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.supersede import supersede
+from memories.services.ownership import owner_lock
+from memories.services.playbooks import remember_playbook
+from memories.services.reviews.queue import open_contradiction, open_eviction
+from memories.services.sessions.turns import begin_turn, finish_turn
+from memories.services.sessions.working_memory import set_task
+from memories.types import Kind, Scope
+from proof import cluster
+from proof.marks import Marks
+from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Company, Persona, Planted, Resident, World
+from tenants.audit.chain import EventDraft, record_platform_event
+from tenants.models import Tenant, User
+from tenants.principal import SYSTEM, ActorKind, Role
+from tenants.principals import principal_of
+from tenants.services import add_member, create_tenant, create_user, deactivate_member, issue_token, revoke_token
+
+MADE = "isolation.made"
+COOKIE_PREFIX = "isolation"
+COMPANIES = 3
+_PERSONAS = (Persona.ADMIN, Persona.WATCHER, Persona.RESIDENT, Persona.RESIDENT, Persona.GHOST)
+_SHARED_FROM = 900  # the numbers of companies as owners
+_TASK = "move"
+_SESSION_LASTS = timedelta(hours=6)
+
+
+def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> World:
+    """Make everybody with their memories, but index nothing. `advance` is called for each of the `steps()` members."""
+    marks = Marks(random.Random(chance.random()))  # noqa: S311 - chance that can be repeated
+    run = entropy.token_hex(4)
+    companies = tuple(_company(marks, run, number) for number in range(COMPANIES))
+    residents: list[Resident] = []
+    for company in companies:
+        for persona in _PERSONAS:
+            residents.append(_resident(marks, run, len(residents), persona, company, _user(run, len(residents))))
+    wanderer = _user(run, len(residents))
+    for company in companies[:2]:
+        residents.append(_resident(marks, run, len(residents), Persona.WANDERER, company, wanderer))
+    for resident in residents:
+        if resident.persona is Persona.ADMIN:
+            _share(_Planter(marks, resident.company.number, resident.company.shared), resident)
+        else:
+            _remember(_Planter(marks, resident.number, resident.planted), resident)
+        advance()
+    ghosts = [resident for resident in residents if resident.persona is Persona.GHOST]
+    kept = tuple(map(cluster.ghost_key, ghosts)) if search_plane().name == cluster.PLANE else ()
+    for ghost in ghosts:
+        deactivate_member(ghost.membership)
+    return World(marks, companies, tuple(residents), kept)
+
+
+def steps() -> int:
+    """How often `build` advances."""
+    return COMPANIES * len(_PERSONAS) + 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Planter:
+    """Makes texts with a secret of one owner, and records what holds them."""
+
+    marks: Marks
+    owner: int
+    into: list[Planted]
+
+    def secret(self) -> str:
+        return self.marks.secret(self.owner)
+
+    def text(self, line: str) -> tuple[str, str, str]:
+        """A text without its secret, its rarest word, and the secret."""
+        rare = self.marks.rare_word()
+        return f"{line} {rare}", rare, self.secret()
+
+    def plant(self, kind: Kind, memory_id: UUID, text: tuple[str, str, str], *, task: str = "") -> UUID:
+        """Record a memory that was made of `text`."""
+        words, rare, secret = text
+        self.marks.own(self.owner, [memory_id])
+        (vector,) = encoder().encode([f"{words} {secret}"])
+        self.into.append(Planted(kind, memory_id, words, rare, secret, vector, task))
+        return memory_id
+
+
+def _company(marks: Marks, run: str, number: int) -> Company:
+    with transaction.atomic():
+        tenant = create_tenant(name=f"Isolation proof {run} {number}", slug=f"isolation-proof-{run}-{number}")
+        record_platform_event(SYSTEM, EventDraft(MADE, "tenant", tenant.id))
+    marks.own(_SHARED_FROM + number, [tenant.id])
+    return Company(_SHARED_FROM + number, tenant)
+
+
+def _user(run: str, number: int) -> User:
+    with transaction.atomic():
+        user = create_user(username=f"isolation-proof-{run}-{number}", display_name=f"Resident {number}")
+        record_platform_event(SYSTEM, EventDraft(MADE, "user", user.id))
+    return user
+
+
+def _resident(marks: Marks, run: str, number: int, persona: Persona, company: Company, user: User) -> Resident:
+    role = Role.ADMIN if persona is Persona.ADMIN else Role.MEMBER
+    membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{run}-{number}")
+    _, token = issue_token(membership, name="isolation proof")
+    stale, revoked = issue_token(membership, name="isolation proof, revoked")
+    revoke_token(stale)
+    marks.own(number, [membership.id] if persona is Persona.WANDERER else [membership.id, user.id])
+    return Resident(
+        number=number,
+        persona=persona,
+        company=company,
+        membership=membership,
+        principal=principal_of(membership, actor_kind=ActorKind.MEMBER),
+        token=token,
+        revoked_token=revoked,
+        cookie=_signed_in(user, company.tenant),
+    )
+
+
+def _signed_in(user: User, tenant: Tenant) -> str:
+    """The key of a browser session of this user in this tenant; the erasure finds it by its prefix."""
+    key = COOKIE_PREFIX + entropy.token_hex(15)
+    content = {
+        SESSION_KEY: str(user.pk),
+        BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+        HASH_SESSION_KEY: user.get_session_auth_hash(),
+        "tenant_id": str(tenant.id),
+    }
+    BrowserSession.objects.save(key, content, timezone.now() + _SESSION_LASTS)
+    return key
+
+
+def _remember(planter: _Planter, resident: Resident) -> None:
+    """Give a member memories of every kind, with a secret in each text."""
+    who = resident.principal
+    for said in SAID:
+        _say(planter, resident, said)
+    facts = [_fact(planter, resident, line, key=key) for key, line in FACTS]
+    _fact(planter, resident, "While we move, the keys are kept at the", task=_TASK)
+    changed = planter.text(FACTS[0][1])
+    newer = supersede(who, old_ids=facts[:1], text=f"{changed[0]} {changed[2]}").memory_id
+    planter.plant(Kind.SEMANTIC, newer, changed)
+    _archive(resident, facts[0])
+    pin_fact(who, fact_id=facts[1], pinned=True)
+    for title, line in HOW_TOS:
+        text = planter.text(line)
+        outcome = remember_playbook(who, title=title, trigger=title, steps=[f"{text[0]} {text[2]}"])
+        playbook = planter.plant(Kind.PROCEDURAL, outcome.memory_id, text)
+    reason = f"They do not fit together, says {planter.secret()}"
+    with owner_lock(who):
+        first, second = (Fact.objects.get(pk=pk) for pk in facts[1:3])
+        reviews = (
+            open_contradiction(who, first, second, reason=reason, evidence={}),
+            open_eviction(who, Playbook.objects.get(pk=playbook), reason=reason, evidence={"staleness": 0.95}),
+        )
+    resident.reviews.extend(item.pk for item in reviews if item is not None)
+    planter.marks.own(resident.number, resident.reviews)
+
+
+def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
+    """A conversation of several turns; its title, messages, answers and task hold a secret each."""
+    who, session = resident.principal, None
+    for line in said:
+        text = planter.text(line)
+        turn = begin_turn(who, text=f"{text[2]} {text[0]}", session_id=session, turn_id=uuid.uuid4())
+        session = turn.session_id
+        reply = finish_turn(who, session_id=session, turn=turn.turn, text=f"Noted. {planter.secret()}")
+        planter.marks.own(resident.number, [session, turn.message_id, reply.pk])
+        if turn.episode_id is not None:
+            planter.plant(Kind.EPISODIC, turn.episode_id, text)
+    if session is not None:
+        resident.sessions.append(session)
+        rule, goal = f"Nobody may know of {planter.secret()}", f"Look after {planter.secret()}"
+        set_task(who, session_id=session, goal=goal, constraints=[rule])
+
+
+def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", task: str = "") -> UUID:
+    text = planter.text(line)
+    outcome = remember_fact(
+        resident.principal,
+        text=f"{text[0]} {text[2]}",
+        key=key,
+        category=f"about {planter.secret()}",
+        scope=Scope.TASK if task else Scope.USER,
+        task=task,
+    )
+    return planter.plant(Kind.SEMANTIC, outcome.memory_id, text, task=task)
+
+
+def _archive(resident: Resident, fact_id: UUID) -> None:
+    """Archive a superseded fact, as the garbage collection does after some time."""
+    with owner_lock(resident.principal):
+        fact = Fact.objects.get(pk=fact_id)
+        fact.archived_at = timezone.now()
+        fact.version += 1
+        fact.save(update_fields=["archived_at", "version", "updated_at"])
+        tell(resident.principal, fact, "archived", reason="archived")
+        enqueue(fact)
+    resident.planted[:] = [replace(each, archived=each.archived or each.id == fact_id) for each in resident.planted]
+
+
+def _share(planter: _Planter, admin: Resident) -> None:
+    """Catalog entries, a fact and a how-to of the tenant."""
+    who = admin.principal
+    for title, line in CATALOG:
+        text = planter.text(line)
+        outcome = remember_catalog_entry(who, title=title, text=f"{text[0]} {text[2]}")
+        planter.plant(Kind.CATALOG, outcome.memory_id, text)
+    text = planter.text("Everybody gets a locker code from the front desk, which is")
+    fact = remember_fact(who, text=f"{text[0]} {text[2]}", scope=Scope.TENANT)
+    planter.plant(Kind.SEMANTIC, fact.memory_id, text)
+    text = planter.text("Ask the front desk for the word of the day:")
+    steps_ = [f"{text[0]} {text[2]}"]
+    how_to = remember_playbook(who, title="When locked out of the office", steps=steps_, scope=Scope.TENANT)
+    planter.plant(Kind.PROCEDURAL, how_to.memory_id, text)
