@@ -217,7 +217,7 @@ class Attempt:
 def _response(call: Callable[[], object]) -> Response:
     try:
         answer = call()
-        if isinstance(answer, Iterable):
+        if isinstance(answer, Iterable) and not isinstance(answer, str):
             answer = list(answer)
     except SearchUnavailable:
         raise  # an outage answers nothing, so the attempt shows nothing

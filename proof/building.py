@@ -164,16 +164,17 @@ def _remember(planter: _Planter, resident: Resident) -> None:
     planter.plant(Kind.SEMANTIC, newer, changed)
     _archive(resident, facts[0])
     pin_fact(who, fact_id=facts[1], pinned=True)
+    how_tos = []
     for title, line in HOW_TOS:
         text = planter.text(line)
         outcome = remember_playbook(who, title=title, trigger=title, steps=[f"{text[0]} {text[2]}"])
-        playbook = planter.plant(Kind.PROCEDURAL, outcome.memory_id, text)
+        how_tos.append(planter.plant(Kind.PROCEDURAL, outcome.memory_id, text))
     reason = f"They do not fit together, says {planter.secret()}"
     with owner_lock(who):
         first, second = (Fact.objects.get(pk=pk) for pk in facts[1:3])
         reviews = (
             open_contradiction(who, first, second, reason=reason, evidence={}),
-            open_eviction(who, Playbook.objects.get(pk=playbook), reason=reason, evidence={"staleness": 0.95}),
+            open_eviction(who, Playbook.objects.get(pk=how_tos[-1]), reason=reason, evidence={"staleness": 0.95}),
         )
     resident.reviews.extend(item.pk for item in reviews if item is not None)
     planter.marks.own(resident.number, resident.reviews)

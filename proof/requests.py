@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar, cast
 
 from django.conf import settings
@@ -51,8 +51,8 @@ def filled(row: Row, value: Callable[[str], str]) -> Row:
             part = {filled(key, value): filled(each, value) for key, each in part.items()}
         case list() | tuple():
             part = type(part)(filled(each, value) for each in part)
-        case _ if is_dataclass(part):
-            part = type(part)(*(filled(getattr(part, field.name), value) for field in fields(part)))
+        case Request():
+            part = Request(*(filled(getattr(part, field.name), value) for field in fields(part)))
     return cast("Row", part)
 
 

@@ -207,10 +207,10 @@ def headers(attempt: Attempt) -> None:
         ("X-API-Key", aim.victim.revoked_token),
     )
     path = chance.choice(["memories/?kind=semantic", "memories/?kind=episodic", "sessions/?limit=20"])
-    row = (_api("GET", path + chance.choice(["", "&tenant={tenant}&user={user}"])), *chance.sample(claims, 4))
-    (request, *chosen), _ = aim.fill(row)
+    row = _api("GET", path + chance.choice(["", "&tenant={tenant}&user={user}"]))
+    (request, chosen), _ = aim.fill((row, dict(chance.sample(claims, 4))))
     # A request with a token is authorised by the token alone, whatever cookie comes with it.
-    reply = call(request, token=aim.attacker.token, cookie=aim.victim.cookie, headers=dict(chosen))
+    reply = call(request, token=aim.attacker.token, cookie=aim.victim.cookie, headers=chosen)
     attempt.scan(aim.attacker, reply.text, sent=[request, chosen])
 
 

@@ -37,8 +37,8 @@ def report_of(*findings: Finding, **changes: Any) -> Report:
     leaks, guards = leaks_and_guards(WORLD, tally)
     report = Report(
         plane="elasticsearch", database="sqlite", versions={}, seed=1, concurrency=1, attempts=len(ATTACKS),
-        seconds=1.0, owners=2, attacks=dict(tally.attempts), leaks=leaks, guards=guards, limits=limits(tally), failures={},
-        interrupted=False,
+        seconds=1.0, owners=2, attacks=dict(tally.attempts), leaks=leaks, guards=guards, limits=limits(tally),
+        failures={}, interrupted=False,
     )  # fmt: skip
     return replace(report, **changes)
 
