@@ -265,7 +265,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer."""
+    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer.
+
+    `rows` are the memories behind the items, as they were read.
+    """
 
     trace_id: UUID
     query: str
@@ -273,3 +276,4 @@ class Recall:
     degraded: bool
     took_ms: float
     as_of: datetime | None = None
+    rows: Mapping[UUID, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -1,29 +1,27 @@
 """Django settings, flat: what the environment decides comes typed from `memoryhub.env`.
 
-Invariant: importing this never fails for a bad variable; `memoryhub.env.problems` reports it.
+Invariant: importing this never fails for a bad variable; `memoryhub.env.reading` reports it.
 """
 
 import os
 import secrets
-import sys
 from typing import Any
 
 import django_stubs_ext
 from django.templatetags.static import static
 
-from memoryhub import env as environment
-from memoryhub.env import BASE_DIR
-from memoryhub.env.choices import Search
+from memoryhub.env import BASE_DIR, SQLITE, read
 from memoryhub.env.development_key import development_key
-from memoryhub.env.problems import Problem
+from memoryhub.env.reading import EnvProblem
+from memoryhub.env.values import Search
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
 
-ENV, ENVIRONMENT_PROBLEMS = environment.read(os.environ)
+ENV, ENVIRONMENT_PROBLEMS = read(os.environ)
 PRODUCTION = ENV.production
 DEBUG = ENV.debug and not PRODUCTION
-DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.error_pages.Filter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.pages.Filter"
 
 # The matrices of one recall are small: handing them to several threads costs ten times the product itself, and a server
 # has a thread for each request anyway. numpy reads this when it is first imported.
@@ -37,7 +35,7 @@ MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
 # Memory
 
 MEMORYHUB_SEARCH = ENV.search.value
-MEMORYHUB_DRAIN = ENV.drain.value
+MEMORYHUB_JOBS = ENV.jobs.value
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
 MEMORYHUB_RECORDING = ENV.recording.value
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
@@ -74,7 +72,7 @@ ELASTICSEARCH_CREDENTIALS = {
     identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
 }
 MEMORYHUB_KEY_DAYS = ENV.key_days
-# The first encrypts; none in development means the one of the data folder (tenants/search_keys/encryption.py).
+# The first encrypts; none in development means the one of the data folder (tenants/search_keys/claims.py).
 MEMORYHUB_CREDENTIAL_KEYS = tuple(filter(None, map(str.strip, ENV.credential_keys.get_secret_value().split(","))))
 # The documents are declared with django-elasticsearch-dsl, and written by the outbox alone: no signals. Its own
 # connection has no credential, so whatever would use it by mistake is refused by the cluster.
@@ -103,8 +101,6 @@ INSTALLED_APPS = [
     # Starting it takes a third of a second; without a cluster there is nothing to connect to.
     *(["django_elasticsearch_dsl"] if ENV.search is Search.ELASTICSEARCH else []),
     "csp",
-    # The isolation proof makes and erases tenants, so only its own command loads it.
-    *(["proof"] if "prove_isolation" in sys.argv[1:3] else []),
 ]
 
 MIDDLEWARE = [
@@ -150,7 +146,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
 DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
-if DATABASES["default"]["ENGINE"] == environment.SQLITE:
+if DATABASES["default"]["ENGINE"] == SQLITE:
     # A writer takes its lock when the transaction begins, so it waits its turn and never fails halfway for a stale
     # read; FULL makes every commit durable before it is acknowledged; what is deleted is overwritten, for a forgotten
     # memory must not stay readable in the file.
@@ -211,7 +207,7 @@ try:
     SECRET_KEY = ENV.secret_key.get_secret_value() or ("" if PRODUCTION else development_key(ENV.data_dir))
 except OSError as error:
     SECRET_KEY = ""
-    ENVIRONMENT_PROBLEMS += (Problem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
+    ENVIRONMENT_PROBLEMS += (EnvProblem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
 # Without a usable key nothing starts to serve (see ENVIRONMENT_PROBLEMS), but commands can still say what is wrong.
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
 

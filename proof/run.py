@@ -42,7 +42,7 @@ _QUIETED = (
     "elastic_transport",
     "memories.search.elasticsearch",
     "memoryhub.middleware.access_log",
-    "memoryhub.observability.redaction",
+    "memoryhub.observability.logs",
 )
 
 
@@ -67,8 +67,8 @@ def one_proof() -> Iterator[None]:
     """Hold the lock of the proof, for a second proof would erase the tenants of the first. Raises AlreadyRunning."""
     with ExitStack() as held:
         try:
-            held.enter_context(advisory_lock.alone("isolation-proof"))
-        except advisory_lock.Busy:
+            held.enter_context(advisory_lock.advisory_lock("isolation-proof"))
+        except advisory_lock.LockTaken:
             raise AlreadyRunning("Another proof of isolation is running on this installation.") from None
         yield
 

@@ -18,13 +18,12 @@ _folder = tempfile.mkdtemp(prefix="memoryhub-tests-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["MEMORYHUB_DATA_DIR"] = _folder
 os.environ["MEMORYHUB_RECORDING"] = "inline"
-os.environ["MEMORYHUB_DRAIN"] = "off"
+os.environ["MEMORYHUB_JOBS"] = "off"
 os.environ["MEMORYHUB_CONSOLIDATE"] = "off"
 
 from memoryhub.settings import *  # noqa: E402, F403 - after the environment is in place
-from memoryhub.settings import DATABASES, INSTALLED_APPS  # noqa: E402
+from memoryhub.settings import DATABASES  # noqa: E402
 
-INSTALLED_APPS.append("proof")  # as for its command
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; nothing here is secret
 WHITENOISE_AUTOREFRESH = True  # look for a file when it is asked for, not for all of them for each client of a test
 

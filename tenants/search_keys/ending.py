@@ -8,6 +8,7 @@ Whether members' search keys come near their end unreplaced: then nobody replace
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,8 @@ from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memoryhub.health import State
+from memoryhub.health import PartState
+from memoryhub.jobs import Unavailable
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
@@ -27,6 +29,8 @@ from tenants.search_keys import cluster
 from tenants.search_keys.claims import LEASE, locked, locked_one, retire, take_key
 from tenants.search_keys.policy import is_temporary
 
+log = logging.getLogger(__name__)
+
 # A key is made without waiting for the cluster's own index of keys, which shows it about a second later.
 VISIBLE_AFTER = timedelta(seconds=15)
 # A key that no row knows may be one that is being stored right now; after this long it never will be.
@@ -35,7 +39,7 @@ PER_REQUEST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedKeys:
     """How many keys the cluster has ended, and how many are still to end."""
 
     done: int = 0
@@ -109,12 +113,12 @@ def end_on_commit(key_ids: Sequence[str]) -> None:
         transaction.on_commit(lambda: _end_all(key_ids), robust=True)
 
 
-def revoke_waiting(now: datetime | None = None) -> Ended:
+def revoke_waiting(now: datetime | None = None) -> EndedKeys:
     """End at the cluster every retired key whose time has come."""
     now = now or timezone.now()
     due = RetiredKey.objects.filter(due_at__lte=now).order_by("due_at")
     done = _end_all(list(due.values_list("key_id", flat=True)))
-    return Ended(done, due.count())
+    return EndedKeys(done, due.count())
 
 
 def end_now(key_ids: Sequence[str]) -> int:
@@ -141,6 +145,16 @@ def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None 
     orphaned = [key.key_id for key in orphans(older_than=older_than, tenant_id=tenant_id)]
     invalidate(orphaned)
     return len(orphaned)
+
+
+def end_orphans_now() -> None:
+    """Run `end_orphans` as a job. Raises Unavailable."""
+    try:
+        ended = end_orphans()
+    except SearchKeysUnavailable as error:
+        raise Unavailable(f"Keys without a member could not be looked for: {error}") from error
+    if ended:
+        log.warning("Ended %d key(s) that no member held.", ended)
 
 
 def orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> list[cluster.FoundKey]:
@@ -213,7 +227,7 @@ NEAR = timedelta(days=7)
 OVERDUE = timedelta(hours=1)
 
 
-def keys_near_expiry() -> State:
+def keys_near_expiry() -> PartState:
     """For `/readyz`: whether a key that should have been replaced expires soon, or has."""
     now = timezone.now()
     try:
@@ -221,5 +235,5 @@ def keys_near_expiry() -> State:
             USABLE, state=CredentialState.ACTIVE, rotate_at__lte=now - OVERDUE, expires_at__lte=now + NEAR
         ).exists()
     except DatabaseError:
-        return State.UNAVAILABLE
-    return State.EXPIRING if left else State.OK
+        return PartState.UNAVAILABLE
+    return PartState.EXPIRING if left else PartState.OK

@@ -131,19 +131,6 @@ def test_real_tenants_are_not_touched(member: Membership) -> None:
     assert list(Membership.objects.all()) == [member]
 
 
-def test_a_database_with_real_tenants_is_refused(member: Membership) -> None:
-    with pytest.raises(erasure.RealTenants, match=r"1 tenant that the proof did not make.*--beside-real-tenants"):
-        attack()
-    assert list(Tenant.objects.all()) == [member.tenant]
-
-
-@pytest.mark.long
-def test_a_database_with_real_tenants_is_attacked_if_allowed(member: Membership) -> None:
-    report = prove(attempts=1, concurrency=1, seed=3, beside_real_tenants=True)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
-    assert list(Membership.objects.all()) == [member]
-
-
 @pytest.mark.long
 def test_leftovers_of_a_killed_run_are_no_real_tenants(smallest: None) -> None:
     building.build(random.Random(1))

@@ -38,9 +38,9 @@ from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
 from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit.recorded_checks import broken
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, ChainCheck, Checked
-from tenants.models.audit_event import said_in
+from tenants.models.audit import said_in
 
 _ERASING = ("forgotten", "erased")
 

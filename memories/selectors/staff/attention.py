@@ -27,7 +27,7 @@ from memories.models import (
     Session,
 )
 from memories.selectors.reviews import decidable
-from tenants.audit.recorded_checks import broken
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, CredentialState, SearchCredential
 
 Tenants = Collection[UUID] | None

@@ -19,9 +19,8 @@ from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
 from memories.models.base import OwnedQuerySet
 from memories.services.portability.member_export import FACT_COLUMNS, PLAYBOOK_COLUMNS
 from memories.types import Kind
-from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
 from tenants.audit.export import TrailFiles, made_by
 from tenants.errors import Forbidden
@@ -155,7 +154,7 @@ def _files(
     ]  # fmt: skip
     for name, names, content in tables:
         for form in forms:
-            yield as_file(Table(name, names, content), form)
+            yield as_file(RowTable(name, names, content), form)
     yield from trail.files(forms)
 
 

@@ -24,7 +24,7 @@ from memories.services.playbooks import remember_playbook
 from memories.services.retention import collection
 from memories.services.retention.collection import CollectionReport, collect
 from memories.types import Kind, Scope, Status
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
@@ -201,13 +201,13 @@ def test_what_a_tenant_shares_is_collected_and_told_in_its_own_chain(admin_princ
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     lives = live(principal)
     monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
-    with pytest.raises(Busy):
+    with pytest.raises(LockTaken):
         collect(apply=True)
     assert collect(apply=False).decisions
     assert Fact.objects.get(pk=lives["expired"]).status == Status.ACTIVE

@@ -1,0 +1,338 @@
+"""One memory as people read it: the view model that the chat, the staff pages, the API and the event stream share.
+
+A `MemoryView` wraps a row that a selector returned and adds what needs another query (its successor, its quotes, its
+use count), so that templates and serializers run no query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2s
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from memories.hygiene.sensitivity.telling import short, with_article
+from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.presenting.lines import headline
+from memories.presenting.markup import share, when
+from memories.presenting.moments import in_full
+from memories.selectors.history.stories import supporting_episodes
+from memories.selectors.memories import Memory, is_shared, memories_by_id
+from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status
+from tenants.principal import Principal
+
+# The address of the page of one memory.
+MemoryAddress = Callable[[Kind, UUID], str]
+# How readers see their own words signed.
+OWN_NAME = "You"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLink:
+    """Another memory, named by its words."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """An episode that a fact was learned from."""
+
+    text: str
+    speaker: str
+    said_at: datetime
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveFlag:
+    """A kind of sensitive value that the memory holds or held: one word, and a sentence for the tooltip."""
+
+    word: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """A memory of any kind. Attributes that the kind does not have are empty.
+
+    `use_count` counts recalls; `waiting` means that the index does not have the latest version yet; `reasons` say why
+    a recall returned it.
+    """
+
+    row: Memory
+    url: str = ""
+    speaker: str = ""
+    successor: MemoryLink | None = None
+    quotes: tuple[Quote, ...] = ()
+    reasons: tuple[str, ...] = ()
+    use_count: int = 0
+    waiting: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return self.row.kind
+
+    @property
+    def id(self) -> UUID:
+        return self.row.pk
+
+    @property
+    def text(self) -> str:
+        """The text of a fact or an event, the title of the others."""
+        return headline(self.row)
+
+    @property
+    def statement(self) -> str:
+        """All words in one paragraph: with the context of an event, or with the title of what has one."""
+        if isinstance(self.row, Episode):
+            return self.row.searchable_text
+        return f"{self.text}. {self.body}" if self.body else self.text
+
+    @property
+    def status(self) -> Status:
+        return Status(self.row.status)
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.row.scope)
+
+    @property
+    def since(self) -> datetime:
+        """When it happened, was learned, or was shared."""
+        if isinstance(self.row, Episode):
+            return self.row.happened_at
+        return self.row.learned_at if isinstance(self.row, Fact | Playbook) else self.row.created_at
+
+    @property
+    def until(self) -> datetime | None:
+        """When it stopped being believed."""
+        return self.row.superseded_at if isinstance(self.row, Fact | Playbook) else None
+
+    @property
+    def retracted(self) -> bool:
+        return isinstance(self.row, Fact | Playbook) and self.row.retracted
+
+    @property
+    def restored(self) -> bool:
+        """Whether an undo brought it back."""
+        return isinstance(self.row, Fact | Playbook) and self.row.restores is not None
+
+    @property
+    def expired(self) -> bool:
+        return isinstance(self.row, Fact) and self.row.expires_at is not None and self.row.expires_at <= timezone.now()
+
+    @property
+    def current(self) -> bool:
+        """Whether it is still believed."""
+        return self.row.status in CURRENT
+
+    @property
+    def shared(self) -> bool:
+        return is_shared(self.row)
+
+    @property
+    def task(self) -> str:
+        return self.row.task or ""
+
+    @property
+    def category(self) -> str:
+        return self.row.category if isinstance(self.row, Fact | Playbook) else ""
+
+    @property
+    def key(self) -> str:
+        return self.row.key if isinstance(self.row, Fact) else ""
+
+    @property
+    def confidence(self) -> float | None:
+        return self.row.confidence if isinstance(self.row, Fact) else None
+
+    @property
+    def pinned(self) -> bool:
+        return isinstance(self.row, Fact) and self.row.pinned
+
+    @property
+    def context(self) -> str:
+        return self.row.context if isinstance(self.row, Episode) else ""
+
+    @property
+    def session_id(self) -> UUID | None:
+        return self.row.session_id if isinstance(self.row, Episode) else None
+
+    @property
+    def turn(self) -> int | None:
+        """The turn in which it was said, where the selector annotated it."""
+        return getattr(self.row, "turn", None)
+
+    @property
+    def trigger(self) -> str:
+        return self.row.trigger if isinstance(self.row, Playbook) else ""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(self.row.steps) if isinstance(self.row, Playbook) else ()
+
+    @property
+    def body(self) -> str:
+        """The text of what has a title."""
+        return self.row.text if isinstance(self.row, Playbook | CatalogEntry) else ""
+
+    @property
+    def source_url(self) -> str:
+        return self.row.source_url if isinstance(self.row, CatalogEntry) else ""
+
+    @property
+    def successes(self) -> int:
+        return self.row.success_count if isinstance(self.row, Playbook) else 0
+
+    @property
+    def attempts(self) -> int:
+        return self.row.success_count + self.row.failure_count if isinstance(self.row, Playbook) else 0
+
+    @property
+    def flags(self) -> tuple[SensitiveFlag, ...]:
+        return tuple(_flag(SensitiveKind(kind), done) for kind, done in sorted(self.row.sensitivity.items()))
+
+    @property
+    def can_correct(self) -> bool:
+        """Whether its owner can correct it: a current fact or how-to of their own."""
+        return self.current and not self.shared and isinstance(self.row, Fact | Playbook)
+
+    @property
+    def can_amend(self) -> bool:
+        """Whether its owner can say how it ended: it was replaced or retired, and nobody called it wrong."""
+        return self.status is Status.SUPERSEDED and not self.retracted and not self.shared
+
+    @property
+    def can_forget(self) -> bool:
+        return not self.shared
+
+    @property
+    def wording(self) -> str:
+        """The text that a correction form starts from; the steps of a how-to are one a line."""
+        return "\n".join(self.steps) if self.kind is Kind.PROCEDURAL else self.text
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the memory changes; recalls and the state of the index leave it alone."""
+        outcomes = (self.successes, self.attempts)
+        parts = (self.id, self.row.version, self.status, self.expired, self.pinned, outcomes, self.successor)
+        return blake2s(repr((*parts, self.text)).encode(), digest_size=6).hexdigest()
+
+
+def memory_views(
+    principal: Principal,
+    rows: Sequence[Memory],
+    *,
+    address: MemoryAddress,
+    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
+    quotes: bool = False,
+) -> tuple[MemoryView, ...]:
+    """The views of these rows in their order, with successors and, if asked, quotes: at most three queries."""
+    successors = successor_links(principal, rows, address)
+    facts = [row.pk for row in rows if isinstance(row, Fact)]
+    sources = supporting_episodes(principal, facts) if quotes and facts else {}
+    return tuple(
+        MemoryView(
+            row,
+            address(row.kind, row.pk),
+            speaker=speaker_name(principal, row.speaker) if isinstance(row, Episode) else "",
+            successor=successors.get(getattr(row, "superseded_by_id", None)),
+            quotes=tuple(_quote(principal, episode, address) for episode in sources.get(row.pk, ())),
+            reasons=(reasons or {}).get(row.pk, ()),
+            use_count=row.use_count if isinstance(row, Fact) else 0,
+        )
+        for row in rows
+    )
+
+
+def successor_links(
+    principal: Principal, rows: Iterable[Memory], address: MemoryAddress
+) -> dict[UUID | None, MemoryLink]:
+    """What replaced these rows, by the id of the successor: one query a kind."""
+    ids: dict[Kind, set[UUID]] = {Kind.SEMANTIC: set(), Kind.PROCEDURAL: set()}
+    for row in rows:
+        if isinstance(row, Fact | Playbook) and row.superseded_by_id:
+            ids[row.kind].add(row.superseded_by_id)
+    found = memories_by_id(principal, ids)
+    return {pk: MemoryLink(headline(row), address(row.kind, pk)) for pk, row in found.items()}
+
+
+def speaker_name(principal: Principal, speaker: str) -> str:
+    """Who said it, from the reader's side."""
+    return OWN_NAME if speaker in ("", principal.speaker) else speaker
+
+
+def _quote(principal: Principal, episode: Episode, address: MemoryAddress) -> Quote:
+    speaker = speaker_name(principal, episode.speaker)
+    return Quote(episode.text, speaker, episode.happened_at, address(Kind.EPISODIC, episode.pk))
+
+
+def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
+    noun = with_article(kind)
+    if handling == Handling.MASK:
+        return SensitiveFlag(f"{short(kind)} removed", f"It had {noun}, which was taken out before it was stored.")
+    return SensitiveFlag(short(kind), f"It holds {noun}.")
+
+
+Detail = tuple[str, SafeString | str]
+
+# In the words of its owner, and in those of staff.
+_SOURCES: Mapping[Source, tuple[str, str]] = {
+    Source.USER_STATED: ("you said it", "the member said it"),
+    Source.IMPORTED: ("imported", "imported"),
+    Source.CONFIG_CHANGE: ("a setting changed", "a setting changed"),
+    Source.TASK_OUTCOME: ("how a task went", "how a task went"),
+    Source.AGENT_INFERRED: ("your agent concluded it", "the agent concluded it"),
+    Source.PATTERN: ("a pattern over time", "a pattern over time"),
+}
+
+
+def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
+    """What is known of a memory beyond its words, as terms and values in reading order; empty values are left out."""
+    match row:
+        case Fact():
+            details = _details_of_fact(row, staff=staff)
+        case Playbook():
+            details = _details_of_playbook(row, staff=staff)
+        case Episode():
+            said = in_full(timezone.localtime(row.happened_at))
+            details = iter([("Said", said), ("By", row.speaker), ("Stored", when(row.created_at))])
+        case _:
+            details = iter([("Stored", when(row.created_at))])
+    return tuple((term, value) for term, value in details if value)
+
+
+def _details_of_fact(fact: Fact, *, staff: bool) -> Iterator[Detail]:
+    yield "About", fact.key if staff else fact.key.replace("_", " ")
+    yield "Category", fact.category.replace("_", " ")
+    yield "Source", _SOURCES[Source(fact.source)][staff]
+    yield "Confidence", share(fact.confidence)
+    yield "Believed again" if fact.restores else "Learned", when(fact.learned_at)
+    yield "Believed until", when(fact.superseded_at)
+    yield "Confirmed", when(fact.last_verified_at)
+    yield "True from", when(fact.valid_from)
+    yield "True until", when(fact.valid_to)
+    yield "Recalled", f"{fact.use_count:,}×" if fact.use_count else "not yet"
+    yield "Last recalled", when(fact.last_used_at)
+    yield "To be confirmed by", when(fact.review_after)
+    yield "Kept until", when(fact.expires_at)
+    if staff:
+        yield "Staleness", share(fact.staleness)
+
+
+def _details_of_playbook(playbook: Playbook, *, staff: bool) -> Iterator[Detail]:
+    attempts = playbook.success_count + playbook.failure_count
+    yield "Category", playbook.category.replace("_", " ")
+    yield "Worked", f"{playbook.success_count} of {attempts} times" if attempts else "not tried yet"
+    yield "Last worked", when(playbook.last_success_at)
+    yield "Last failed", when(playbook.last_failure_at)
+    yield "Believed again" if playbook.restores else "Learned", when(playbook.learned_at)
+    yield "Believed until", when(playbook.superseded_at)
+    if staff:
+        yield "Staleness", share(playbook.staleness)
