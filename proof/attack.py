@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from proof.baseline import Baseline
 
 NOBODY: Final = -1
+PROOF: Final = "isolation proof"  # why the proof reads the rows of all owners
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
 _IDS: Final = frozenset({"memory", "session", "review", "tenant", "user", "membership"})
 

@@ -18,6 +18,7 @@ from memories.recall.query import parse
 from memories.search import search_plane
 from memories.selectors.memories import count_memories
 from memories.types import ALL_KINDS, CandidateRequest, Kind
+from proof.attack import PROOF
 from proof.world import QUESTIONS, Persona, Resident, World
 
 # Scores are sums of 32-bit floats, which may be added up in another order (measured: 3e-8); another owner's document
@@ -99,7 +100,9 @@ def _stored(world: World) -> dict[UUID, tuple[object, ...]]:
         names = ["tenant_id", "user_id", "scope", "task", "text", "status", "version"]
         names += ["pinned"] if kind is Kind.SEMANTIC else []
         names += ["superseded_by_id"] if kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else []
-        stored |= {row[0]: row[1:] for row in model.objects.filter(pk__in=ids).values_list("pk", *names)}
-    reviews = ReviewItem.objects.filter(pk__in=[pk for each in unchanging for pk in each.reviews])
+        stored |= {
+            row[0]: row[1:] for row in model.objects.unscoped(PROOF).filter(pk__in=ids).values_list("pk", *names)
+        }
+    reviews = ReviewItem.objects.unscoped(PROOF).filter(pk__in=[pk for each in unchanging for pk in each.reviews])
     columns = reviews.values_list("pk", "decision", "first_id", "second_id")
     return stored | {row[0]: row[1:] for row in columns}

@@ -21,16 +21,14 @@ from django.utils import timezone
 from memories.embedding import encoder
 from memories.models import Fact, Playbook
 from memories.search import search_plane
-from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts.closing import tell
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import set_task
+from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
@@ -170,11 +168,12 @@ def _remember(planter: _Planter, resident: Resident) -> None:
         outcome = remember_playbook(who, title=title, trigger=title, steps=[f"{text[0]} {text[2]}"])
         how_tos.append(planter.plant(Kind.PROCEDURAL, outcome.memory_id, text))
     reason = f"They do not fit together, says {planter.secret()}"
-    with owner_lock(who):
-        first, second = (Fact.objects.get(pk=pk) for pk in facts[1:3])
+    with write(who) as w:
+        first, second = (Fact.objects.of(who).get(pk=pk) for pk in facts[1:3])
+        how_to = Playbook.objects.of(who).get(pk=how_tos[0])
         reviews = (
-            open_contradiction(who, first, second, reason=reason, evidence={}),
-            open_eviction(who, Playbook.objects.get(pk=how_tos[-1]), reason=reason, evidence={"staleness": 0.95}),
+            open_contradiction(w, first, second, reason=reason, evidence={}),
+            open_eviction(w, how_to, reason=reason, evidence={"staleness": 0.95}),
         )
     resident.reviews.extend(item.pk for item in reviews if item is not None)
     planter.marks.own(resident.number, resident.reviews)
@@ -212,13 +211,13 @@ def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", ta
 
 def _archive(resident: Resident, fact_id: UUID) -> None:
     """Archive a superseded fact, as the garbage collection does after some time."""
-    with owner_lock(resident.principal):
-        fact = Fact.objects.get(pk=fact_id)
+    with write(resident.principal) as w:
+        fact = Fact.objects.of(resident.principal).get(pk=fact_id)
         fact.archived_at = timezone.now()
         fact.version += 1
         fact.save(update_fields=["archived_at", "version", "updated_at"])
-        tell(resident.principal, fact, "archived", reason="archived")
-        enqueue(fact)
+        w.audit(".archived", fact, reason="archived")
+        w.index(fact)
     resident.planted[:] = [replace(each, archived=each.archived or each.id == fact_id) for each in resident.planted]
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.apps import apps
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
 
 from memories.errors import MemoriesError
 from memories.models import MEMORY_MODELS, Operation, OutboxEntry
+from memories.models.guard import raw_writes
 from memories.recall import recording
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.types import Kind, Owner
 from proof import cluster
+from proof.attack import PROOF
 from proof.building import COOKIE_PREFIX, MADE
 from tenants.audit.chain import PLATFORM_CHAIN
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
@@ -95,10 +98,13 @@ def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> Non
             gone[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
         waiting.delete()
         for kind, model in MEMORY_MODELS.items():
-            rows = model.objects.filter(tenant__in=tenants)
+            rows = model.objects.unscoped(PROOF).filter(tenant__in=tenants)
             for id_, version, tenant_id, user_id in rows.values_list("pk", "version", "tenant_id", "user_id"):
                 gone[Owner(tenant_id, user_id)].append(Tombstone(kind, id_, version + 1))
-            rows.delete()
+        with raw_writes(PROOF):
+            for rows_of in apps.get_app_config("memories").get_models():
+                if any(field.name == "tenant" for field in rows_of._meta.fields):
+                    rows_of._base_manager.filter(tenant__in=tenants).delete()
         if plane.joint:
             for owner, tombstones in gone.items():
                 plane.delete(owner, tombstones)

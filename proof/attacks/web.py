@@ -14,7 +14,7 @@ from itertools import product
 from uuid import uuid4
 
 from memories.models import Message, ReviewItem
-from proof.attack import SLUGS, Aim, Attempt, Response, attack
+from proof.attack import PROOF, SLUGS, Aim, Attempt, Response, attack
 from proof.marks import Exposure
 from proof.requests import Reply, Request, call
 from proof.world import Persona, Resident
@@ -285,7 +285,7 @@ def send_elsewhere(attempt: Attempt) -> None:
     form = {"message": f"Is {secret} still the word?", "tenant": str(here.principal.tenant_id)}
     _switch(here, there)
     call(Request("POST", "/chat/send/", form=form), cookie=here.cookie)
-    tenants = Message.objects.filter(text__contains=secret).values_list("tenant_id", flat=True)
+    tenants = Message.objects.unscoped(PROOF).filter(text__contains=secret).values_list("tenant_id", flat=True)
     if set(tenants) - {here.principal.tenant_id}:
         attempt.found(there, here.number, Exposure.STATE)
 
@@ -327,7 +327,8 @@ def admin_reviews(attempt: Attempt) -> None:
     attempt.compare(aim, pick(ADMIN_REVIEWS), lambda row: _admin(admin, row), allowed)
     form = {"action": pick(["evict_chosen", "undo_chosen"]), "_selected_action": str(pick(aim.victim.reviews))}
     call(Request("POST", f"{_REVIEWS}?state=all", form=form), cookie=admin.cookie)
-    if ReviewItem.objects.filter(pk__in=aim.victim.reviews, decided_by=admin.membership.user).exists():
+    reviews = ReviewItem.objects.unscoped(PROOF).filter(pk__in=aim.victim.reviews)
+    if reviews.filter(decided_by=admin.membership.user).exists():
         attempt.found(admin, aim.victim.number, Exposure.STATE)
 
 

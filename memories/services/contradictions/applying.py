@@ -16,11 +16,11 @@ from uuid import UUID
 from memories.consolidation.contradiction.judging import Judgement, Statement, Verdict
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact
-from memories.services.facts.closing import close, link
+from memories.services.facts.closing import close, record_ended
 from memories.services.ownership import SHARED
 from memories.services.reviews.queue import open_contradiction, was_asked
+from memories.services.write import Write
 from memories.types import Contradiction
-from tenants.principal import Principal
 
 
 class Ending(StrEnum):
@@ -61,7 +61,7 @@ def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> Ending:
 
 
 def settle(
-    principal: Principal,
+    w: Write,
     older: Fact,
     newer: Fact,
     judgement: Judgement,
@@ -69,7 +69,7 @@ def settle(
     at: datetime,
     evidence: Mapping[str, Any],
 ) -> Settled:
-    """Do what follows from a judgement; the caller holds the owner's lock and both facts are believed.
+    """Do what follows from a judgement; both facts are believed.
 
     `at` is when the losing one stops being believed, at the earliest.
     """
@@ -77,17 +77,17 @@ def settle(
         return NOTHING
     match ending_of(older, newer, judgement.verdict):
         case Ending.ASK:
-            item = open_contradiction(principal, older, newer, reason=judgement.reason, evidence=evidence)
+            item = open_contradiction(w, older, newer, reason=judgement.reason, evidence=evidence)
             return Settled(review_id=item.pk) if item else NOTHING
         case Ending.OLDER_ENDS:
             until = newer.valid_from or newer.learned_at
-            close([older], at=at, valid_to=until, contradiction=Contradiction.NATURAL)
-            link(principal, [older], newer, reason=_reason(judgement))
+            ended = close([older], at=at, valid_to=until, contradiction=Contradiction.NATURAL)
+            record_ended(w, ended, newer, reason=_reason(judgement))
             return Settled(superseded=older.pk)
         case Ending.NEWER_ENDS:
             # Less sure than what it contradicts, it was not right; when it would have ended is not known.
-            close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
-            link(principal, [newer], older, reason=_reason(judgement))
+            ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
+            record_ended(w, ended, older, reason=_reason(judgement))
             return Settled(superseded=newer.pk)
 
 

@@ -130,7 +130,9 @@ def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
     for start in range(0, len(ids), 500):
-        stored = Fact.objects.filter(pk__in=ids[start : start + 500], embedding_model=encoder().name)
+        stored = Fact.objects.unscoped("rows by ids of own rows").filter(
+            pk__in=ids[start : start + 500], embedding_model=encoder().name
+        )
         vectors |= {pk: dequantize(bytes(kept)) for pk, kept in stored.values_list("pk", "embedding") if kept}
     missing = [pk for pk in ids if pk not in vectors][:MOST_ENCODED]
     if missing:

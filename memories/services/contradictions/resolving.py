@@ -13,8 +13,8 @@ from memories.consolidation.contradiction.judging import Judgement, Read, Verdic
 from memories.models import Fact
 from memories.services.contradictions.applying import settle, statement_of
 from memories.services.contradictions.rivals import rivals_of
+from memories.services.write import Write
 from memories.types import CURRENT, WriteOutcome, WriteResult
-from tenants.principal import Principal
 
 BY_RULES = "rules"
 LESS_SURE = "What is believed with more certainty contradicts it."
@@ -39,8 +39,8 @@ class Resolution:
         return replace(outcome, result=WriteResult.SUPERSEDED, superseded_ids=ended) if self.superseded else outcome
 
 
-def resolve(principal: Principal, fact: Fact) -> Resolution:
-    """Settle what `fact`, just stored, contradicts; the caller holds the owner's lock.
+def resolve(w: Write, fact: Fact) -> Resolution:
+    """Settle what `fact`, just stored, contradicts.
 
     Of two facts the one that was learned later counts as the newer, whichever was stored later.
     """
@@ -54,7 +54,7 @@ def resolve(principal: Principal, fact: Fact) -> Resolution:
     # The surest first: what ends the new fact leaves the others as they are.
     for rival, judgement in sorted(at_odds, key=lambda each: (-each[0].confidence, each[0].pk)):
         older, newer = in_order(fact, rival)
-        done = settle(principal, older, newer, judgement, at=newer.learned_at, evidence={"judge": BY_RULES})
+        done = settle(w, older, newer, judgement, at=newer.learned_at, evidence={"judge": BY_RULES})
         if done.superseded == fact.pk:
             return Resolution(stands=False)
         superseded += [done.superseded] if done.superseded else []

@@ -18,7 +18,7 @@ from memories.consolidation.contradiction.aspects import Look, cues
 from memories.consolidation.contradiction.judging import FAMILIES, Read
 from memories.consolidation.slots import keys_of
 from memories.models import Fact
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memoryhub.db.compiled_query import Prepared, Substring
 
 # So many facts that hold one of the words are looked at, the latest first. What is missed the daily scan finds.
@@ -41,15 +41,15 @@ def rivals_of(fact: Fact, mine: Read, *, at_a_glance: bool = True) -> list[Fact]
     return _FACTS.all(ids) if ids else []
 
 
-def beside(fact: Fact) -> OwnedQuerySet[Fact]:
+def beside(fact: Fact) -> MemoryQuerySet[Fact]:
     """The other current facts of its owner, scope and task."""
     return _beside(fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
 
 
 def _beside(
     tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, fact_id: UUID, now: datetime
-) -> OwnedQuerySet[Fact]:
-    rows = Fact.objects.filter(tenant=tenant_id, user=user_id, scope=scope, task=task)
+) -> MemoryQuerySet[Fact]:
+    rows = Fact.objects.in_place({"tenant": tenant_id, "user": user_id, "scope": scope, "task": task})
     return rows.current().unexpired(now).exclude(pk=fact_id)
 
 
@@ -72,7 +72,7 @@ def _naming(
 
 
 def _facts(ids: list[UUID]) -> QuerySet[Fact]:
-    return Fact.objects.filter(pk__in=ids).defer("embedding", "token_ids").order_by("-learned_at", "pk")
+    return Fact.objects.in_place({"pk__in": ids}).defer("embedding", "token_ids").order_by("-learned_at", "pk")
 
 
 _NAMING = {slot: Prepared(partial(_naming, slot)) for slot in ("", *FAMILIES)}

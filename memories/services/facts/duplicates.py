@@ -10,54 +10,31 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from memories.constants import DUPLICATE_COSINE
 from memories.embedding import dequantize, encoder
 from memories.hygiene.dedup import differs_in_detail, likeness
 from memories.models import Fact, Playbook
-from memoryhub.db.compiled_query import Prepared
 
 # Said after a merge, where the writer gave no reason.
 IN_OTHER_WORDS = "says the same in other words"
 # Current rows of one likeness that are compared. They differ only in the order of their words, so there are few.
 _COMPARED = 8
-# The columns that say whose a row is.
-WHOSE = ("tenant_id", "user_id", "scope", "task")
 
 Row = TypeVar("Row", Fact, Playbook)
 
 
-def alike_fact(
-    columns: Mapping[str, UUID | str | None], text: str, key: str, *, not_ids: Collection[UUID] = ()
-) -> Fact | None:
-    """The current fact of exactly this owner, scope and task that says the same, the longest believed first.
+def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
+    """The fact that says the same, the longest believed first, among the current facts of one owner, scope and task.
 
     Two facts with keys of their own fill two slots, whatever their words. `not_ids`: what the new one is to replace.
     """
-    rows = _ALIKE.all(*(columns[name] for name in WHOSE), likeness(text), key or None, tuple(not_ids) or None)
-    return _near([row for row in rows if not differs_in_detail(row.text, text)], text)
-
-
-def _alike(
-    tenant_id: UUID | None,
-    user_id: UUID | None,
-    scope: str,
-    task: str | None,
-    likeness: str,
-    key: str | None,
-    not_ids: Collection[UUID] | None,
-) -> QuerySet[Fact]:
-    columns = dict(zip(WHOSE, (tenant_id, user_id, scope, task), strict=True))
-    rows = Fact.objects.filter(**columns, likeness=likeness).current()
-    if not_ids is not None:
-        rows = rows.exclude(pk__in=not_ids)
-    if key is not None:
-        rows = rows.filter(key__in=("", key))
-    return rows.order_by("learned_at", "pk")[:_COMPARED]
-
-
-_ALIKE = Prepared(_alike)
+    alike = likeness(text)
+    rows = [
+        row
+        for row in sorted(known, key=lambda row: (row.learned_at, row.pk))
+        if alike and row.likeness == alike and row.pk not in not_ids and (not key or row.key in ("", key))
+    ]
+    return _near([row for row in rows[:_COMPARED] if not differs_in_detail(row.text, text)], text)
 
 
 def alike_playbook(
@@ -67,7 +44,7 @@ def alike_playbook(
 
     `parts` are those of the new one, in this order.
     """
-    rows = Playbook.objects.filter(**columns, likeness=likeness(*parts)).current().exclude(pk__in=not_ids)
+    rows = Playbook.objects.in_place(columns).filter(likeness=likeness(*parts)).current().exclude(pk__in=not_ids)
     found = [row for row in rows.order_by("learned_at", "pk")[:_COMPARED] if not _differ(row.parts, parts)]
     return _near(found, " ".join(part for part in parts if part))
 
