@@ -103,7 +103,7 @@ def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> Non
                 gone[Owner(tenant_id, user_id)].append(Tombstone(kind, id_, version + 1))
         with raw_writes(PROOF):
             for rows_of in apps.get_app_config("memories").get_models():
-                if any(field.name == "tenant" for field in rows_of._meta.fields):
+                if not rows_of._meta.proxy and any(field.name == "tenant" for field in rows_of._meta.fields):
                     rows_of._base_manager.filter(tenant__in=tenants).delete()
         if plane.joint:
             for owner, tombstones in gone.items():
