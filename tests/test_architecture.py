@@ -76,6 +76,11 @@ def test_a_function_fits_a_screen() -> None:
     assert not long
 
 
+def test_the_product_imports_nothing_that_is_for_tests() -> None:
+    testing = re.compile(r"^\s*(from|import) (django\.test|proof|tests|pytest)\b", re.MULTILINE)
+    assert not [name_of(path) for path in sources(*PACKAGES) if testing.search(path.read_text())]
+
+
 def test_nothing_is_left_for_later() -> None:
     left = re.compile(r"\b(TODO|FIXME|XXX)\b|NotImplementedError")
     assert not [name_of(path) for path in sources(*PACKAGES, "proof") if left.search(path.read_text())]
