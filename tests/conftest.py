@@ -42,7 +42,7 @@ from tests.stored import Lived, Stored
 from tests.unguarded import pass_tests
 
 # A contract that fails says what it compared, as a test does.
-pytest.register_assert_rewrite("tests.memories", "tests.proofs")
+pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
