@@ -52,10 +52,9 @@ def load_models() -> None:
     """Load what the first turn would wait for, the encoders first."""
     from memories.agent.model import chat_model
     from memories.agent.tool_schemas import tool_schemas
-    from memories.consolidation.extractors import consolidation_extractor
+    from memories.consolidation.rules import consolidation_extractor
     from memories.embedding import encoder, token_vectors
     from memories.hygiene.sensitivity import detecting
-    from memoryhub.regexes import compile_all
 
     token_vectors()
     encoder().encode(["Where do I live?"])
@@ -63,7 +62,6 @@ def load_models() -> None:
     tool_schemas()
     chat_model()
     consolidation_extractor()
-    compile_all()
 
 
 def warm_searches() -> None:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.hygiene.dedup import likeness
+from memories.consolidation.rules import likeness
 from memories.models import Playbook
 from memories.services.facts.closing import (
     Supersedable,

@@ -18,8 +18,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
-from memories.consolidation.proposals import ExtractionFault
+from memories.consolidation.material import EpisodeText, ExtractionFault, KnownFact, KnownPlaybook, Material
 from memories.constants import MAX_AGENT_STEPS, MODEL_ANSWER_SECONDS
 from memories.errors import SearchForbidden
 from memories.hygiene.text import content_hash

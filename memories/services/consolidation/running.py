@@ -20,15 +20,13 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memories.consolidation.contradiction.judges import contradiction_judge
-from memories.consolidation.extractors import consolidation_extractor
-from memories.consolidation.material import Material
+from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material, ProposedFact
 from memories.consolidation.planner import Planner
-from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
+from memories.consolidation.rules import consolidation_extractor, contradiction_judge
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
-from memories.services.consolidation.applying import Alikeness, Applied, apply
+from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import (
     advance,
     count_waiting,
@@ -240,14 +238,13 @@ class _Consolidation:
 
     def _commit(self, run: ConsolidationRun, material: Material, extraction: Extraction) -> Applied:
         """Plan and write in one transaction, with the record and the watermark. Raises Busy if the lease was lost."""
-        alike = Alikeness(material, extraction.proposals)
         batch = [episode.id for episode in material.episodes]
         with write(self.principal) as w:
             ledger = self.lease.held()
             there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
             texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
             history = of_same_wording(self.principal, texts, batch)
-            decisions = Planner(material, alike, history).plan(extraction.proposals)
+            decisions = Planner(material, history).plan(extraction.proposals)
             applied = apply(w, decisions, there=there)
             run.input |= {
                 "facts": [str(fact.id) for fact in material.facts],

@@ -16,9 +16,9 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
+from memories.consolidation.rules import likeness
 from memories.constants import HARSH_PENALTY
 from memories.errors import Conflict
-from memories.hygiene.dedup import likeness
 from memories.hygiene.expiry import Dates
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact

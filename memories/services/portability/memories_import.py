@@ -19,8 +19,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.hygiene.dedup import likeness
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
 from memories.importing.records import Belief, MemoryRecord

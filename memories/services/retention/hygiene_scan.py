@@ -19,19 +19,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memories.consolidation import contradiction
-from memories.consolidation.contradiction.judges import contradiction_judge
-from memories.hygiene import junk, sensitivity
-from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
+from memories.consolidation.rules import contradiction_judge, junk, junk_in_playbook
+from memories.hygiene import junk as junk_forms
+from memories.hygiene import sensitivity
+from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
@@ -75,12 +77,17 @@ def found_in(
     return {pk: found for pk, found in wrong.items() if found is not None}
 
 
-@cache
 def rules() -> str:
-    """A digest of the rules in force, those for contradictions among them: what was read by others is read again."""
-    folders = [Path(folder) for module in (sensitivity, contradiction) for folder in module.__path__]
+    """A digest of the rules in force, those of the language among them: what was read by others is read again."""
+    return _digest_with(settings.MEMORYHUB_RULES)
+
+
+@cache
+def _digest_with(rule_set: str) -> str:
+    modules = [sensitivity, *([import_module(rule_set)] if rule_set else [])]
+    folders = [Path(folder) for module in modules for folder in module.__path__]
     digest = hashlib.sha256()
-    for path in (Path(junk.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
+    for path in (Path(junk_forms.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -98,7 +105,7 @@ def _sensitive_in(row: Fact | Playbook, handling: Mapping[SensitiveKind, Handlin
 
 def _junk_in(row: Fact | Playbook) -> Found | None:
     if isinstance(row, Fact):
-        kind = junk_in(row.text, slot=bool(row.key))
+        kind = junk(row.text, slot=bool(row.key))
     else:
         kind = junk_in_playbook(row.title, row.trigger, row.text, row.steps)
     return Found(kind.value, f"It is no memory: {reason_of(kind)}.", sensitive=False) if kind else None

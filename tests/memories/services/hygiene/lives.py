@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.hygiene.dedup import likeness
+from memories.english.wording import likeness
 from memories.hygiene.text import content_hash
 from memories.models import Fact, RecallTrace, ReviewItem
 from memories.services.reviews.queue import open_contradiction
