@@ -391,7 +391,7 @@ def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
         raise Conflict("This review was decided already. Undo that decision to decide anew.")
     if not is_decidable(item):
         raise Conflict("This review has nothing to decide any more: its memories have been replaced or removed since.")
-    ReviewItem.objects.in_place({"pk": item.pk}).update(decision=decision)
+    ReviewItem.objects.unscoped("rows by ids under the lock").filter(pk=item.pk).update(decision=decision)
 
 
 def _carry_out(w: Write, item: ReviewItem, answer: Answer, words: Mapping[str, Wording], reason: str) -> Outcome:
