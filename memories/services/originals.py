@@ -66,9 +66,9 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
         try:
             named, text = json.loads(_box().decrypt(row.sealed.encode()))
         except (InvalidToken, ImproperlyConfigured) as error:
-            raise Conflict("The key that opens it is not configured any more.") from error
+            raise Conflict("The key that opens this original is not configured any more.") from error
         if named != str(memory_id):
-            raise Conflict("It was sealed for another memory.")
+            raise Conflict("This original was sealed for another memory.")
         w.audit("original.opened", target_kind=row.kind, target_id=memory_id)
         return str(text)
 

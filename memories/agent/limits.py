@@ -46,7 +46,7 @@ _LONGEST_TOPIC = 2_000
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
 
-class Boundary:
+class TurnLimits:
     """A tenant's policy applied to one turn.
 
     `tokens` counts for the model that answers; a correction that a turn learns counts from the next turn on.
