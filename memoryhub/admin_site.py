@@ -1,7 +1,7 @@
-"""The admin site, dressed by django-unfold through its settings and the hooks of Django's own admin.
+"""The admin site with django-unfold's theme.
 
-Invariant: the theme's scripts evaluate expressions that its templates hold (Alpine), so pages of the admin, and no
-other, allow `unsafe-eval`; nothing inline is allowed anywhere, neither script nor style.
+The theme's scripts evaluate expressions in its templates (Alpine), so pages of the admin, and no others, allow
+`unsafe-eval`. No page allows inline scripts or styles.
 """
 
 from __future__ import annotations

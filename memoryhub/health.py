@@ -1,8 +1,8 @@
-"""Probes for whoever runs the process: `/livez` (it answers) and `/readyz` (it can serve).
+"""The probes `/livez` (the process answers) and `/readyz` (it can serve), and the warm-ups of a serving process.
 
-Invariant: only the database, with every migration applied, decides readiness, once the process has warmed up; other
-parts are reported, for without them the service degrades and goes on. An answer names parts and states, never an
-address or an error's text. However often it is asked, a part is asked once at a time, and every SEEN_SECONDS at most.
+Only the database, with every migration applied, and the warm-ups decide readiness. Other parts are reported: without
+them the service degrades and continues. An answer names parts and states, never an address or an error's text. Each
+part is asked by one caller at a time, and every SEEN_SECONDS at most.
 """
 
 from __future__ import annotations

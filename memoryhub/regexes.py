@@ -1,8 +1,7 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled at their first use.
 
-Everything that starts imports the tables of the grammar and of the detectors, and few of these processes ever read a
-text: compiling them all takes a third of a second. Invariant: from its first use on, a method of such an expression is
-the method of the compiled one itself, so a loop over it is as fast as with `re.compile`.
+Every process imports the detectors' tables, and few of them read a text: compiling all of them takes a third of a
+second. After its first use, a method of such an expression is the method of the compiled one, so loops are as fast.
 """
 
 from __future__ import annotations

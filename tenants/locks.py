@@ -1,10 +1,10 @@
-"""The one lock of an owner: the row of their membership, held to the end of the transaction.
+"""The lock of an owner: the row of their membership, held to the end of the transaction.
 
-Invariant: whoever writes an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the
-lock. Whoever was deactivated before the lock was taken writes nothing more.
+Every writer of an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the lock.
+A member who was deactivated before the lock was taken writes nothing more.
 
-All locks of rows leave out the key (`no_key`): PostgreSQL checks foreign keys at commit, by a lock on the row that they
-name, and a lock of the whole row would have committing writers wait for each other in a circle.
+All row locks leave out the key (`no_key`): PostgreSQL checks foreign keys at commit with a lock on the named row, and a
+lock of the whole row would make committing writers wait for each other in a circle.
 """
 
 from __future__ import annotations

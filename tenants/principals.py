@@ -1,7 +1,4 @@
-"""How a membership becomes a Principal; nobody acts as a membership that is not active.
-
-Whether somebody who was let in may go on: asked again and again by what takes minutes, such as a download.
-"""
+"""Building a Principal from an active membership, and checking again during long work that its user may continue."""
 
 from __future__ import annotations
 

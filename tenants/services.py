@@ -1,8 +1,8 @@
-"""The only writers of tenants, users, memberships and tokens (`tenants/tokens.py`), each with its audit event.
+"""The only writers of tenants, users and memberships, each with its audit event.
 
-Invariants: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's; that users
-set their own password, where they act. No event ever holds a password, a token or a digest. Who may act decides who has
-a key to search with (`tenants/search_keys/`).
+Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's; a user's own
+password change goes to the tenant where they act. No event holds a password, a token or a digest. A change of who may
+act also changes who has a search key (`tenants/search_keys/`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Callable
 from django.db import transaction
 
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
-from tenants.errors import InvalidValue
+from tenants.errors import InvalidValue, store
 from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
 from tenants.tokens import authenticate_token, issue_token, revoke_token
-from tenants.validation import store
 
 __all__ = [
     "activate_member",

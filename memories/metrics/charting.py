@@ -1,7 +1,7 @@
-"""Charts as numbers: where lines, ticks and thresholds lie in a drawing, and the table beside it. Pure.
+"""Charts as numbers: the places of lines, ticks and thresholds in a drawing, and the table beside it. Pure.
 
-Invariant: a time that nothing was sampled in is a gap, unless it is a single step between two that were; each step
-shows its worst value, so that no peak is lost, however long the time.
+A time without a sample is a gap, unless it is a single step between two sampled ones. Each step shows its worst value,
+so that no peak is lost, however long the time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md take them from here. Pure.
+"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md read them from here. Pure.
 
-Invariant: an alert on a share or a percentile names the events that it needs first (`at_least`), so that three events
-never alarm anybody; the condition on the page and the expression for Prometheus are made from the same fields.
+An alert on a share or a percentile names the number of events that it needs first (`at_least`), so that three events
+never alarm anybody. The condition on the page and the expression for Prometheus are made from the same fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading rows with nothing taken for granted: a value that its column cannot have is told apart, not an error.
+"""Reading rows that may hold values which their columns cannot have: each such value is marked, not an error.
 
 SQLite takes anything for a time, an id or a flag; Django then fails on it, or reads nothing where something is. Other
-databases refuse that, but not a status that there is not. Invariant: what was put there is no part of what is said.
+databases refuse that, but not an unknown status. The unreadable value itself is never part of a result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The modes in which an installation can run: the choices of the environment's variables, by name.
+"""The types of the environment's variables: the choices, and validated values.
 
-What a value must look like: types that say in words what to give instead, and never repeat what was given.
+An error says what to give instead and never repeats the value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The outermost middleware: one log line and one span for each request, from the first byte of it to the last answered.
+"""The outermost middleware: one log line and one span for each request, until the last byte of its answer.
 
-Invariant: a request is named by its route, never by its address: an address and its query are what somebody typed.
+A request is logged by its route, never by its address: people type addresses and queries.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""Text comes as UTF-8, and nothing else is read.
+"""UTF-8 requests, response headers that Django has no setting for, and a page for a wrong method.
 
-Django reads the query and the form of a request in whatever encoding its Content-Type names, the query before any
-middleware: some encodings are not for text and end the request in its beginning, others make characters that no
-database holds. So this stands before Django.
-
-Response headers that Django has no setting for.
-
-A page for an address that takes no GET, or no POST: without it a browser shows an error of its own.
-
-Invariant: status and headers stay, and only an empty answer to somebody who reads HTML gets the page.
+Django decodes the query and the form of a request in the encoding that its Content-Type names, the query before any
+middleware runs. Some encodings are not for text and fail the request, others produce characters that no database
+holds; so `reading_utf8` stands before Django.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Spans: what a request, a recall or a task spent its time on, for a collector of OpenTelemetry's.
+"""Spans of requests, recalls and jobs, for an OpenTelemetry collector.
 
-Invariants: without an address (MEMORYHUB_TRACES_URL), or without the extra `otel`, everything here does nothing and
-costs a call; a collector that is away costs nobody anything; a span says ids, counts and kinds, never a text, an
-address or an error's message.
+Without MEMORYHUB_TRACES_URL, or without the extra `otel`, every function here does nothing. A collector that is away
+delays nobody. A span holds ids, counts and kinds, never a text, an address or an error's message.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""The audit trail in the admin, read-only: a list of sentences, each event with what it says, proofs and exports.
+"""The audit log in the admin, read-only: a list of sentences, a page for each event, proofs and exports.
 
-Invariant: a reader sees the trail of a tenant where they audit, one tenant at a time; all others are as unknown. The
-list shows no word of a memory; an event's own page does, and says so in the trail before it does.
-
-Where an event leads: pages of other apps about what it is about, offered by those apps.
-
-Invariant: a link is offered only to whom its page would open.
-
-The badge of a chain's verification: what `templates/admin/_verification.html` shows.
+A reader sees the log of one tenant at a time, of those that they audit; others answer as unknown. The list shows no
+words of a memory. An event's page does, and records that it was read before it shows them. Other apps offer links from
+an event; each is shown only to a reader who may open its page.
 """
 
 from __future__ import annotations

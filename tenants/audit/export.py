@@ -1,12 +1,10 @@
-"""Exporting the audit trail: the events that somebody asks for, signed, with all that takes their digests again.
+"""Signed exports of the audit log, and checking the digests in one.
 
-Invariant: that it was exported is committed to the trail before the first byte leaves, and only who audits the tenant
-gets any; events are read while they are sent.
+The export is recorded in the audit log before its first byte leaves, and only auditors of the tenant get one. Events are
+read while they are sent.
 
-Events of the audit trail in an archive, and taking their digests again there: pure, without a database.
-
-`audit_events.jsonl` has a line for each event: the columns of its digest as the digest has them, the digest, and the
-payload with its salt (null: erased). Invariant: what `event_line` writes is enough to take every digest again.
+`audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
+(null: erased). That is enough to compute every digest again, without a database.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
-"""Which events of the audit trail somebody asks for: read from an address, and written into one.
+"""Filtering and listing the audit log, a page at a time, newest first, without counting it.
 
-Invariant: an `AuditFilter` is of one tenant, or of the platform's own affairs; a name is looked up in that tenant
-alone, so that a member of another one and nobody at all get the same answer.
+An `AuditFilter` is of one tenant, or of the platform's own events; names are looked up in that tenant alone, so another
+tenant's member and an unknown name get the same answer. A page reads no more events than it shows or, without an index
+for the filter, LOOKED_AT; it then says how far back it looked, and the next page continues there. A cursor holds a
+position, never an owner.
 
-Reading the audit trail a page at a time, newest first, without counting it.
-
-Invariant: a page looks at no more events than it shows or, where no index leads to what is asked for, at `LOOKED_AT`;
-it then says how far it came, and the next page goes on there. A cursor says where a page ended, never whose events.
-
-That somebody read what an event of the audit trail says is itself an event, in the same chain.
-
-Invariant: it is committed before anything is shown. A chain that somebody broke may take no event any more; then the
-next wider one tells of the look, so that whoever is to find the damage can see it.
+Reading an event's payload is itself an event, committed before the page shows it. If the chain is broken and takes no
+event, the next wider chain records the read.
 """
 
 from __future__ import annotations
@@ -38,12 +33,11 @@ from tenants.audit.chain import (
     record_platform_event,
     record_tenant_event,
 )
-from tenants.errors import AuditConflict, InvalidValue
+from tenants.errors import AuditConflict, InvalidValue, is_storable
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import AUDITS, Actor, ActorKind, Principal
 from tenants.principals import reading_principal
-from tenants.validation import is_storable
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150

@@ -1,15 +1,9 @@
-"""The secrets of the members' keys at rest: encrypted with rotatable keys, each bound to the member it was made for.
+"""One member's key: its encrypted secret, the claim of its maker, and reading it for a search.
 
-Making one key for one member at a time, without holding a lock while the cluster is asked.
-
-Whoever makes a key claims the credential in a short transaction, asks the cluster, and stores the answer in another one
-if the claim is still theirs. Invariant: a key whose maker lost the claim (they took too long, or the member was
-deactivated meanwhile) never becomes active: it is retired. The lock is the owner's (tenants/locks.py), taken before
-any audit chain's.
-
-Which key a member searches with now: one query, no network, and no answer for whoever may not act.
-
-A trace of searches that were refused, on the owner's own chain: who was turned away, when and why.
+A maker claims the credential in a short transaction, asks the cluster without a lock, and stores the answer in another
+transaction if the claim still holds. A key whose maker lost the claim never becomes active: it is retired. The lock is
+the owner's (tenants/locks.py), taken before any audit chain's. Each secret is bound to its member; encryption keys
+rotate. A refused search is recorded on the owner's chain.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Taking keys away: at once in the application, and at the cluster as soon as it answers.
+"""Ending keys: at once in the application, and at the cluster as soon as it answers.
 
-Invariant: whoever loses the right to search loses it in the transaction that says so, for the application hands no key
-out any more; the cluster follows within seconds, or when it is back, and until then the key is in RetiredKey.
-
-Whether members' search keys come near their end unreplaced: then nobody replaces keys, and soon nobody searches.
+A member who loses the right to search loses it in that very transaction: the application hands out the key no more. The
+cluster follows within seconds, or when it is back; until then the key is in RetiredKey.
 """
 
 from __future__ import annotations

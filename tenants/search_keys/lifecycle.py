@@ -1,11 +1,8 @@
-"""Giving members their first key, and another one before it expires.
+"""Making and rotating members' keys, and what happens to a key when a member comes, changes, goes or returns.
 
-Invariant: a key takes over from another one only after a search with it succeeded, and the other one ends only when no
-search can still hold it. Nothing here raises for a cluster that is down: the credential says so and is tried again.
-
-What the services of tenants do about keys when members come, change, go and come back.
-
-Each is called in the transaction of the change; the cluster is asked when that is committed, and never fails it.
+A key takes over from another only after a search with it succeeded, and the other ends only when no search can still
+hold it. Functions here do not raise for a cluster that is down: the credential records it and is tried again. Changes
+of members call them within their transaction; the cluster is asked after the commit and never fails it.
 """
 
 from __future__ import annotations

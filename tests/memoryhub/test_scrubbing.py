@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
-from memoryhub.observability.logs import rewrite_file, scrub_log
+from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.principal import Principal
 
 pytestmark = [

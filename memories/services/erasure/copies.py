@@ -33,7 +33,7 @@ from memories.search.outbox import drain, enqueue_deletes, pending, rebuild_owne
 from memories.services.erasure.forget import bridge_chain, bridged
 from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
 from memories.types import Kind, Owner
-from memoryhub.observability.logs import rewrite_file, scrub_log
+from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant

@@ -55,7 +55,7 @@ from memories.services.screening import screened_reason
 from memories.services.sessions.sessions import locked_session
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Owner, Source
-from memoryhub.observability.logs import scrub_log
+from memoryhub.db.sqlite import scrub_log
 from tenants.audit.chain import EventDraft, erase_payloads, record_events
 from tenants.principal import Principal, Right
 
