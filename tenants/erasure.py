@@ -1,7 +1,7 @@
 """Erasing a member: stopping them, and removing their names.
 
-Ids stay, and events with their digests, so every chain still verifies. A name, an address, an external id or the name of
-a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
+Ids stay, and events with their digests, so every chain still verifies. A name, an address, an external id or the name
+of a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The errors of tenants, none of which names another tenant's people; and saving a row with errors that name a field."""
+"""The errors of tenants, which never name another tenant's people; and saving a row with errors that name a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log context: ids of whom this thread works for, in every log line and span. Never a name, an address or a text."""
+"""The log context: ids of whom this thread works for, in every log line and span; never a name or a text."""
 
 from __future__ import annotations
 

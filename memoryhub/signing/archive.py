@@ -4,8 +4,8 @@
 `manifest.sig` signs it, last. Writing and checking hold one piece of one file in memory. A truncated archive has no
 manifest, so the check refuses it; it needs neither a database nor the private key.
 
-Rows are written as JSON Lines, exactly as stored, or as CSV, where a text that a spreadsheet would run as a formula gets
-an apostrophe in front (https://owasp.org/www-community/attacks/CSV_Injection).
+Rows are written as JSON Lines, exactly as stored, or as CSV, where a text that a spreadsheet would run as a formula
+gets an apostrophe in front (https://owasp.org/www-community/attacks/CSV_Injection).
 """
 
 from __future__ import annotations

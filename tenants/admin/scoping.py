@@ -3,8 +3,8 @@
 A row of another tenant is not in the queryset, so its address answers as an unknown row's, and no choice, filter or
 search offers it. Roles alone decide; Django's model permissions play no part.
 
-An address names a tenant by `?tenant=` and its slug or id; `platform` stands for rows that belong to no tenant. Pages of
-totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
+An address names a tenant by `?tenant=` and its slug or id; `platform` stands for rows that belong to no tenant. Pages
+of totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
 """
 
 from __future__ import annotations

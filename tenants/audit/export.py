@@ -1,7 +1,7 @@
 """Signed exports of the audit log, and checking the digests in one.
 
-The export is recorded in the audit log before its first byte leaves, and only auditors of the tenant get one. Events are
-read while they are sent.
+The export is recorded in the audit log before its first byte leaves, and only auditors of the tenant get one. Events
+are read while they are sent.
 
 `audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
 (null: erased). That is enough to compute every digest again, without a database.
