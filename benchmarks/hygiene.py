@@ -26,8 +26,8 @@ from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from benchmarks.clock import resident_megabytes  # noqa: E402
 from benchmarks.collecting import measured  # noqa: E402
+from benchmarks.measures import resident_megabytes  # noqa: E402
 from benchmarks.population import make_members  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.hygiene.text import content_hash  # noqa: E402

@@ -37,7 +37,7 @@ from memories.agent.tools import Answer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.hygiene.sensitivity.telling import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
+from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
@@ -226,7 +226,7 @@ class Answering:
         with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
             for output in outputs:
                 match output:
-                    case Text(text):
+                    case TextPiece(text):
                         yield self._delta(f"\n\n{text}" if after_tools else text)
                         after_tools = False
                     case ToolCall():

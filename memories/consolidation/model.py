@@ -13,16 +13,16 @@ from memories.consolidation.proposals import Extraction, ExtractionFault, FaultK
 from memories.consolidation.question import Labels, question
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
-from memories.llm.base import Cause
+from memories.llm.base import FaultCause
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 
 # What to do about each cause. A wrong key or name is mended by a person; until then nothing may be given up for it.
 _KINDS = {
-    Cause.ENDPOINT: FaultKind.PASSING,
-    Cause.CONFIGURATION: FaultKind.PASSING,
-    Cause.ANSWER: FaultKind.UNUSABLE,
-    Cause.TOO_MUCH: FaultKind.UNUSABLE,
-    Cause.REFUSAL: FaultKind.REFUSED,
+    FaultCause.ENDPOINT: FaultKind.PASSING,
+    FaultCause.CONFIGURATION: FaultKind.PASSING,
+    FaultCause.ANSWER: FaultKind.UNUSABLE,
+    FaultCause.TOO_MUCH: FaultKind.UNUSABLE,
+    FaultCause.REFUSAL: FaultKind.REFUSED,
 }
 _TOO_LONG_TO_ASK = "The episodes of this batch are too long to be asked about at once."
 # What a user is told in a conversation, as staff are told of a batch.

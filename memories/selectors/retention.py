@@ -30,7 +30,7 @@ from django.utils import timezone
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
 from memories.hygiene.endings import Decision, Life, decide, is_doubtful
 from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import USE_WINDOW, Standing, due_of_fact
+from memories.hygiene.staleness import USE_WINDOW, StalenessInputs, due_of_fact
 from memories.models import (
     CHAINED_MODELS,
     Episode,
@@ -227,13 +227,13 @@ def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
     return list(Playbook.objects.current().filter(pk__in=ids).only(*_STALENESS_COLUMNS, *_OF_PLAYBOOKS).order_by("pk"))
 
 
-def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> Standing:
+def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> StalenessInputs:
     """What decides how stale `row` is. It was used at least as often as its own dates tell."""
     uses = around.use.times.get(row.pk, 0)
     if isinstance(row, Playbook):
         # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
         tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
-        return Standing(
+        return StalenessInputs(
             row.status,
             row.learned_at,
             row.learned_at,
@@ -244,7 +244,7 @@ def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) ->
     confirmed_at = row.last_verified_at or row.learned_at
     used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
     about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
-    return Standing(
+    return StalenessInputs(
         row.status,
         row.learned_at,
         confirmed_at,

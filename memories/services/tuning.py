@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import Mention, RecallTrace, Relation, ThresholdProposal
-from memories.recall.tuning import Verdict, propose
+from memories.recall.tuning import ThresholdVerdict, propose
 from memories.selectors.policies import policy_of
 from memories.services.policies import administrator, set_policy
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -85,14 +85,14 @@ def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int
     return proposal
 
 
-def _verdict(tenant_id: UUID) -> tuple[Verdict, int]:
+def _verdict(tenant_id: UUID) -> tuple[ThresholdVerdict, int]:
     """What recorded use speaks for, and of how many recalls it is."""
     recorded = list(_recorded(tenant_id))
     verdict = propose([(score, used) for _, score, used in recorded])
     return verdict, len({trace_id for trace_id, _, _ in recorded})
 
 
-def _store(actor: Actor, tenant_id: UUID, verdict: Verdict, recalls: int) -> ThresholdProposal:
+def _store(actor: Actor, tenant_id: UUID, verdict: ThresholdVerdict, recalls: int) -> ThresholdProposal:
     with transaction.atomic():
         now = _locked(tenant_id)
         open_ones = ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None)
@@ -128,7 +128,7 @@ def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
                     yield trace_id, float(line["score"]), taken
 
 
-def _evidence(verdict: Verdict, *, recalls: int) -> dict[str, object]:
+def _evidence(verdict: ThresholdVerdict, *, recalls: int) -> dict[str, object]:
     return {
         "recalls": recalls,
         "items": verdict.used + verdict.ignored,

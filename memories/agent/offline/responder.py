@@ -18,7 +18,7 @@ from memories.agent.offline.plan import CHANGING, MOST_PARTS, plan
 from memories.agent.offline.records import Memory, Turn, read_turn
 from memories.agent.offline.standing import places, points_to_a_place
 from memories.consolidation.grammar.rules import Reading, read
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolSchema
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolSchema
 
 _GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[^?]{0,30}$", re.IGNORECASE)
 _THANKS = re.compile(r"(?:thanks|thank you|cheers|great|ok|okay|perfect|nice)\b[^?]{0,30}$", re.IGNORECASE)
@@ -61,7 +61,7 @@ class OfflineResponder:
             yield Finished(StopReason.TOOL_CALLS)
             return
         for piece in _PIECE.findall(_say(turn, reading)):
-            yield Text(piece)
+            yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
 

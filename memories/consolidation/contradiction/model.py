@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memories.consolidation.contradiction.judges import Pair
 from memories.consolidation.contradiction.judging import Judgement, Statement, Verdict
-from memories.llm.base import Cause, ChatMessage, ModelFault
+from memories.llm.base import ChatMessage, FaultCause, ModelFault
 from memories.llm.json_answers import JsonAnswers
 from memories.llm.quoting import quoted
 
@@ -24,7 +24,7 @@ PAIRS_AT_ONCE = 10
 SHOWN_CHARACTERS = 1_000
 # A model's own words are not kept: they would quote the facts.
 REASON = "a model found that both cannot hold"
-_PASSING = (Cause.ENDPOINT, Cause.CONFIGURATION)
+_PASSING = (FaultCause.ENDPOINT, FaultCause.CONFIGURATION)
 
 INSTRUCTIONS = """\
 You keep the memory of one person, "the user". You are given a JSON record with pairs of facts that are remembered of

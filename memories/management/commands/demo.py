@@ -14,8 +14,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.demo.seeding import is_seeded, seed, steps
+from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.member_command import progress, sentences
 from memoryhub.server import AddressUnavailable, require_free
 from tenants.models import Membership, User

@@ -19,7 +19,7 @@ from memories.consolidation.contradiction.judging import FAMILIES, Read
 from memories.consolidation.slots import keys_of
 from memories.models import Fact
 from memories.models.base import OwnedQuerySet
-from memoryhub.db.compiled_query import Prepared, QueryPart
+from memoryhub.db.compiled_query import Prepared, Substring
 
 # So many facts that hold one of the words are looked at, the latest first. What is missed the daily scan finds.
 LOOKED_AT = 64
@@ -35,7 +35,7 @@ def rivals_of(fact: Fact, mine: Read, *, at_a_glance: bool = True) -> list[Fact]
         return []
     slot = mine.slot if fact.key and mine.slot in FAMILIES else ""
     whose = (fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
-    words = _NAMING[slot].values(*whose, *map(QueryPart, parts))
+    words = _NAMING[slot].values(*whose, *map(Substring, parts))
     look = Look(mine)
     ids = [pk for pk, text, key in words if not at_a_glance or look.worth(text, key)]
     return _FACTS.all(ids) if ids else []

@@ -20,8 +20,16 @@ from memories.importing.conversations import ConversationSession, ConversationTu
 from memories.importing.records import MemoryRecord, in_order_of_belief, named
 from memories.models import MEMORY_MODELS, CatalogEntry
 from memories.services.ownership import owner_lock
-from memories.services.portability.import_identity import in_statements, owner_id, shared_id
-from memories.services.portability.import_screening import Advance, ImportReport, is_as_stored, screened, unwatched
+from memories.services.portability.imports import (
+    Advance,
+    ImportReport,
+    in_statements,
+    is_as_stored,
+    owner_id,
+    screened,
+    shared_id,
+    unwatched,
+)
 from memories.services.portability.memories_import import OwnMemories, Replay, hash_of
 from memories.services.portability.sessions_import import check_session, episode_id, store_sessions
 from memories.services.screening import Screen

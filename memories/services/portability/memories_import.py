@@ -32,8 +32,7 @@ from memories.services.facts.duplicates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
 from memories.services.ownership import owner_columns
 from memories.services.playbooks import write_playbook
-from memories.services.portability.import_identity import forgotten_ids, meeting_no_gate
-from memories.services.portability.import_screening import Advance, Passed
+from memories.services.portability.imports import Advance, Passed, forgotten_ids, meeting_no_gate
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from

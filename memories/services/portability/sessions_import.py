@@ -22,8 +22,14 @@ from memories.models import Episode, Message, MessageRole, Session
 from memories.search.outbox import enqueue_many
 from memories.services.originals import keep_originals
 from memories.services.ownership import owner_lock
-from memories.services.portability.import_identity import forgotten_ids, in_statements, owner_id
-from memories.services.portability.import_screening import Advance, ImportReport, unwatched
+from memories.services.portability.imports import (
+    Advance,
+    ImportReport,
+    forgotten_ids,
+    in_statements,
+    owner_id,
+    unwatched,
+)
 from memories.services.screening import Screen, masked_kinds, note_masked
 from memories.services.sessions.episodes import EpisodeDraft, check_episode, count_episodes, screened_episode
 from memories.services.sessions.sessions import title_from
@@ -52,7 +58,7 @@ class _Rows:
 
 
 @dataclass(slots=True)
-class _Place:
+class _SessionEnd:
     """Where the next message and the next episode of a session go."""
 
     turn: int = 0
@@ -147,14 +153,14 @@ def _add_session(
     row = existing or _session_row(principal, session_id, session, screen)
     (rows.continued if existing else rows.sessions).append(row)
     row.last_turn_at = max(row.last_turn_at, *(turn.happened_at for turn in fresh))
-    place = _end_of(row) if existing else _Place()
+    place = _end_of(row) if existing else _SessionEnd()
     for turn in fresh:
         said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
         _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
 
 
 def _add_turn(
-    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _Place, rows: _Rows
+    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _SessionEnd, rows: _Rows
 ) -> None:
     if place.turn == 0 or not turn.from_assistant:
         place.turn, place.step = place.turn + 1, 0
@@ -227,11 +233,11 @@ def _known(principal: Principal, ids: Sequence[UUID]) -> frozenset[UUID]:
     )
 
 
-def _end_of(session: Session) -> _Place:
+def _end_of(session: Session) -> _SessionEnd:
     turn = int(session.messages.aggregate(last=Max("turn"))["last"] or 0)
     step = session.messages.filter(turn=turn).aggregate(last=Max("step"))["last"]
     sequence = session.episodes.aggregate(last=Max("sequence"))["last"]
-    return _Place(turn, int(step or 0), int(sequence or 0))
+    return _SessionEnd(turn, int(step or 0), int(sequence or 0))
 
 
 def _events(rows: _Rows, source: str) -> Iterator[EventDraft]:

@@ -15,7 +15,7 @@ from memories.agent.offline import OfflineResponder
 from memories.agent.offline.answers import UNKNOWN
 from memories.agent.offline.responder import ALL_I_KNOW, ALL_OF_IT, KEPT, NOTHING_TO_FORGET
 from memories.agent.tool_schemas import tool_schemas
-from memories.llm.base import ChatMessage, Finished, Text, ToolCall
+from memories.llm.base import ChatMessage, Finished, TextPiece, ToolCall
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tests.memories.agent.conftest import recalled
 
@@ -43,7 +43,7 @@ def respond(
     *outputs, last = OfflineResponder().stream(messages, tool_schemas(), may_call_tools=may_call_tools)
     assert isinstance(last, Finished)
     calls = [(output.name, json.loads(output.arguments)) for output in outputs if isinstance(output, ToolCall)]
-    return calls, "".join(output.text for output in outputs if isinstance(output, Text))
+    return calls, "".join(output.text for output in outputs if isinstance(output, TextPiece))
 
 
 def answer(said: str, *items: Recalled) -> str:
