@@ -101,7 +101,7 @@ def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID]) -> int:
 
 
 def payloads_about(membership: Membership, *, until: datetime | None = None) -> QuerySet[AuditPayload]:
-    """What the trails of the tenant and the platform say (`until` some time) of this member and their tokens.
+    """What the audit logs of the tenant and the platform say (`until` some time) of this member and their tokens.
 
     Of the user, too, if they are a member nowhere else.
     """

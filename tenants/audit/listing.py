@@ -122,8 +122,8 @@ class AuditFilter:
             rows = rows.filter(tenant_id=self.tenant)
         return rows.filter(owner_id=self.member) if self.member else rows
 
-    def told(self) -> dict[str, str]:
-        """What was asked for, in plain values without what is empty: for addresses, manifests and the trail."""
+    def as_dict(self) -> dict[str, str]:
+        """The non-empty filters as plain values: for addresses, manifests and the audit log."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         said = {
             name: value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
@@ -260,7 +260,7 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) 
     edge = _edge(_indexed(wanted).filter(after), order) if _scans(wanted) else None
     parts = [each.events().filter(after) for each in (_apart(wanted, order) if edge is None else [wanted])]
     if edge is not None:
-        # The first bound is for the index: without it the database would walk to the end of the trail.
+        # The first bound is for the index: without it the database would walk to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
     found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: limit + 1]]
     if len(parts) > 1:
@@ -397,5 +397,5 @@ def _first(own: Callable[[], AuditEvent], wider: Callable[[], AuditEvent]) -> Au
         with transaction.atomic():
             return own()
     except (AuditConflict, IntegrityError) as error:
-        log.error("A chain of the audit trail takes no event (%s): have it verified.", type(error).__name__)  # noqa: TRY400 - no row in the log
+        log.error("A chain of the audit log takes no event (%s): have it verified.", type(error).__name__)  # noqa: TRY400 - no row in the log
         return wider()

@@ -76,7 +76,7 @@ def test_that_it_was_exported_is_recorded_before_the_first_byte(auditor: User, p
     pieces = export_audit(auditor, Actor(ActorKind.STAFF, auditor.pk), wanted, [TableFormat.CSV])
     event = AuditEvent.objects.get(action=EXPORTED)
     assert event.chain == tenant_chain(principal.tenant_id) and event.actor_id == auditor.pk
-    assert event.payload.data["after"] == {"wanted": wanted.told(), "formats": ["csv"]}
+    assert event.payload.data["after"] == {"wanted": wanted.as_dict(), "formats": ["csv"]}
     assert next(pieces)
 
 
