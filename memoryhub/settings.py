@@ -42,6 +42,7 @@ MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
 MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
+MEMORYHUB_RULES = ENV.rules
 MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 # An empty address means the endpoint of OPENAI_*, with its key.

@@ -31,6 +31,7 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from memories.agent.offline import MemberResponder
 from memories.agent.prompt import render_progress, render_standing
 from memories.agent.tool_schemas import FORGET, RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
@@ -131,7 +132,8 @@ class Answering:
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._principal = principal.as_agent()
         self._turn = turn
-        self._model = model
+        self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
+        self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
         self._boundary = Boundary(turn.policy, ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
@@ -177,7 +179,7 @@ class Answering:
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         messages = self._opening()
-        if self._boundary.pushes:
+        if self._boundary.pushes and self._recalls:
             yield Stage(Doing.RECALLING)
             yield from self._recall(messages)
         calls: list[ToolCall] = []

@@ -23,7 +23,7 @@ from memories.agent.tool_schemas import (
     WRITE,
     tool_schemas,
 )
-from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
+from memories.consolidation.rules import content_words
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm.base import ToolSchema
 from memories.llm.tokens import ModelTokens, estimated_prompt
@@ -42,8 +42,6 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
-# Words that ask for nothing, in any form: "likes" is no topic where "like" is none.
-_NO_TOPIC = frozenset(map(stem, STOP_WORDS))
 # What stands around the items of a recall at most.
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
@@ -133,8 +131,7 @@ class Boundary:
             self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
 
     def _is_new(self, text: str) -> bool:
-        words = content_words(text) - _NO_TOPIC
-        return shared_words(words, self._covered) < len(words)
+        return not content_words(text) <= self._covered
 
 
 @functools.cache

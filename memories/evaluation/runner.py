@@ -132,7 +132,7 @@ def _leave_nothing(membership: Membership) -> None:
         return
     for owner in (Owner(membership.tenant_id, membership.user_id), Owner(membership.tenant_id, None)):
         for kind, model in MEMORY_MODELS.items():
-            rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
+            rows = model.objects.of_owner(owner.tenant_id, owner.user_id).values_list("pk", "version")
             plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
     plane.settle()
     deactivate_member(membership)

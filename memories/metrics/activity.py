@@ -76,7 +76,9 @@ def kept_out(now: datetime) -> dict[MetricReading, float]:
 def contradictions(now: datetime) -> dict[MetricReading, float]:
     """What was replaced, and what a person was asked about, together."""
     replaced = _events(now, DAY).filter(action__in=REPLACED)
-    asked = ReviewItem.objects.filter(kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY))
+    asked = ReviewItem.objects.unscoped("metrics of the installation").filter(
+        kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY)
+    )
     found: dict[MetricReading, float] = defaultdict(float)
     for tenant_id, count in (*_counted(replaced), *_counted(asked.order_by())):
         found[_of(named.CONTRADICTIONS, tenant_id)] += count
@@ -85,7 +87,12 @@ def contradictions(now: datetime) -> dict[MetricReading, float]:
 
 def recalls(now: datetime) -> dict[MetricReading, float]:
     """How many recalls there were, and how many brought anything."""
-    rows = RecallTrace.objects.filter(**_within("created_at", now, HOUR)).order_by().values("tenant_id")
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, HOUR))
+        .order_by()
+        .values("tenant_id")
+    )
     found: dict[MetricReading, float] = {}
     for row in rows.annotate(made=Count("pk"), hits=Count("pk", filter=Q(returned__gt=0))):
         found[_of(named.RECALLS, row["tenant_id"])] = row["made"]
@@ -95,7 +102,11 @@ def recalls(now: datetime) -> dict[MetricReading, float]:
 
 def latencies(now: datetime) -> dict[MetricReading, float]:
     """How long each stage took, of the newest recalls of the window."""
-    rows = RecallTrace.objects.filter(**_within("created_at", now, QUARTER)).order_by("-created_at")
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, QUARTER))
+        .order_by("-created_at")
+    )
     taken: dict[tuple[UUID, str], list[float]] = defaultdict(list)
     for tenant_id, stages, took_ms in rows.values_list("tenant_id", "stages", "took_ms")[:MOST_TRACES]:
         taken[tenant_id, TOTAL].append(took_ms / 1000)
@@ -112,7 +123,9 @@ def latencies(now: datetime) -> dict[MetricReading, float]:
 
 def turns(now: datetime) -> dict[MetricReading, float]:
     """How many turns were answered, and what memories took of their prompts."""
-    rows = Message.objects.filter(memory_tokens__isnull=False, **_within("created_at", now, HOUR))
+    rows = Message.objects.unscoped("metrics of the installation").filter(
+        memory_tokens__isnull=False, **_within("created_at", now, HOUR)
+    )
     found: dict[MetricReading, float] = {}
     for row in rows.order_by().values("tenant_id").annotate(answers=Count("pk"), tokens=Avg("memory_tokens")):
         found[_of(named.TURNS, row["tenant_id"])] = row["answers"]
@@ -122,7 +135,12 @@ def turns(now: datetime) -> dict[MetricReading, float]:
 
 def consolidations(now: datetime) -> dict[MetricReading, float]:
     """The runs that failed, and what all of them cost."""
-    rows = ConsolidationRun.objects.filter(**_within("started_at", now, DAY)).order_by().values("tenant_id")
+    rows = (
+        ConsolidationRun.objects.unscoped("metrics of the installation")
+        .filter(**_within("started_at", now, DAY))
+        .order_by()
+        .values("tenant_id")
+    )
     found: dict[MetricReading, float] = {}
     for row in rows.annotate(failed=Count("pk", filter=Q(state=RunState.FAILED)), cost=Sum("cost")):
         found[_of(named.CONSOLIDATION_FAILURES, row["tenant_id"])] = row["failed"]

@@ -42,7 +42,11 @@ def consolidation(now: datetime) -> dict[MetricReading, float]:
     Ordinals are counted, so forgotten episodes are among them until a run passes. Nobody consolidates for members who
     are not active: theirs do not wait.
     """
-    rows = EpisodeLedger.objects.filter(has_active_member(), waiting_since__isnull=False).order_by()
+    rows = (
+        EpisodeLedger.objects.unscoped("metrics of the installation")
+        .filter(has_active_member(), waiting_since__isnull=False)
+        .order_by()
+    )
     patience = _patience()
     found: dict[MetricReading, float] = {}
     for row in rows.values("tenant_id").annotate(

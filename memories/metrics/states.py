@@ -39,7 +39,8 @@ _SHARES = {HALF: named.STALENESS_P50, MOST: named.STALENESS_P95}
 def staleness(now: datetime) -> dict[MetricReading, float]:  # noqa: ARG001 - as of the last scan
     """Percentiles of the current facts, which the database ranks; see `ranks.nearest_rank`."""
     rows = (
-        Fact.objects.current()
+        Fact.objects.unscoped("metrics of the installation")
+        .current()
         .filter(tenant__isnull=False, staleness__isnull=False)
         .order_by()
         .annotate(
@@ -64,7 +65,11 @@ def open_scopes(now: datetime) -> dict[MetricReading, float]:
 
     Sessions without an end, such as imported ones, do not go on.
     """
-    going_on = Session.objects.filter(expired_at=None, ended_at=None, expires_at__gt=now).order_by()
+    going_on = (
+        Session.objects.unscoped("metrics of the installation")
+        .filter(expired_at=None, ended_at=None, expires_at__gt=now)
+        .order_by()
+    )
     open_of: Counter[tuple[UUID, UUID]] = Counter()
     for tenant_id, user_id, count in going_on.values_list("tenant_id", "user_id").annotate(Count("pk")):
         open_of[tenant_id, user_id] += count
@@ -78,5 +83,7 @@ def open_scopes(now: datetime) -> dict[MetricReading, float]:
 
 
 def _tasks(model: type[Fact | Playbook]) -> QuerySet[Any, tuple[UUID, UUID, str]]:
-    rows = model.objects.filter(task__isnull=False, status__in=CURRENT).order_by()
+    rows = (
+        model.objects.unscoped("metrics of the installation").filter(task__isnull=False, status__in=CURRENT).order_by()
+    )
     return rows.values_list("tenant_id", "user_id", "task").distinct()  # type: ignore[return-value]  # not null

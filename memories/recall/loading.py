@@ -22,7 +22,7 @@ from django.db.models import Case, CharField, F, IntegerField, Q, QuerySet, UUID
 from django.db.models.functions import Cast
 
 from memories.models import MEMORY_MODELS
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pool import CandidateRow, Turn, hex_of, moment_of
 from memories.recall.request import Request
@@ -83,7 +83,7 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
     return Prepared(query, may_ignore=True)
 
 
-def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQuerySet[Any]:
+def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """The rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
     if kind is Kind.SEMANTIC:
@@ -153,7 +153,7 @@ def known_speakers(principal: Principal) -> list[str]:
 def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> QuerySet[Any, Any]:
     """The episodes around each hit in its session. Episodes that are no candidates come with their word pieces only."""
     hit = F("of_hit")
-    near: OwnedQuerySet[Any] = (
+    near: MemoryQuerySet[Any] = (
         visible_rows(principal, Kind.EPISODIC, request)
         .annotate(hit=F("session__episodes__pk"), of_hit=F("session__episodes__sequence"))
         .filter(hit__in=ids, sequence__gte=hit + _FIRST_OFFSET, sequence__lte=hit + _LAST_OFFSET)

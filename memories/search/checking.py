@@ -65,7 +65,13 @@ def owners() -> list[Owner]:
     with suppress(SearchUnavailable):
         known |= set(search_plane().owners())
     for model in MEMORY_MODELS.values():
-        known |= {Owner(*ids) for ids in model.objects.values_list("tenant_id", "user_id").distinct().order_by()}
+        known |= {
+            Owner(*ids)
+            for ids in model.objects.unscoped("search index of every owner")
+            .values_list("tenant_id", "user_id")
+            .distinct()
+            .order_by()
+        }
     return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
 
 
@@ -105,7 +111,7 @@ def rebuild(owner: Owner) -> int:
 
 def _expected(owner: Owner) -> Iterator[StoredState]:
     for kind, model in MEMORY_MODELS.items():
-        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
+        rows = model.objects.of_owner(owner.tenant_id, owner.user_id).exclude(status=Status.EVICTED)
         archivable = ("archived_at",) if issubclass(model, Supersedable) else ()
         for id_, version, status, *archived in rows.order_by().values_list("pk", "version", "status", *archivable):
             yield StoredState(kind, id_, version, Status(status), any(archived))

@@ -25,7 +25,7 @@ BATCH = 128
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
     """The existing rows of a kind, of any owner: for delivery to the plane, never for answers."""
-    return list(MEMORY_MODELS[kind].objects.filter(pk__in=list(ids)))
+    return list(MEMORY_MODELS[kind].objects.unscoped("search index of every owner").filter(pk__in=list(ids)))
 
 
 def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
@@ -51,7 +51,7 @@ def one_of(owner: Owner) -> MemoryRow | None:
 
 
 def _indexed(kind: Kind, owner: Owner) -> QuerySet[Any]:
-    rows: QuerySet[Any] = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
+    rows: QuerySet[Any] = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
     return rows.exclude(status=Status.EVICTED).order_by("pk")
 
 
@@ -83,7 +83,7 @@ def encode_missing(rows: Sequence[MemoryRow]) -> int:
         row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
     with transaction.atomic():
         for row in missing:
-            type(row).objects.filter(pk=row.pk, version=row.version).update(
+            type(row).objects.unscoped("search index of every owner").filter(pk=row.pk, version=row.version).update(
                 embedding=row.embedding, embedding_model=row.embedding_model, token_ids=row.token_ids
             )
     return len(missing)

@@ -55,22 +55,22 @@ class DrainReport:
 
 def enqueue(row: MemoryRow, operation: Operation = Operation.UPSERT) -> None:
     """Note that `row` changed; inside the transaction of the change."""
-    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, operation)])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, operation)])
 
 
 def enqueue_many(rows: Sequence[MemoryRow]) -> None:
     """Note that `rows` changed; inside the transaction of the change."""
-    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
 
 
 def enqueue_delete(kind: Kind, memory_id: UUID, version: int, owner: Owner) -> None:
     """Note that a memory is gone; `version` is one that it never had. Inside the transaction of the erasure."""
-    _enqueue([_entry(kind, memory_id, version, owner, Operation.DELETE)])
+    enqueue_entries([outbox_entry(kind, memory_id, version, owner, Operation.DELETE)])
 
 
 def enqueue_deletes(rows: Sequence[MemoryRow]) -> None:
     """Note that `rows` are gone, as `enqueue_delete` does of one. Inside the transaction of the erasure."""
-    _enqueue([_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
 
 
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
@@ -160,7 +160,8 @@ def drain_some() -> JobResult:
     return JobResult.MORE if full and report.delivered else JobResult.DONE
 
 
-def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
+def outbox_entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
+    """The entry that tells the search plane of one change."""
     return OutboxEntry(
         tenant_id=owner.tenant_id,
         user_id=owner.user_id,
@@ -171,7 +172,8 @@ def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: O
     )
 
 
-def _enqueue(entries: Sequence[OutboxEntry]) -> None:
+def enqueue_entries(entries: Sequence[OutboxEntry]) -> None:
+    """Store entries, inside the transaction of their changes."""
     if not connection.in_atomic_block:
         raise RuntimeError("An outbox entry belongs in the transaction of its change.")
     if entries:

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.consolidation.grammar.words import content_words
+from memories.consolidation.rules import content_words
 from memories.constants import SESSION_SEARCH_TURNS
 from memories.models import EntryKind, Session, SessionEntry
 from memories.selectors.sessions import TurnView, get_session, transcript

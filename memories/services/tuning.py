@@ -112,7 +112,8 @@ def _store(actor: Actor, tenant_id: UUID, verdict: ThresholdVerdict, recalls: in
 def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
     """The recall, the score and the use of each memory that was recalled in the tenant and of which that is known."""
     rows = (
-        Mention.objects.filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
+        Mention.objects.unscoped("tuning of a tenant")
+        .filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
         .exclude(message__recall_id=None)
         .order_by("-id")
         .values_list("message__recall_id", "memory_id", "used")[:MOST_RECORDED]
@@ -120,7 +121,9 @@ def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
     used = {(trace_id, str(memory_id)): taken for trace_id, memory_id, taken in rows}
     traces = list(dict.fromkeys(trace_id for trace_id, _ in used))
     for start in range(0, len(traces), _BATCH):
-        found = RecallTrace.objects.filter(tenant_id=tenant_id, pk__in=traces[start : start + _BATCH])
+        found = RecallTrace.objects.unscoped("tuning of a tenant").filter(
+            tenant_id=tenant_id, pk__in=traces[start : start + _BATCH]
+        )
         for trace_id, candidates in found.values_list("pk", "candidates"):
             for line in candidates:
                 taken = used.get((trace_id, line.get("id")))

@@ -79,6 +79,8 @@ class CompiledSql:
     @classmethod
     def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> CompiledSql:
         """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
+        # Queries of memories name whose rows they read (`memories/models/guard.py`).
+        getattr(query, "require_scope", bool)()
         compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
         try:
             sql, params = compiler.as_sql()

@@ -190,7 +190,12 @@ class Env(BaseModel):
     consolidation_model: str = variable(
         "MEMORYHUB_CONSOLIDATION_MODEL",
         "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
-        " rules for plain statements.",
+        " the rules of `MEMORYHUB_RULES`.",
+    )
+    rules: str = variable(
+        "MEMORYHUB_RULES",
+        "Package with the rules of one language, which read, judge and answer where no model does. Empty: none.",
+        default="memories.english",
     )
     tune_recall: TuneRecall = variable(
         "MEMORYHUB_TUNE_RECALL",

@@ -25,8 +25,13 @@ from django.conf import settings  # noqa: E402 - after the set-up
 from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from memories.consolidation.material import Material  # noqa: E402
-from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact  # noqa: E402
+from memories.consolidation.material import (  # noqa: E402
+    Extraction,
+    ExtractionFault,
+    FaultKind,
+    Material,
+    ProposedFact,
+)
 from memories.errors import MemoriesError  # noqa: E402
 from memories.models import EpisodeLedger, Fact, Playbook, Session  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402

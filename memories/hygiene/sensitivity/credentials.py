@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, cast
 from memories.hygiene.sensitivity.context import bits, classes, is_placeholder, looks_random, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
-from memoryhub.regexes import lazy_regex
 
 if TYPE_CHECKING:
     from credsweeper.file_handler.analysis_target import AnalysisTarget
@@ -165,7 +164,7 @@ _PREFIXES: tuple[tuple[str, str, int], ...] = (
     ("Tailscale", r"tskey-(?:api|auth|client)-", 16),
     ("Mailgun, Brevo", r"key-(?=[0-9a-f]{32})|xkeysib-", 32),
 )
-_TOKEN = lazy_regex(
+_TOKEN = re.compile(
     r"(?<![A-Za-z0-9_])(?:"
     + "|".join(
         rf"(?P<v{place}>(?:{prefix})[A-Za-z0-9_.~-]{{{least},400}}=*)"
@@ -174,12 +173,12 @@ _TOKEN = lazy_regex(
     + ")"
 )
 # Amazon's key ids have sixteen to twenty letters and digits 2 to 7 in capitals and no separator.
-_AMAZON = lazy_regex(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_AMAZON = re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
 # The signature may be cut off: what is left says whose session it is.
-_WEB_TOKEN = lazy_regex(
+_WEB_TOKEN = re.compile(
     r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}(?:\.[A-Za-z0-9_-]{0,2000})?"
 )
-_URL_PASSWORD = lazy_regex(
+_URL_PASSWORD = re.compile(
     r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,64}:(?P<value>[^\s/@\"'<>{}$]{3,128})@(?=[\w\[])",
     re.IGNORECASE,
 )

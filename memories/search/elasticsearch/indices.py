@@ -122,8 +122,11 @@ def indices_of(manager: Elasticsearch, shelf: str) -> list[str]:
 def _is_wanted(shelf: str) -> bool:
     """Whether the database has what belongs on this shelf; of the kinds, whether it has any memory."""
     if shelf != ARCHIVE:
-        return any(model.objects.exists() for model in MEMORY_MODELS.values())
-    return any(model.objects.filter(archived_at__isnull=False).exists() for model in (Fact, Playbook))
+        return any(model.objects.unscoped("search index of every owner").exists() for model in MEMORY_MODELS.values())
+    return any(
+        model.objects.unscoped("search index of every owner").filter(archived_at__isnull=False).exists()
+        for model in (Fact, Playbook)
+    )
 
 
 def _apply_policy(manager: Elasticsearch) -> None:

@@ -28,6 +28,7 @@ from uuid import UUID
 from memories.embedding import token_vectors
 from memories.search.base import Tombstone
 from memories.types import CURRENT, CandidateRequest, Kind, Scope, SearchDocument, Status
+from memories.words import is_unspaced
 from memoryhub.elasticsearch import reading_alias
 from memoryhub.env import ARCHIVE, SHELVES
 from tenants.principal import Principal
@@ -184,7 +185,10 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
     """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
-    return [{"match": {"text": {"query": term, "boost": weight}}} for weight, term in weighed[:MAX_TERMS]]
+    return [
+        {"match": {"text.words" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}
+        for weight, term in weighed[:MAX_TERMS]
+    ]
 
 
 def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int) -> dict[str, Any]:

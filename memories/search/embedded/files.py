@@ -23,9 +23,10 @@ from uuid import UUID
 
 from memories.search.base import SeenDocument, Tombstone
 from memories.types import Kind, SearchDocument, Status
+from memories.words import is_unspaced, spaced
 
 # Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
@@ -62,7 +63,8 @@ CREATE TABLE {documents} (
 )
 """
 _BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
-_WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, tokenize = 'porter unicode61')"
+# `pairs` holds the words of scripts without spaces as pairs of letters, and is empty for other texts.
+_WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, pairs, tokenize = 'porter unicode61')"
 
 
 def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
@@ -236,6 +238,7 @@ def _next_change(connection: sqlite3.Connection) -> int:
 def _insert(
     connection: sqlite3.Connection, shelf: Shelf, document: SearchDocument, change: int, place: int | None = None
 ) -> None:
+    pairs = spaced(document.text) if is_unspaced(document.text) else ""
     cursor = connection.execute(
         f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
         " (place, id, kind, version, status, state, task, vector, length, change)"
@@ -249,12 +252,12 @@ def _insert(
             SUPERSEDED if document.status is Status.SUPERSEDED else CURRENT,
             document.task,
             document.vector,
-            len(_WORD.findall(document.text)),
+            len(_WORD.findall(pairs or document.text)),
             change,
         ),
     )
-    words = f"INSERT INTO {shelf.words}(rowid, text) VALUES (?, ?)"  # noqa: S608 - see Shelf
-    connection.execute(words, (cursor.lastrowid, document.text))
+    words = f"INSERT INTO {shelf.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Shelf
+    connection.execute(words, (cursor.lastrowid, document.text, pairs))
 
 
 def _drop_words(connection: sqlite3.Connection, shelf: Shelf, place: int) -> None:

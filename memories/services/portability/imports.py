@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from memories.consolidation.rules import likeness
 from memories.errors import Blocked
-from memories.hygiene.dedup import likeness
 from memories.hygiene.sensitivity.findings import could_have_been
 from memories.hygiene.text import content_hash, normalised
 from memories.importing.records import Belief, MemoryRecord
@@ -46,7 +46,7 @@ def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozense
     for task, key, wording, shared in rows:
         keys[task or "", key] += 1
         wordings[task or "", wording] += 1
-        likenesses[task or "", shared] += 1
+        likenesses[task or "", shared] += bool(shared)
     return frozenset(
         belief.record.id
         for belief in facts
@@ -55,7 +55,7 @@ def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozense
         and belief.ended_at is None
         and (not belief.record.key or keys[belief.record.task, belief.record.key] == 1)
         and wordings[belief.record.task, hashes[belief.record.id]] == 1
-        and likenesses[belief.record.task, alike[belief.record.id]] == 1
+        and (not alike[belief.record.id] or likenesses[belief.record.task, alike[belief.record.id]] == 1)
     )
 
 

@@ -28,6 +28,7 @@ from memories.models import (
     Session,
     SessionEntry,
 )
+from memories.models.guard import OwnedQuerySet
 from memories.selectors.erasure import is_erased, open_request
 from memories.services.portability.memories_export import records_of
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
@@ -73,8 +74,12 @@ class ExportTable:
         return RowTable(self.name, self.columns, self._rows(only))
 
     def _rows(self, only: dict[str, object]) -> Iterator[tuple[Any, ...]]:
-        rows = self.model._default_manager.filter(**only).order_by(*self.order).values_list(*self.columns)
-        return rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        every: Any = self.model._default_manager.all()
+        if isinstance(every, OwnedQuerySet):
+            every = every.unscoped("everything of one member")
+        rows = every.filter(**only).order_by(*self.order).values_list(*self.columns)
+        found: Iterator[tuple[Any, ...]] = rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        return found
 
 
 OF_A_MEMBER: tuple[ExportTable, ...] = (

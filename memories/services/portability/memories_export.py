@@ -54,7 +54,9 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
         exported.add(episode.pk)
         yield _episode(episode)
     # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
-    support = Prefetch("supporting_episodes", Episode.objects.order_by().only("pk"))
+    support = Prefetch(
+        "supporting_episodes", Episode.objects.unscoped("related rows of own rows").order_by().only("pk")
+    )
     facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
         yield _fact(fact, exported, facts)
@@ -66,12 +68,17 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
 
 
 def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
-    return CatalogEntry.objects.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+    return CatalogEntry.objects.unscoped("related rows of own rows").filter(
+        scope=Scope.TENANT, tenant_id=principal.tenant_id
+    )
 
 
 def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
     """The owner's rows with what they replaced, in the order in which they were believed."""
-    replaced = Prefetch("supersedes", model.objects.order_by().only("superseded_by", "tenant", "user"))
+    replaced = Prefetch(
+        "supersedes",
+        model.objects.unscoped("related rows of own rows").order_by().only("superseded_by", "tenant", "user"),
+    )
     return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
 
 

@@ -19,9 +19,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.importing.conversations import ConversationSession, ConversationTurn
 from memories.models import Episode, Message, MessageRole, Session
-from memories.search.outbox import enqueue_many
 from memories.services.originals import keep_originals
-from memories.services.ownership import owner_lock
 from memories.services.portability.imports import (
     Advance,
     ImportReport,
@@ -33,8 +31,9 @@ from memories.services.portability.imports import (
 from memories.services.screening import Screen, masked_kinds, note_masked
 from memories.services.sessions.episodes import EpisodeDraft, check_episode, count_episodes, screened_episode
 from memories.services.sessions.sessions import title_from
+from memories.services.write import Write, write
 from memories.types import Kind, Scope
-from tenants.audit.chain import EventDraft, record_events
+from tenants.audit.chain import EventDraft
 from tenants.principal import Principal
 
 # A reply of the assistant is no memory; it only has to be a text that can be stored, of a megabyte at most.
@@ -75,8 +74,8 @@ def import_sessions(
     """
     for session in sessions:
         check_session(session)
-    with owner_lock(principal):
-        return store_sessions(principal, sessions, source=source, advance=advance)
+    with write(principal) as w:
+        return store_sessions(w, sessions, source=source, advance=advance)
 
 
 def check_session(session: ConversationSession) -> None:
@@ -96,9 +95,10 @@ def check_session(session: ConversationSession) -> None:
 
 
 def store_sessions(
-    principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+    w: Write, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
 ) -> ImportReport:
-    """Insert checked sessions, screened; the caller holds the owner's lock."""
+    """Insert checked sessions, screened."""
+    principal = w.principal
     rows = _Rows()
     forgotten = forgotten_ids(principal)
     screen = Screen(principal)
@@ -114,10 +114,10 @@ def store_sessions(
         episode.ordinal = ordinal
     Episode.objects.bulk_create(rows.episodes, batch_size=ROWS_PER_STATEMENT)
     Session.objects.bulk_update(rows.continued, ["last_turn_at"], batch_size=ROWS_PER_STATEMENT)
-    record_events(principal, list(_events(rows, source)))
-    note_masked(principal, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
-    keep_originals(principal, rows.originals, kind=Kind.EPISODIC)
-    enqueue_many(rows.episodes)
+    w.audit_drafts(list(_events(rows, source)))
+    note_masked(w, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
+    keep_originals(w, rows.originals, kind=Kind.EPISODIC)
+    w.index(*rows.episodes)
     return ImportReport(
         sessions=len(rows.sessions),
         messages=len(rows.messages),

@@ -10,8 +10,8 @@ import pytest
 
 from memories.agent.tool_schemas import BadArguments, checked, read_arguments, tool_schemas
 from memories.agent.tools import Answer, Toolbox
-from memories.consolidation.grammar.rules import read
 from memories.constants import MAX_FORGETS_IN_A_TURN
+from memories.english.grammar import read
 from memories.models import Episode, Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import pin_fact, remember_fact

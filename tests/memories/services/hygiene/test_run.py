@@ -19,11 +19,11 @@ from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.erasure.stores import hygiene_places
-from memories.services.keeping import keeping
 from memories.services.retention import hygiene_run
 from memories.services.retention import hygiene_scan as scanning
 from memories.services.retention.hygiene_run import hygiene_scan
 from memories.services.retention.hygiene_scan import found_in
+from memories.services.write import housekeeping
 from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
@@ -112,14 +112,14 @@ def test_a_scan_that_was_killed_leaves_no_page_half_done(
 
     @contextmanager
     def mortal(owner: Owner) -> Iterator[Any]:
-        with keeping(owner) as keeper:
-            yield keeper
+        with housekeeping(owner) as w:
+            yield w
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(scanning, "keeping", mortal)
+        patch.setattr(scanning, "housekeeping", mortal)
         with pytest.raises(Killed):
             hygiene_scan(apply=True, now=NOW)
     assert HygieneRun.objects.get().state == HygieneState.RUNNING
