@@ -1,7 +1,4 @@
-"""Reading memories: one, many, the chain of one, and what happened to it; the principal's own, or shared ones.
-
-Whether what was masked is kept.
-"""
+"""Reading memories: one, many, the chain of one, and its history; the principal's own, or shared ones."""
 
 from __future__ import annotations
 
@@ -77,8 +74,8 @@ def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
 
 
 def find_memory(principal: Principal, memory_id: UUID) -> Memory:
-    """One memory by its id alone. Raises NotFound."""
-    for kind in Kind:
+    """One memory by its id alone, looked for among facts first. Raises NotFound."""
+    for kind in (Kind.SEMANTIC, Kind.PROCEDURAL, Kind.EPISODIC, Kind.CATALOG):
         try:
             return get_memory(principal, kind, memory_id)
         except NotFound:

@@ -1,13 +1,8 @@
-"""Writing through: what enters the working memory of a session (L0) is an entry of the session (L1) at once.
+"""Entries of a session (L1): what the working memory (L0) takes in, and the end and expiry of a session.
 
-Invariant: slots and entries change together, in one transaction under the owner's lock, or not at all; nothing is
-noted of a turn that was erased.
-
-The end of a task or a session (L1): what mattered is proposed as lasting memory; what expires is erased.
-
-Invariant: a proposal takes the normal write path and is made once (`proposed_at`); a session expires as a whole, in
-one transaction, whatever stops the process. The transcript stays: it is the member's own record, and the auditor's.
-Nothing expires while a legal hold keeps what the owner has.
+Slots and entries change together, in one transaction under the owner's lock, or not at all; nothing is noted of a turn
+that was erased. The end of a task proposes each entry as lasting memory once (`proposed_at`), by the normal write path.
+A session expires as a whole; its transcript stays. Nothing expires while a legal hold keeps what the owner has.
 """
 
 from __future__ import annotations
@@ -112,7 +107,7 @@ _LASTING = (EntryKind.OBSERVATION, EntryKind.DECISION, EntryKind.CONSTRAINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """What the end of a task or session proposed, and what the normal write path made of it."""
 
     session_id: UUID
@@ -123,7 +118,7 @@ class Ended:
 
 def end_session(
     principal: Principal, *, session_id: UUID, outcome: str = "", learned: Sequence[str] = (), turn: int = 0
-) -> Ended:
+) -> EndedSession:
     """End the task of a session, or the session: propose what mattered, and empty the working memory.
 
     `outcome` says how it went, `learned` what is worth knowing next time; both are optional, and a plain summary is
@@ -145,7 +140,7 @@ def end_session(
         work.session.ended_at = work.at
         if work.session.expired_at is not None or _expires(work.w, work.session, work.at):
             _erase_entries(work.session, work.at)
-    return Ended(session_id, work.at, goal, proposed)
+    return EndedSession(session_id, work.at, goal, proposed)
 
 
 def expire_session(principal: Principal, *, session_id: UUID, now: datetime | None = None) -> bool:

@@ -1,10 +1,7 @@
-"""Episodes: store what was said, verbatim, with its time. An episode is never edited.
+"""Episodes: what was said, verbatim, with its time. An episode is never edited.
 
-Invariant: an episode is acknowledged by its commit; its vector follows through the outbox.
-
-The ledger of an owner's episodes: which ordinals are given out. The consolidation moves its watermark.
-
-Invariant: ordinals are given out under the owner's lock, each once, in the order of the commits.
+An episode is acknowledged by its commit; its vector follows through the outbox. Ordinals are given out under the
+owner's lock, each once, in the order of the commits; consolidation moves its watermark along them.
 """
 
 from __future__ import annotations

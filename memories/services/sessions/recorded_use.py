@@ -1,7 +1,7 @@
-"""Noting which of the recalled memories a turn made use of, once it is answered.
+"""Noting which of the recalled memories an answer made use of.
 
-Invariant: what was noted is a truth value beside an id. It stays null where nobody can tell: the memory is gone, it
-holds no word that the question did not, or the turn has no whole answer.
+`used` stays null where nobody can tell: the memory is gone, it holds no word that the question did not, or the turn has
+no whole answer.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -192,13 +192,15 @@ def extend_turn(
     answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
     now = at or timezone.now()
     with write(principal, policy=policy) as w:
-        stored = _OF_TURN.values(principal.tenant_id, principal.user_id, session_id, turn)
+        used = {id_ for each in messages for relation, _, id_, _ in _mentioned(each) if relation is not Relation.FORGOT}
+        place = (principal.tenant_id, principal.user_id, session_id, turn)
+        stored = _OF_TURN.values(*place, used or {session_id})
         if not stored:
             raise NotFound("turn")
-        last_id, last_step, _, _ = stored[-1]
+        last_id, last_step = stored[-1][:2]
         if after is not None and last_id != after:
             raise Conflict("This message was answered elsewhere meanwhile.")
-        if any(state == MessageState.REDACTED for _, _, state, _ in stored) or _used_forgotten(principal, messages):
+        if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten in stored):
             drafts = [
                 columns if each is answer and answer.wordless else _without_words(columns)
                 for each, columns in zip(messages, drafts, strict=True)
@@ -364,17 +366,6 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
             yield Relation.FORGOT, kind, memory_id, []
 
 
-def _used_forgotten(principal: Principal, messages: Sequence[TurnMessage]) -> bool:
-    """Whether the owner has erased, since, a memory that these messages recalled or wrote."""
-    ids = {
-        memory_id
-        for message in messages
-        for relation, _, memory_id, _ in _mentioned(message)
-        if relation is not Relation.FORGOT
-    }
-    return bool(ids) and _FORGOTTEN.any(principal.tenant_id, principal.user_id, ids)
-
-
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
     """The texts of the recalled memories as the model was given them, without keys, which are nobody's words."""
     recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
@@ -397,14 +388,12 @@ def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Sessi
     return rows.annotate(last_turn=Subquery(turns), last_sequence=Subquery(episodes))
 
 
-def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
+    """The messages of a turn, each with whether the owner has erased one of the memories `used`."""
+    events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
     rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
-    return rows.order_by("step").values_list("pk", "step", "state", "text")
-
-
-def _forgotten(tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> QuerySet[AuditEvent, Any]:
-    rows = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=ids)
-    return rows.filter(action__endswith=".forgotten").order_by().values_list("pk")[:1]
+    rows = rows.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
+    return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 
 def _renewed(
@@ -421,6 +410,5 @@ def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySe
 _SENT_BEFORE = Prepared(_sent_before)
 _SESSION = Prepared(_session)
 _OF_TURN = Prepared(_of_turn)
-_FORGOTTEN = Prepared(_forgotten)
 _RENEWED = PreparedUpdate(_renewed)
 _MOVED = PreparedUpdate(_moved)

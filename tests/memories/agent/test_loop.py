@@ -67,6 +67,7 @@ def test_what_was_said_is_stored_even_if_nobody_reads_the_answer(principal: Prin
 
 
 def test_the_recall_is_on_the_words_said_and_not_on_this_turn(principal: Principal, remembered: FakeRecall) -> None:
+    remembered.items = [recalled(f"Said {number}", Kind.EPISODIC) for number in range(5)]
     started, *_ = run_turn(principal, text=" Where do I live? ", model=ScriptedModel(say("?")))
     assert isinstance(started, TurnStarted)
     asked, settled = remembered.asked
