@@ -25,6 +25,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryhub.env.development_key import development_credential_key
+from memoryhub.leases import backoff
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import NoSearchKey, SearchKeysUnavailable
 from tenants.locks import wait_for_owner
@@ -91,8 +92,8 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)
 # Searches that hold the old key when a new one takes over have ended long before: they take SEARCH_SECONDS at most.
 GRACE = timedelta(seconds=10)
-FIRST_RETRY = timedelta(seconds=5)
-LAST_RETRY = timedelta(minutes=10)
+FIRST_RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 600.0
 # A key is replaced after this share of its life, so that a cluster that is down for days costs nobody their searches.
 ROTATE_AFTER = 2 / 3
 
@@ -170,7 +171,8 @@ def give_up(held: KeyClaim, error: SearchKeysUnavailable) -> None:
         if credential is None or credential.claim != held.token:
             return
         credential.claim = credential.claimed_until = None
-        credential.retry_at = timezone.now() + min(FIRST_RETRY * 2 ** min(credential.attempts, 10), LAST_RETRY)
+        wait = FIRST_RETRY_SECONDS * backoff(credential.attempts, LONGEST_RETRY_SECONDS / FIRST_RETRY_SECONDS)
+        credential.retry_at = timezone.now() + timedelta(seconds=wait)
         credential.attempts += 1
         credential.trouble = error.trouble
         if credential.state == CredentialState.ACTIVE:  # somebody wanted another key: the sweep goes on trying
