@@ -124,7 +124,7 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     from elasticsearch import Elasticsearch  # noqa: PLC0415
     from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer  # noqa: PLC0415
 
-    class Lines(NdjsonSerializer):
+    class JsonLines(NdjsonSerializer):
         """Lines of JSON, written by orjson, which takes vectors as the arrays they are."""
 
         def json_dumps(self, data: Any) -> bytes:
@@ -137,5 +137,5 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
-        serializers={json.mimetype: json, Lines.mimetype: Lines()},
+        serializers={json.mimetype: json, JsonLines.mimetype: JsonLines()},
     )

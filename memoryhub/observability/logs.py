@@ -117,7 +117,7 @@ _SHORT = {
 }
 
 
-class Ids(logging.Filter):
+class ContextFilter(logging.Filter):
     """Adds `ids` to each record, where it is made: a formatter may work elsewhere."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -127,7 +127,7 @@ class Ids(logging.Filter):
         return True
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """A line of text, with the ids at its end; an exception below it."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -143,7 +143,7 @@ class Lines(logging.Formatter):
         return "\n".join(lines)
 
 
-class Objects(JsonFormatter):
+class JsonLineFormatter(JsonFormatter):
     """A line of JSON: time, level, logger, message, ids, what `extra={"fields": …}` gave, and exceptions."""
 
     def __init__(self) -> None:
@@ -182,10 +182,10 @@ def settings_for(log_format: LogFormat) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"ids": {"()": "memoryhub.observability.logs.Ids"}},
+        "filters": {"ids": {"()": "memoryhub.observability.logs.ContextFilter"}},
         "formatters": {
-            "line": {"()": "memoryhub.observability.logs.Lines"},
-            "json": {"()": "memoryhub.observability.logs.Objects"},
+            "line": {"()": "memoryhub.observability.logs.LineFormatter"},
+            "json": {"()": "memoryhub.observability.logs.JsonLineFormatter"},
         },
         "handlers": {
             "console": {"class": "logging.StreamHandler", "formatter": log_format.value, "filters": ["ids"]},

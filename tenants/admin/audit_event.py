@@ -39,7 +39,7 @@ from tenants.selectors import role_in
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class AuditLink:
     """An address and its words."""
 
     words: str
@@ -47,8 +47,8 @@ class Link:
 
 
 May = Callable[[Sequence[Role]], bool]
-Offer = Callable[[AuditEvent, May], Iterable[Link]]
-MemberOffer = Callable[[Membership, May], Iterable[Link]]
+Offer = Callable[[AuditEvent, May], Iterable[AuditLink]]
+MemberOffer = Callable[[Membership, May], Iterable[AuditLink]]
 _offers: list[Offer] = []
 _member_offers: list[MemberOffer] = []
 
@@ -59,7 +59,7 @@ def offer_links(offer: Offer) -> None:
         _offers.append(offer)
 
 
-def links_of(event: AuditEvent, may: May) -> list[Link]:
+def links_of(event: AuditEvent, may: May) -> list[AuditLink]:
     """All that is offered to this reader."""
     return [link for offer in _offers for link in offer(event, may)]
 
@@ -70,7 +70,7 @@ def offer_member_links(offer: MemberOffer) -> None:
         _member_offers.append(offer)
 
 
-def links_of_member(member: Membership, may: May) -> list[Link]:
+def links_of_member(member: Membership, may: May) -> list[AuditLink]:
     """All that is offered to this reader."""
     return [link for offer in _member_offers for link in offer(member, may)]
 
@@ -272,7 +272,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         staff: User = signed_in(request)
         return staff.is_superuser or (tenant_id is not None and role_in(staff, tenant_id) in roles)
 
-    def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[Link]:
+    def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[AuditLink]:
         """Of the member whose audit log is shown, if they still are one."""
         if wanted.tenant is None or wanted.member is None:
             return []
