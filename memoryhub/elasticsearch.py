@@ -59,7 +59,7 @@ def reading_aliases() -> tuple[str, ...]:
 
 
 def writing_alias(shelf: str) -> str:
-    """The name that stands for every index which such changes must reach: two while a rebuild is under way."""
+    """The alias of every index that such changes must reach: two during a rebuild."""
     return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}-writing"
 
 

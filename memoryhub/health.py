@@ -38,7 +38,7 @@ _migrated = threading.Event()
 
 
 class _Seen:
-    """What a probe said, for a moment. While one caller asks, the others are told what was last known."""
+    """Caches a probe's answer for a moment. While one caller asks, the others get the last answer."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe

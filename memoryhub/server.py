@@ -21,7 +21,7 @@ _LAST_PORT: Final = 65_535
 
 
 class AddressUnavailable(Exception):
-    """The address cannot be listened on; the message is a sentence for whoever chose it."""
+    """The server cannot listen on the address; the message says why and what to choose."""
 
 
 def require_free(host: str, port: int) -> None:

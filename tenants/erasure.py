@@ -46,7 +46,7 @@ class Stopped:
 
 
 def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
-    """From now on nobody acts as this member: by no token, no search key, no page. Again it ends what is new.
+    """End every way to act as this member: tokens, search key, sessions. Run again, it ends new ones.
 
     Browsers that are signed in as the user are signed out by `end_logins`, apart, since that takes a while.
     """

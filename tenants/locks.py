@@ -52,7 +52,7 @@ def held_owner(principal: Principal) -> Membership | None:
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
-    """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
+    """Lock a tenant's row for this transaction, as every writer of shared memory must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
     tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()

@@ -71,7 +71,7 @@ def _is_sensible(given: str) -> bool:
 
 
 class TenantMiddleware:
-    """Sets `request.tenant`, `request.membership` and `request.principal`; None for whoever may act in no tenant.
+    """Sets `request.tenant`, `request.membership` and `request.principal`; None for a user who may act in no tenant.
 
     They are set when a view is found: an address that leads nowhere, and a caller without a session, cost no query.
     """

@@ -30,7 +30,7 @@ ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
 
 
 class ActorKind(TextChoices):
-    """Who acts: the member in person, their agent, a token of theirs, tenant staff, or the system (commands, tasks)."""
+    """Who acts: the member in person, their agent, their token, tenant staff, or the system (commands, tasks)."""
 
     MEMBER = "member", "member"
     AGENT = "agent", "agent"

@@ -87,7 +87,7 @@ def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue.
+    """Store changes of a user's names, address and platform flags. Raises InvalidValue.
 
     An erased one stays erased, also for a form that was opened before.
     """
@@ -212,7 +212,7 @@ def _described(user: User) -> dict[str, str | bool]:
 
 
 def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
-    """Every role but that of a member works in the admin, where the role decides what it shows."""
+    """Set `is_staff` for every role but `member`; the role decides what the admin shows."""
     if role is not Role.MEMBER and not user.is_staff:
         user.is_staff = True
         update_user(user, actor=actor)
@@ -237,7 +237,7 @@ def _switch(row: Tenant | User, *, active: bool, actor: Actor) -> None:
 
 
 def _switch_keys(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
-    """Before the row itself: whoever writes as a member locks them first, then their tenant."""
+    """Take or give search keys before the row changes: writers lock members first, then their tenant."""
     if active:
         lifecycle.activated(row, actor=actor)
     else:

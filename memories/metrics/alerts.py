@@ -126,7 +126,7 @@ def summary(alert: Alert) -> str:
 
 
 def description(alert: Alert) -> str:
-    """What it means and what to do."""
+    """The meaning of the alert, and what to do."""
     return f"{alert.means} {alert.do}"
 
 

@@ -47,7 +47,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`window`: what is looked back on; none for a state. `idle`: the value where nothing happened; none: no value.
+    """`window`: the time that it covers; none for a state. `idle`: the value without events; none: no value.
 
     `label` tells values of one metric apart. Every metric is measured for each tenant.
     """

@@ -74,7 +74,7 @@ def _age(since: datetime, now: datetime) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured `at`; `readings` leave out what is idle, `slugs` names each active tenant."""
+    """The values measured `at`; idle values are omitted, and `slugs` names each active tenant."""
 
     at: datetime
     readings: Readings

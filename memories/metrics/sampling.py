@@ -75,7 +75,7 @@ def held(at: datetime) -> dict[Holding, datetime]:
 
 
 def thin(now: datetime) -> int:
-    """Drop what is too old, and of the looks older than FINE all but the first of each hour; return how many looks."""
+    """Drop old samples, and of samplings older than FINE all but the first of each hour; return how many samplings."""
     MetricSample.objects.filter(at__lt=now - KEPT).delete()
     seen: set[datetime] = set()
     spare: list[datetime] = []

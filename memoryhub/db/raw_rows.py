@@ -22,7 +22,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
 
 
 class Unreadable(Enum):
-    """What stands in the place of a value that its column cannot have."""
+    """Stands for a value that its column cannot have."""
 
     HERE = "unreadable"
 
@@ -34,7 +34,7 @@ READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError)
 
 
 class _Bare(Func):
-    """A column as it is stored: texts as their bytes, which may be no text at all; what was put there as bytes is none.
+    """A column as stored: texts as their bytes, which may be no valid text; a value stored as bytes is unreadable.
 
     An expression, so that the driver converts nothing by the type that the column was declared with.
     """

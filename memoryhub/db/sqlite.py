@@ -40,7 +40,7 @@ def scrub_log() -> bool:
 
 
 def rewrite_file() -> bool:
-    """Write SQLite's file anew from its rows, so that no free room of a page holds what was deleted; whether it is.
+    """Rewrite SQLite's file from its rows, so that no free space of a page holds deleted words; False if that failed.
 
     Needs room for a copy, and writers wait meanwhile. It never raises: what is committed is done. The log holds the
     new file afterwards, until `scrub_log`.

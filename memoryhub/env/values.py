@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 
 class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
+    """`development` serves plain HTTP on this machine; `production` is served behind TLS."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -55,7 +55,7 @@ class Search(StrEnum):
 
 
 class TuneRecall(StrEnum):
-    """What is done by itself with the recall thresholds that recorded use speaks for."""
+    """What a daily job does with recall thresholds that recorded use suggests."""
 
     OFF = "off"
     PROPOSE = "propose"

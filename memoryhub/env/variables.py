@@ -241,7 +241,7 @@ class Env(BaseModel):
 
     @property
     def production(self) -> bool:
-        """Whether this process stands behind TLS and must be strict."""
+        """True if this installation is served behind TLS and must be strict."""
         return self.mode is Mode.PRODUCTION
 
     @property

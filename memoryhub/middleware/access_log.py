@@ -80,7 +80,7 @@ class _Watch:
 
 
 class _Watched:
-    """The body of a stream; whoever closes it, or reads it to its end, ends the watch."""
+    """The body of a stream; closing it, or reading it to its end, writes the log line."""
 
     def __init__(self, body: Iterable[bytes], end: Callable[[], None]) -> None:
         self._body = body
@@ -98,7 +98,7 @@ class _Watched:
             raise
 
     def close(self) -> None:
-        """Close what is behind it; then the watch is over."""
+        """Close the stream behind it, then write the log line."""
         close: Any = getattr(self._body, "close", None)
         try:
             if close is not None:

@@ -29,7 +29,7 @@ _HEADERS = [
 
 
 def reading_utf8(application: Application) -> Application:
-    """The application; what is said to be in another encoding is answered with 400 and reaches nobody."""
+    """The application behind a check that answers requests in another encoding with 400."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if _is_read(environ.get("CONTENT_TYPE", "")):
@@ -90,7 +90,7 @@ class WrongMethodMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer; what is not allowed says so."""
+        """Answer the request; an empty 405 becomes a page."""
         response = self.get_response(request)
         if not isinstance(response, HttpResponseNotAllowed) or response.content or not _reads_html(request):
             return response

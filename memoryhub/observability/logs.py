@@ -165,7 +165,7 @@ class JsonLineFormatter(JsonFormatter):
 
 
 def settings_for(log_format: LogFormat) -> dict[str, Any]:
-    """Django's LOGGING: everything to standard error, in one form, whoever logs."""
+    """Django's LOGGING: every logger writes to standard error, in one format."""
     quiet = {"handlers": ["nowhere"], "propagate": False}
     levels = {
         **dict.fromkeys(("memoryhub", "tenants", "memories"), "INFO"),

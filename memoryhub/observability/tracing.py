@@ -27,7 +27,7 @@ class Noting(Protocol):
     """A span that is open."""
 
     def note(self, **attributes: Attribute) -> None:
-        """Add what is known by now."""
+        """Add attributes to the span."""
         ...
 
 
@@ -83,7 +83,7 @@ def flush() -> None:
 def span(
     name: str, *, parent: Mapping[str, str] | None = None, **attributes: Attribute
 ) -> AbstractContextManager[Noting]:
-    """A span around the block. `parent` are the headers (`traceparent`) of whoever asked for the work from elsewhere.
+    """A span around the block. `parent` are the headers (`traceparent`) of the process that asked for the work.
 
     An attribute is an id, a count, a kind, or a name from the code or the settings.
     """
@@ -98,7 +98,7 @@ def trace_id() -> str:
 
 
 def headers() -> dict[str, str]:
-    """What tells another service which span it works for: `traceparent`; empty if there is none."""
+    """The `traceparent` header for another service; empty without a span."""
     return _spans.headers() if _spans is not None else {}
 
 

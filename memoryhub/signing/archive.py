@@ -244,7 +244,7 @@ _BROKEN = (
 
 
 class NotGenuine(Exception):
-    """The archive is not what was signed. `file` names the file in it that is wrong, if one is."""
+    """The archive differs from what was signed. `file` names the first bad file in it, if any."""
 
     def __init__(self, reason: str, file: str = "") -> None:
         super().__init__(f"{file}: {reason}" if file else reason)

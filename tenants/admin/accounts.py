@@ -176,7 +176,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
-        """What it may do, in words; the theme would draw the stored list with styles that the policy forbids."""
+        """The scopes in words; the theme would draw the stored list with inline styles, which the policy forbids."""
         return ", ".join(token.scopes)
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> QuerySet[ApiToken]:

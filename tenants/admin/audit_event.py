@@ -194,7 +194,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return self._render(request, "list", context, status=400 if fault else 200)
 
     def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
-        """One event with what it says; records that it was read, first."""
+        """Show one event with its payload, after recording that it was read."""
         event = self._found(request, event_id)
         note_event_read(signed_in(request), acting(request), event)
         payload = getattr(event, "payload", None)
@@ -369,7 +369,7 @@ def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fault(event: AuditEvent) -> str:
-    """What is wrong with this event taken by itself, if anything is."""
+    """The fault of this event on its own; empty if its digests fit."""
     if event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}) != event.digest:
         return "The event was changed: its digest is another."
     payload = getattr(event, "payload", None)

@@ -172,7 +172,7 @@ def _can_be_asked(value: str) -> bool:
 
 
 def _name(offered: Any) -> str:
-    """What a list filter is called in an address, or the column that it is about."""
+    """A list filter's parameter in an address, or its column."""
     if isinstance(offered, type) and issubclass(offered, SimpleListFilter):
         return str(offered.parameter_name)
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
@@ -232,7 +232,7 @@ class TenantScope:
 
     @property
     def names(self) -> dict[UUID | None, str]:
-        """Of what is shown."""
+        """The names of the shown tenants, by id."""
         names: dict[UUID | None, str] = {tenant.id: tenant.name for tenant in self.shown}
         return names | {None: SHARED_NAME} if self.everything and self.chosen is None else names
 
@@ -253,7 +253,7 @@ class TenantScope:
 
     @property
     def address(self) -> str:
-        """How an address names what is shown; empty: all together."""
+        """The value of `?tenant=` for the shown tenants; empty: all of them."""
         return "" if self.chosen is None and self.together else address_of(self.chosen)
 
     def within(self, roles: Sequence[Role]) -> Collection[UUID] | None:

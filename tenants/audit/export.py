@@ -46,7 +46,7 @@ class ChainPart:
 
 
 class BadEvent(Exception):
-    """An event whose digests do not fit; the message names it and says no word of what it holds."""
+    """An event whose digests do not fit; the message names the event, never its contents."""
 
 
 def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
@@ -172,7 +172,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
 
 
 def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
-    """Who exported when, and the event that tells of it."""
+    """Who exported, when, and the event that records it."""
     return {
         "by": {"kind": actor.kind.value, "id": _text(actor.id), "request_id": actor.request_id},
         "at": event.created_at.astimezone(UTC).isoformat(),

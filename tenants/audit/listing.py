@@ -303,7 +303,7 @@ def _indexed(wanted: AuditFilter) -> QuerySet[AuditEvent]:
 
 
 def _edge(rows: QuerySet[AuditEvent], order: Sequence[str]) -> AuditEvent | None:
-    """The last event that is looked at, if there are more."""
+    """The last event that this page may read, if more exist."""
     found = rows.order_by(*order).only("sequence", "created_at")[LOOKED_AT - 1 : LOOKED_AT + 1]
     edges = list(found)
     return edges[0] if len(edges) > 1 else None

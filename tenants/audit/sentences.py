@@ -227,7 +227,7 @@ def _key(said: Mapping[str, Any]) -> str:
 
 
 def _detail(said: Mapping[str, Any]) -> str:
-    """The page that was looked at, or how a state ended: words of the program."""
+    """The page that staff read, or how a state ended: words of the program."""
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):

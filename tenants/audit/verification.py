@@ -263,7 +263,7 @@ def latest_of(chains: Collection[str], what: Checked = Checked.AUDIT) -> Mapping
 
 
 def broken(what: Checked | None = None) -> QuerySet[ChainCheck]:
-    """The chains whose latest proof failed, newest first; whoever asks narrows them to what they may see."""
+    """The chains whose latest proof failed, newest first; callers narrow them to what the reader may see."""
     rows = _latest().filter(ok=False)
     return rows if what is None else rows.filter(what=what.value)
 

@@ -127,7 +127,7 @@ def locked_one(membership_id: UUID) -> SearchCredential | None:
 
 
 def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> KeyClaim | None:
-    """Claim the next key of a member whose credential is `wanted`; None if it is not, or somebody else is at it."""
+    """Claim the next key of a member if their credential is `wanted`; None if not, or if another maker claimed it."""
     now = timezone.now()
     with transaction.atomic():
         credential = locked_one(membership_id)

@@ -106,7 +106,7 @@ def invalidate(key_ids: Iterable[str]) -> None:
 
 
 def end_on_commit(key_ids: Sequence[str]) -> None:
-    """End these retired keys as soon as the caller's transaction is over, if the cluster answers."""
+    """End these retired keys after the caller's transaction commits, if the cluster answers."""
     if key_ids:
         transaction.on_commit(lambda: _end_all(key_ids), robust=True)
 

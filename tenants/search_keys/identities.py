@@ -55,7 +55,7 @@ class IdentityReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to mend."""
+        """True if the identity has no problem."""
         return not self.problems
 
 

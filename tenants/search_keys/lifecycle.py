@@ -203,13 +203,13 @@ def role_changed(membership: Membership, *, actor: Actor = SYSTEM) -> None:
 
 
 def deactivated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """The keys of whoever can act no more are taken."""
+    """Take the keys of members who can no longer act."""
     noun = what._meta.model_name or ""
     suspend(_of(what), reason=f"{noun} deactivated", actor=actor)
 
 
 def activated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """Whoever can act again gets a new key."""
+    """Give members who can act again a new key."""
     if SearchCredential.objects.filter(_of(what), state=CredentialState.SUSPENDED).exists():
         transaction.on_commit(lambda: _provide(resume(_of(what)), actor), robust=True)
 

@@ -149,7 +149,7 @@ class KeyFinding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How many members were looked at, and what was found."""
+    """The number of checked members, and the findings."""
 
     members: int
     findings: tuple[KeyFinding, ...]
