@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from memoryhub import jobs, worker
 from memoryhub.jobs import Job, JobQueue, JobResult, Unavailable
-from memoryhub.worker import JobThread, run_worker
+from memoryhub.worker import JobThread, WorkerProcess, run_worker
 from tests.migrated import Migrated
 from tests.proofs.site import Site
 
@@ -138,6 +138,27 @@ def test_a_wake_up_of_another_process_runs_a_job_at_once(
     stopping.set()
     runner.join(PATIENCE_SECONDS)
     assert not runner.is_alive()
+
+
+@pytest.mark.parametrize(("runner", "started"), [("worker", 1), ("celery", 0), ("off", 0)])
+def test_a_server_starts_a_worker_unless_others_run_the_jobs(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, runner: str, started: int
+) -> None:
+    commands: list[list[str]] = []
+
+    class Sleeping:
+        def __init__(self, command: list[str], **_options: object) -> None:
+            commands.append(command)
+
+        def poll(self) -> None:
+            """It runs."""
+
+    monkeypatch.setattr("memoryhub.worker.subprocess.Popen", Sleeping)
+    settings.MEMORYHUB_JOBS = runner
+    process = WorkerProcess()
+    process.keep()
+    process.keep()
+    assert len(commands) == started
 
 
 def test_a_worker_ends_with_the_process_that_started_it() -> None:
