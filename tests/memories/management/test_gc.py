@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -12,11 +14,10 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services import keeping
 from memories.services.facts.remember import remember_fact
-from memories.types import Status
+from memories.services.write import Write, housekeeping
+from memories.types import Owner, Status
 from memoryhub.db.advisory_lock import LockTaken
-from tenants.audit.chain import EventDraft, record_events
 from tenants.models import Tenant
 from tenants.principal import Principal
 
@@ -88,7 +89,7 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")
 
@@ -96,13 +97,15 @@ def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_owner_who_fails_keeps_nobody_waiting(
     over: Fact, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def record(principal: Principal, drafts: list[EventDraft]) -> object:
-        if principal.user_id == over.user_id:
-            raise DatabaseError("Failing row contains (level 3)")
-        return record_events(principal, drafts)
+    @contextmanager
+    def failing(owner: Owner) -> Iterator[Write]:
+        with housekeeping(owner) as w:
+            yield w
+            if owner.user_id == over.user_id:
+                raise DatabaseError("Failing row contains (level 3)")
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "record_events", record)
+        patch.setattr("memories.services.retention.collection.housekeeping", failing)
         with pytest.raises(CommandError, match="1 owners"):
             call_command("gc", "--apply")
     assert "1 evicted" in capsys.readouterr().out
