@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -15,11 +13,11 @@ from django.utils import timezone
 
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
-from memories.services.write import Write, housekeeping
-from memories.types import Owner, Status
+from memories.types import Status
 from memoryhub.db.advisory_lock import LockTaken
+from tenants.audit.chain import Chain, EventDraft, append_events
 from tenants.models import Tenant
-from tenants.principal import Principal
+from tenants.principal import Actor, Principal
 
 pytestmark = pytest.mark.django_db
 
@@ -97,15 +95,13 @@ def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_owner_who_fails_keeps_nobody_waiting(
     over: Fact, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @contextmanager
-    def failing(owner: Owner) -> Iterator[Write]:
-        with housekeeping(owner) as w:
-            yield w
-            if owner.user_id == over.user_id:
-                raise DatabaseError("Failing row contains (level 3)")
+    def append(chain: Chain, drafts: list[tuple[Actor, EventDraft]]) -> object:
+        if chain.owner_id == over.user_id:
+            raise DatabaseError("Failing row contains (level 3)")
+        return append_events(chain, drafts)
 
     with monkeypatch.context() as patch:
-        patch.setattr("memories.services.retention.collection.housekeeping", failing)
+        patch.setattr("memories.services.write.append_events", append)
         with pytest.raises(CommandError, match="1 owners"):
             call_command("gc", "--apply")
     assert "1 evicted" in capsys.readouterr().out
