@@ -68,7 +68,7 @@ def main() -> int:
             MEMORYHUB_ENV="development",
             MEMORYHUB_DATA_DIR=folder,
             MEMORYHUB_SEARCH="embedded",
-            MEMORYHUB_DRAIN="off",
+            MEMORYHUB_JOBS="off",
             DATABASE_URL="",
         )
         costs = measured(options.memories, options.turns)

@@ -1,7 +1,7 @@
-"""Compiled queries: SQL that the ORM builds once, for hot queries whose building costs more than running.
+"""SQL that the ORM compiles once, for queries that are asked all the time: compiling one costs more than running it.
 
-The ORM builds a query with stand-ins for its values, and each call puts its own values in their places. A value that
-no place of the SQL holds is refused at compile time.
+A query is compiled with stand-ins for its values, and each call puts its own values in their places; the ORM still
+defines the query. Compiling fails if a stand-in has no place in the SQL, so no value is ever left out.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from memories.types import Kind
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
-from tenants.audit.export import TrailFiles, made_by
+from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
@@ -65,7 +65,7 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
         after={"states": len(rows), "formats": [form.value for form in forms]},
     )  # fmt: skip
     event = _recorded(start, draft, staff, actor)
-    trail = TrailFiles(_events(start, sorted(rows)))
+    trail = AuditLogFiles(_events(start, sorted(rows)))
     told = {
         "what": "chain",
         "whose": {"tenant_id": _text(start.tenant_id), "owner_id": _text(start.user_id)},
@@ -147,7 +147,7 @@ def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
 
 
 def _files(
-    kind: Kind, start: Row, rows: dict[UUID, Row], trail: TrailFiles, forms: Sequence[TableFormat]
+    kind: Kind, start: Row, rows: dict[UUID, Row], trail: AuditLogFiles, forms: Sequence[TableFormat]
 ) -> Iterator[ArchiveFile]:
     states = sorted(rows.values(), key=lambda row: (row.learned_at, row.pk))
     columns = _COLUMNS[kind]

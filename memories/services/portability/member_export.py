@@ -33,7 +33,7 @@ from memories.services.portability.memories_export import records_of
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import record_event
-from tenants.audit.export import TrailFiles, made_by
+from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, AuditHead, Membership, User
@@ -177,15 +177,15 @@ def export_member(
     return stream_archive(files, lambda: {**told, "chains": trail.chains()}, may_go_on=may_go_on)
 
 
-def _files(principal: Principal, trail: TrailFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
+def _files(principal: Principal, trail: AuditLogFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
     records = records_of(principal)
     yield ArchiveFile(MEMORY_FILE, (record_line(record).encode(errors="surrogatepass") + b"\n" for record in records))
     yield from files_of(OF_A_MEMBER, forms, tenant_id=principal.tenant_id, user_id=principal.user_id)
     yield from trail.files(forms)
 
 
-def _trail(event: AuditEvent) -> TrailFiles:
+def _trail(event: AuditEvent) -> AuditLogFiles:
     """The member's chain up to the event of this export."""
     events = AuditEvent.objects.filter(chain=event.chain, sequence__lte=event.sequence).order_by("sequence")
     head = AuditHead(chain=event.chain, length=event.sequence, digest=event.digest)
-    return TrailFiles([events], heads={event.chain: head})
+    return AuditLogFiles([events], heads={event.chain: head})
