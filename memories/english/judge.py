@@ -16,7 +16,7 @@ from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement,
 from memories.english.known import keys_of, slot_of, value_words
 from memories.english.text import phrases, plain, stem, word_set
 from memories.english.vocabulary import DATE, PROFESSIONS, doubtful
-from memories.english.wording import kind_of, likeness, terms
+from memories.english.wording import SYNONYMS, kind_of, likeness, terms
 
 # A longer text (characters) tells a story.
 _LONGEST_JUDGED = 300
@@ -72,6 +72,8 @@ _RULED_OUT: tuple[tuple[tuple[str, ...], str, frozenset[str]], ...] = (
     (("vegan",), "drink", frozenset(("milk",))),
     (("teetotal",), "drink", _ALCOHOL),
 )
+# Verbs with forms that share no beginning, and little to look for.
+_FORMS = word_set("have like do go be with from")
 _GOES_ON = frozenset("and or with again every:day every:week".split())
 _NO = frozenset(("not", "no", "never"))
 _COUNTED = frozenset("have own weigh cost earn pay".split())
@@ -217,10 +219,11 @@ def topics(fact: JudgedFact) -> frozenset[str]:
     claim = _read(fact.text)
     if claim is None:
         return frozenset()
-    said = sorted(word for word in claim.words if word not in _OPPOSED and not kind_of(word))
+    said = sorted(word for word in _base(claim.words) if word not in _OPPOSED and not kind_of(word))
     found = {f"said {' '.join(said)}", f"alike {likeness(fact.text)}"}
     found |= {f"about {claim.attribute}"} if claim.attribute else set()
     found |= {f"slot {slot_of('', fact.key)}"} if fact.key else set()
+    found |= {"allergy"} & {word.replace("allergic", "allergy") for word in claim.words}
     for number, (state, verb, objects) in enumerate(_RULED_OUT):
         if claim.words == state or (claim.words[:1] == (verb,) and objects & set(claim.words)):
             found.add(f"state {number}")
@@ -242,8 +245,14 @@ def cues(fact: JudgedFact) -> Cues:
     if not claim.attribute:
         telling = [word for word in claim.words if word.isalpha() and word not in _OPPOSED]
         wanted |= {word for pair in _OPPOSITES if pair & set(claim.words) for word in pair}
-        wanted |= set(sorted(telling, key=lambda word: (-len(word), word))[:1])
-    return Cues(tuple(sorted(map(stem, wanted))), keys)
+        wanted |= set(sorted(telling, key=lambda word: (word in _FORMS, -len(word), word))[:1])
+    wanted |= {word for word, base in SYNONYMS.items() if base in wanted}
+    return Cues(tuple(sorted({stem(_base((word,))[0]) for word in wanted})), keys)
+
+
+def denies(text: str) -> bool:
+    """Whether a text says that something is not so, or not any more."""
+    return not (_NO | _OVER).isdisjoint(terms(text))
 
 
 _TOLD_BY = {

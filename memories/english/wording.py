@@ -54,6 +54,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^(?:please,? |by the way,? |please note that |note that |remember that )+", ""),
         (r"\b(\w+)'s name is\b", r"\1 called"),
         (r"\b(?:is|am|are) (?:called|named)\b|\bnamed\b", "called"),
+        (r"\bat the moment\b|\bright now\b|\bcurrently\b|\bpresently\b|\bthese days\b|\bnowadays\b| now$", ""),
         (r"^(.+?) (?:is|are) (?:my|the user's|our) (.+)$", r"my \2 is \1"),
         (r"\b(?:the user's|our)\b", "my"),
         (r"\b(?:have|has) got\b", "have"),
@@ -68,7 +69,6 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bwould like\b", "want"),
         (r"\b(want|like|love|hate|prefer)(s?) to\b", r"\1\2"),
         (r"\bprefer(s?) (\S+) over\b", r"prefer\1 \2 to"),
-        (r"\bat the moment\b|\bright now\b|\bcurrently\b|\bpresently\b|\bthese days\b|\bnowadays\b| now$", ""),
         (r"\b(?:is|am|are) (?:located|situated|based)\b", "is"),
         (r"\b(?:is |am |are )?employed (?:at|by)\b|\bworks? for\b", "work at"),
         (r"\bworks? as\b", "is"),
@@ -105,7 +105,7 @@ _GROUPS = """
     kilos|g gram grams|minutes minute mins min|hours hour|euros euro eur €|dollars dollar usd $|pounds pound gbp £
     percent %|pm p.m|email e-mail|holiday vacation|job occupation profession|big large|beside next-to|want wish
 """
-_SYNONYMS = {word: line.split()[0] for line in _GROUPS.replace("\n", "|").split("|") for word in line.split()}
+SYNONYMS = {word: line.split()[0] for line in _GROUPS.replace("\n", "|").split("|") for word in line.split()}
 _VERBS = """
     allow answer avoid begin bake borrow bring build buy call carry climb close collect commute cook cost cycle dance
     depart drink drive earn eat end enjoy expire fear forbid give hate help hold keep know lead learn leave like listen
@@ -167,8 +167,8 @@ def _form(term: str) -> str:
     if term in _ORDINALS:
         return f"ordinal:{_ORDINALS.index(term) + 1}"
     if term in THIRD:
-        return f"{_SYNONYMS.get(THIRD[term], THIRD[term])}s"
-    return _SYNONYMS.get(term, term)
+        return f"{SYNONYMS.get(THIRD[term], THIRD[term])}s"
+    return SYNONYMS.get(term, term)
 
 
 def _joined_numbers(words: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from memories.consolidation.material import (
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.consolidation.planner import Decision, Verdict
+from memories.consolidation.planner import Decision, PlanVerdict
 from memories.errors import Blocked, MemoriesError, NotFound
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
@@ -56,12 +56,12 @@ def apply(principal: Principal, decisions: Sequence[Decision], *, there: Collect
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
-        if decision.verdict in (Verdict.STORE, Verdict.CONFIRM):
+        if decision.verdict in (PlanVerdict.STORE, PlanVerdict.CONFIRM):
             try:
                 outcome = _write(principal, decision, applied.outcomes, there)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
-                verdict, reason = Verdict.REFUSE.value, str(error)
+                verdict, reason = PlanVerdict.REFUSE.value, str(error)
                 if isinstance(error, Blocked):  # what the write noted of it was taken back with it
                     note_blocked(principal, error)
         if outcome is not None:
@@ -111,7 +111,7 @@ def _write_fact(
     principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
 ) -> WriteOutcome:
     """Store it; what is confirmed is told again in the known words, so that it merges."""
-    known = decision.known if decision.verdict is Verdict.CONFIRM else None
+    known = decision.known if decision.verdict is PlanVerdict.CONFIRM else None
     return remember_fact(
         principal,
         text=known.text if known else fact.text,

@@ -1,8 +1,8 @@
 """The daily scan of one owner: propose, judge, apply, each by itself.
 
-Invariants: nothing is judged by a model while a lock or a transaction is held; what was judged is applied under the
-owner's lock only if both facts still are what was judged. A batch is one transaction, and a pair that was settled, or
-put before a person, is not found again: so a scan can be interrupted anywhere and begun again.
+No model is asked while a lock or a transaction is held. A judgement is applied under the owner's lock, and only if both
+facts still are as they were judged. A batch is one transaction, and a settled pair is not found again, so a scan can be
+interrupted anywhere and begun again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MOST_ASKED = 50
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a scan did, in pairs of facts.
+    """The result of a scan, in pairs of facts.
 
-    `contradictions` could not both hold: of those `resolved` were settled, and about `opened` a person is asked now;
-    the rest changed meanwhile. `asked`: pairs about which a model gave an answer. `ended` are the facts that lost,
-    `disputed` those that a person is asked about now.
+    Of `contradictions` (pairs that a judge decided, equal statements among them) `resolved` were settled and `opened`
+    became reviews; the facts of the rest changed meanwhile. `asked`: pairs that a model judged. `ended` are the facts
+    that lost, `disputed` those in the new reviews.
     """
 
     pairs: int = 0
