@@ -219,7 +219,7 @@ def topics(fact: JudgedFact) -> frozenset[str]:
     claim = _read(fact.text)
     if claim is None:
         return frozenset()
-    said = sorted(word for word in _base(claim.words) if word not in _OPPOSED and not kind_of(word))
+    said = sorted(_base(tuple(word for word in claim.words if word not in _OPPOSED and not kind_of(word))))
     found = {f"said {' '.join(said)}", f"alike {likeness(fact.text)}"}
     found |= {f"about {claim.attribute}"} if claim.attribute else set()
     found |= {f"slot {slot_of('', fact.key)}"} if fact.key else set()

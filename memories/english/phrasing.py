@@ -10,7 +10,9 @@ from memories.english.people import SOMEBODY
 from memories.english.text import phrases, word_set
 
 UNKNOWN = "I don't know that yet."
-NEEDS_A_MODEL = "I can't do that without a language model. I can only remember what you tell me and tell it back to you."
+NEEDS_A_MODEL = (
+    "I can't do that without a language model. I can only remember what you tell me and tell it back to you."
+)
 NOT_TOLD = "I can't answer that without a language model: I only know what you have told me."
 CAN_DO = (
     "I remember what you tell me and answer from it. Tell me facts (“I live in Leeds”, “my sister's birthday is "
@@ -40,13 +42,38 @@ _BE = re.compile(
     re.IGNORECASE,
 )
 # "Ines lives in Faro" is about Ines.
-_THEIRS = re.compile(r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b")
-_AUXILIARY = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't", "doesn't": "don't", "hasn't": "haven't"}
+_THEIRS = re.compile(
+    r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b"
+)
+_AUXILIARY = {
+    "is": "are",
+    "has": "have",
+    "does": "do",
+    "was": "were",
+    "isn't": "aren't",
+    "doesn't": "don't",
+    "hasn't": "haven't",
+}
 _MODAL = word_set("can cannot can't could must mustn't should will won't would had did never")
-_SAME_FORM = word_set("lived worked moved used drove had got bought started joined left studied grew came met owned played went did")
+_SAME_FORM = word_set(
+    "lived worked moved used drove had got bought started joined left studied grew came met owned played went did"
+)
 _ADVERB = word_set("currently now also really no usually always often still sometimes never only")
-_NO_VERB = word_set("news this his its address business always boss class bus glass less yes thus status focus series gas")
-_IRREGULAR = {"goes": "go", "has": "have", "is": "are", "does": "do", "tries": "try", "studies": "study", "carries": "carry", "flies": "fly", "watches": "watch", "teaches": "teach"}
+_NO_VERB = word_set(
+    "news this his its address business always boss class bus glass less yes thus status focus series gas"
+)
+_IRREGULAR = {
+    "goes": "go",
+    "has": "have",
+    "is": "are",
+    "does": "do",
+    "tries": "try",
+    "studies": "study",
+    "carries": "carry",
+    "flies": "fly",
+    "watches": "watch",
+    "teaches": "teach",
+}
 
 
 def second_person(text: str) -> str:
@@ -62,7 +89,9 @@ def second_person(text: str) -> str:
     if word == "to" and rest.startswith("do: "):
         return f"you wanted to {rest[4:]}"
     if first.endswith(("'s", "s'")) or _YOURS.match(text):
-        named = first[:1].isupper() and first.endswith("'s") and not re.fullmatch(rf"{SOMEBODY}'s", first, re.IGNORECASE)
+        named = (
+            first[:1].isupper() and first.endswith("'s") and not re.fullmatch(rf"{SOMEBODY}'s", first, re.IGNORECASE)
+        )
         return text if named else f"your {_lowered(_own(text))}"
     if _THEIRS.match(text):
         return text
@@ -104,7 +133,18 @@ def _own(text: str) -> str:
 
 def past(told: str) -> str:
     """What was so: "you live in Leeds" as "you lived in Leeds"."""
-    forms = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "start": "were to start", "do": "did", "love": "loved", "like": "liked"}
+    forms = {
+        "live": "lived",
+        "work": "worked",
+        "are": "were",
+        "have": "had",
+        "drive": "drove",
+        "ride": "rode",
+        "start": "were to start",
+        "do": "did",
+        "love": "loved",
+        "like": "liked",
+    }
     told = re.sub(r"^you (\w+)\b", lambda match: f"you {forms.get(match[1], match[1])}", told)
     return re.sub(r"^(your [\w' -]+?) is\b", r"\1 was", told)
 
@@ -181,7 +221,10 @@ _ENGLISH = word_set(
     "me we our i'm can live work like love with on at an or but so there be will please remember forget tell name as"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_CERTAIN = re.compile(r"[¿¡ßãõ]|\b(?:hola|bonjour|ciao|buongiorno|obrigad[oa]|gracias|merci|danke|hallo|grazie|guten|bonsoir|olá|goedemorgen|bedankt)\b", re.IGNORECASE)
+_CERTAIN = re.compile(
+    r"[¿¡ßãõ]|\b(?:hola|bonjour|ciao|buongiorno|obrigad[oa]|gracias|merci|danke|hallo|grazie|guten|bonsoir|olá|goedemorgen|bedankt)\b",
+    re.IGNORECASE,
+)
 
 
 def foreign(message: str) -> str:
@@ -192,7 +235,9 @@ def foreign(message: str) -> str:
     words = [word.casefold().replace("’", "'") for word in _WORDS.findall(message)]
     english = sum(word in _ENGLISH for word in words)
     others = [word for word in words if word not in _ENGLISH]
-    hits, answer = max(((sum(word in known for word in others), answer) for answer, known in _LANGUAGES), key=lambda each: each[0])
+    hits, answer = max(
+        ((sum(word in known for word in others), answer) for answer, known in _LANGUAGES), key=lambda each: each[0]
+    )
     certain = bool(_CERTAIN.search(message))
     enough = hits > english and (hits >= 2 or certain) and hits * (4 if certain else 3) >= len(words)
     return answer if enough else ""
@@ -207,11 +252,22 @@ def small_talk(message: str) -> str:
 
 
 REMIND = _said("remind me, set a reminder, set an alarm, set a timer, wake me up, notify me, send me a reminder")
-_CAPABILITIES = _said("what can you do, what do you do, what are you able to do, what can i do here, what can i ask, help, how do you work, how does this work, what is this, how do i use you, how can you help, what are you for, can you help me, i need help")
-_IDENTITY = _said("who are you, what are you, what is your name, are you a human, are you human, are you a bot, are you real, are you an ai, are you chatgpt, are you a robot, do you have a name, how old are you, where do you live, where are you from, who made you, what do you like, do you have feelings, do you sleep, do you love me, do you like me")
-_DATE_ASKED = _said("what day is it, what day is today, what is the date, what is today's date, what date is it, what is the day today")
-_SUMMARY = re.compile(r"(?:(?:can|could) you )?(?:please )?(?:summari[sz]e|recap|give me a (?:summary|recap))\b", re.IGNORECASE)
-_SUMS = re.compile(r"(?:what is |what's |calculate |compute |how much is |solve )?\(*[\d£$€][\d\s.,()%]*(?:\s*(?:[-+*/x×÷^]|plus|minus|times|divided by|percent of|% of|to the power of)\s*\(*[\d£$€][\d\s.,()%]*)+=?\s*$|what is the (?:square root|sum|product)\b", re.IGNORECASE)
+_CAPABILITIES = _said(
+    "what can you do, what do you do, what are you able to do, what can i do here, what can i ask, help, how do you work, how does this work, what is this, how do i use you, how can you help, what are you for, can you help me, i need help"
+)
+_IDENTITY = _said(
+    "who are you, what are you, what is your name, are you a human, are you human, are you a bot, are you real, are you an ai, are you chatgpt, are you a robot, do you have a name, how old are you, where do you live, where are you from, who made you, what do you like, do you have feelings, do you sleep, do you love me, do you like me"
+)
+_DATE_ASKED = _said(
+    "what day is it, what day is today, what is the date, what is today's date, what date is it, what is the day today"
+)
+_SUMMARY = re.compile(
+    r"(?:(?:can|could) you )?(?:please )?(?:summari[sz]e|recap|give me a (?:summary|recap))\b", re.IGNORECASE
+)
+_SUMS = re.compile(
+    r"(?:what is |what's |calculate |compute |how much is |solve )?\(*[\d£$€][\d\s.,()%]*(?:\s*(?:[-+*/x×÷^]|plus|minus|times|divided by|percent of|% of|to the power of)\s*\(*[\d£$€][\d\s.,()%]*)+=?\s*$|what is the (?:square root|sum|product)\b",
+    re.IGNORECASE,
+)
 _BEYOND = re.compile(
     r"(?:(?:can|could|would|will) you )?(?:please )?(?:"
     r"(?:tell|give|sing|make|write|draw|create|generate|draft|compose|paint|show)(?: me| us)? (?:an?|some|another|the) (?!.*\b(?:note|know)\b).*"
@@ -224,8 +280,16 @@ _BEYOND = re.compile(
 
 
 _FEELING = r"(?:i(?:'m| am| feel| am feeling|'m feeling| was)) (?:(?:so|very|really|a bit|a little|quite|pretty|just|feeling|too|rather) )*"
-_UNWELL = re.compile(_FEELING + r"(?:sad|tired|ill|sick|stressed|lonely|depressed|anxious|exhausted|unhappy|upset|down|bored|angry|worried|unwell|not well|not feeling well|heartbroken|awful|terrible)\b[^,.;]{0,25}$", re.IGNORECASE)
-_GLAD = re.compile(_FEELING + r"(?:happy|glad|excited|great|good|fine|relieved|proud|well)\b[^,.;]{0,25}$|(?:i (?:just )?(?:got|won|passed) (?:an?|the|my) (?:promotion|prize|exam|award|raise|test|driving test))\b[^,.;]{0,20}$", re.IGNORECASE)
+_UNWELL = re.compile(
+    _FEELING
+    + r"(?:sad|tired|ill|sick|stressed|lonely|depressed|anxious|exhausted|unhappy|upset|down|bored|angry|worried|unwell|not well|not feeling well|heartbroken|awful|terrible)\b[^,.;]{0,25}$",
+    re.IGNORECASE,
+)
+_GLAD = re.compile(
+    _FEELING
+    + r"(?:happy|glad|excited|great|good|fine|relieved|proud|well)\b[^,.;]{0,25}$|(?:i (?:just )?(?:got|won|passed) (?:an?|the|my) (?:promotion|prize|exam|award|raise|test|driving test))\b[^,.;]{0,20}$",
+    re.IGNORECASE,
+)
 
 
 def of_itself(question: str, now: datetime) -> str:

@@ -74,7 +74,9 @@ _WITH_HISTORY = frozenset(("home", "employer", "job"))
 
 _WHO = r"(?P<who>i|we|(?:my|our) [\w' -]+?|[\w'-]+(?: [\w'-]+)?)"
 _OF = r"(?:my|our|(?P<who>(?:(?:my|our) )?[\w' -]+?)(?:'s|'))"
-_NOW = r"(?: (?:now|at the moment|these days|currently|today|again|right now|nowadays|then|exactly|for a living|please))*$"
+_NOW = (
+    r"(?: (?:now|at the moment|these days|currently|today|again|right now|nowadays|then|exactly|for a living|please))*$"
+)
 _AUX = r"(?:(?:do|does|did|am|is|are|was|were|can|should|have|has) )?"
 _ADVERB = r"(?:(?:currently|now|still|actually|really|usually|also) )?"
 
@@ -162,14 +164,23 @@ _THING = _asks(
     r"(?:what|who|when|where|which)(?: \w+)? (?:is|are|was) "
     r"(?:(?:my|our) (?P<mine>[\w -]+?)|(?P<who>(?:my|our) [\w' -]+?|[\w-]+)'s? (?P<thing>[\w -]+?))" + _NOW
 )
-_VERB = _asks(rf"(?:what|where|which)(?: (?P<noun>\w+))? (?:do|does) {_WHO} (?P<verb>play|study|speak|teach|collect|drink|support|ride|own|pay|prefer|use|wear|read|watch|grow)(?: at| in| for)?" + _NOW)
+_VERB = _asks(
+    rf"(?:what|where|which)(?: (?P<noun>\w+))? (?:do|does) {_WHO} (?P<verb>play|study|speak|teach|collect|drink|support|ride|own|pay|prefer|use|wear|read|watch|grow)(?: at| in| for)?"
+    + _NOW
+)
 _WHO_IS = _asks(rf"who (?:is|was|are) (?P<who>{NAME}|[a-z]+)" + _NOW)
 _KNOWN = _asks(
-    r"(?:what|tell me (?:what|everything|all)(?: that)?|list (?:everything|all|what)|show me (?:everything|all|what)|everything)(?: (?:do|did|have|can|else do))? ?(?:you |i )?(?:know|remember|told you|tell you|learned|learnt|got|stored|store|say)(?: (?:about|of|on) (?P<about>.+?))?(?: so far| already)?" + _NOW)
+    r"(?:what|tell me (?:what|everything|all)(?: that)?|list (?:everything|all|what)|show me (?:everything|all|what)|everything)(?: (?:do|did|have|can|else do))? ?(?:you |i )?(?:know|remember|told you|tell you|learned|learnt|got|stored|store|say)(?: (?:about|of|on) (?P<about>.+?))?(?: so far| already)?"
+    + _NOW
+)
 _ABOUT = _asks(r"(?:tell me|what is there|anything|remind me|talk to me) about (?P<about>.+?)" + _NOW)
-_PAST = _asks(r"\b(?:before(?: (?:that|this|then|now))?|previous(?:ly)?|formerly|former|earlier|used to|use to|in the past|originally|prior"
-    r"|(?:old|last) (?:job|employer|address|home|company|city|work))\b")
-_HISTORY = _asks(r"(?:where|which (?:cities|places|towns|companies|jobs)) (?:have|did) (?:i|we)(?: ever)? (?P<how>lived|worked)(?: in| at| for| so far)?")
+_PAST = _asks(
+    r"\b(?:before(?: (?:that|this|then|now))?|previous(?:ly)?|formerly|former|earlier|used to|use to|in the past|originally|prior"
+    r"|(?:old|last) (?:job|employer|address|home|company|city|work))\b"
+)
+_HISTORY = _asks(
+    r"(?:where|which (?:cities|places|towns|companies|jobs)) (?:have|did) (?:i|we)(?: ever)? (?P<how>lived|worked)(?: in| at| for| so far)?"
+)
 _WHEN = _asks(r"when did (?:i|we) (?P<what>move|start|join|begin|change jobs)\b(?P<rest>.*?)" + _NOW)
 
 _SAME = {
@@ -178,8 +189,17 @@ _SAME = {
     "granny": "grandmother", "gran": "grandmother", "nan": "grandmother", "grandpa": "grandfather", "neighbor": "neighbour",
     "fiancée": "fiance", "fiancee": "fiance", "fiancé": "fiance", "manager": "boss", "flatmate": "roommate",
 }  # fmt: skip
-_WIDER = {"spouse": ("wife", "husband", "partner"), "partner": ("wife", "husband", "girlfriend", "boyfriend", "spouse", "fiance"), "child": ("son", "daughter", "baby"), "pet": tuple(PETS.split(", ")), "sibling": ("sister", "brother"), "parent": ("mother", "father")}
-_SUBJECT = re.compile(rf"(?:(?P<who>{SOMEBODY}|child)(?: (?P<both>{NAME}))?|(?P<name>{NAME}))(?P<of>'s)?\s+(?P<rest>.+)$", re.IGNORECASE)
+_WIDER = {
+    "spouse": ("wife", "husband", "partner"),
+    "partner": ("wife", "husband", "girlfriend", "boyfriend", "spouse", "fiance"),
+    "child": ("son", "daughter", "baby"),
+    "pet": tuple(PETS.split(", ")),
+    "sibling": ("sister", "brother"),
+    "parent": ("mother", "father"),
+}
+_SUBJECT = re.compile(
+    rf"(?:(?P<who>{SOMEBODY}|child)(?: (?P<both>{NAME}))?|(?P<name>{NAME}))(?P<of>'s)?\s+(?P<rest>.+)$", re.IGNORECASE
+)
 _NAMED = re.compile(rf"(?:is|is called|is named|name is) (?P<name>{NAME})$", re.IGNORECASE)
 _LIKE = word_set(
     "favourite colour birthday allergic allergies address husband daughter brother sister mother father married vegetarian "
@@ -194,17 +214,36 @@ _CONTRACTED = tuple(
         (r"\bcolor\b", "colour"),
     )
 )
-MEAT = re.compile(rf"{_DIETS}|meat|fish|chicken|beef|pork|bacon|lamb|ham|sausages?|steak|dairy|cheese|eggs", re.IGNORECASE)
+MEAT = re.compile(
+    rf"{_DIETS}|meat|fish|chicken|beef|pork|bacon|lamb|ham|sausages?|steak|dairy|cheese|eggs", re.IGNORECASE
+)
 PERSONAL = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours|i'm|i've|i'd|you told|you said)\b", re.IGNORECASE)
 _ASKS_AGAIN = r"(?:who|whom|whose|what|when|where|which|how|why|do|does|did|is|are|am|was|were|have|has|can)\b"
-_AND = re.compile(rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS_AGAIN})|;\s++(?={_ASKS_AGAIN})", re.IGNORECASE)
+_AND = re.compile(
+    rf"(?:[,;]|(?<!\s))\s++(?:and|or)\s++(?:also\s++)?(?={_ASKS_AGAIN})|;\s++(?={_ASKS_AGAIN})", re.IGNORECASE
+)
 _TWICE = re.compile(
     r"(?P<asks>(?:where|when|how|what|who|which \w+) (?:do|did|have) (?:i|we)) (?P<one>\w+) and (?P<other>\w+)\s*\?*$",
     re.IGNORECASE,
 )
-LAST_SAID = _asks(r"what (?:did|have) i (?:just|last) (?:say|said|tell you|told you|write|wrote)|what was my last message")
-_DAY_ASKED = _asks(r"what (?:did|have) i (?:tell|told|say|said|mention|write)(?: to)?(?: you)? (?P<day>yesterday|today)|what did we (?:talk|speak|chat) about (?P<then>yesterday|today)")
-_APOSTROPHES = {"dont": "don't", "doesnt": "doesn't", "cant": "can't", "isnt": "isn't", "didnt": "didn't", "wont": "won't", "whats": "what's", "wheres": "where's", "whos": "who's", "ive": "I've"}
+LAST_SAID = _asks(
+    r"what (?:did|have) i (?:just|last) (?:say|said|tell you|told you|write|wrote)|what was my last message"
+)
+_DAY_ASKED = _asks(
+    r"what (?:did|have) i (?:tell|told|say|said|mention|write)(?: to)?(?: you)? (?P<day>yesterday|today)|what did we (?:talk|speak|chat) about (?P<then>yesterday|today)"
+)
+_APOSTROPHES = {
+    "dont": "don't",
+    "doesnt": "doesn't",
+    "cant": "can't",
+    "isnt": "isn't",
+    "didnt": "didn't",
+    "wont": "won't",
+    "whats": "what's",
+    "wheres": "where's",
+    "whos": "who's",
+    "ive": "I've",
+}
 
 
 def spelled(text: str) -> str:
@@ -224,13 +263,20 @@ def spelled(text: str) -> str:
     return re.sub(r"[A-Za-z]+", right, text)
 
 
-_REAL_WORDS = word_set("there were favour favours color calling college whether mothers fathers brothers sisters another bother rather farther gather wear marries collar birthdays favourites address addressed remembers remembered doctors")
+_REAL_WORDS = word_set(
+    "there were favour favours color calling college whether mothers fathers brothers sisters another bother rather farther gather wear marries collar birthdays favourites address addressed remembers remembered doctors"
+)
 
 
 def normalised(question: str) -> str:
     """A question without its polite opening, with contractions written out."""
     text = spelled(" ".join(question.replace("’", "'").split())).strip().rstrip("?.! ")
-    text = re.sub(r"^(?:(?:so|and|ok|okay|well|hey|hi|hello|please|now|also|but|then|by the way|btw|um|just)[, ]+)+", "", text, flags=re.IGNORECASE)
+    text = re.sub(
+        r"^(?:(?:so|and|ok|okay|well|hey|hi|hello|please|now|also|but|then|by the way|btw|um|just)[, ]+)+",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     for pattern, whole in _CONTRACTED:
         text = pattern.sub(whole, text)
     asked = re.sub(
@@ -240,7 +286,12 @@ def normalised(question: str) -> str:
     )  # fmt: skip
     if asked != text:
         asked = re.sub(r"^(?=(?:my|our) )", "what is ", asked, flags=re.IGNORECASE)
-        asked = re.sub(r"^(what|who|where|when|how old) ((?!is |are |am |was |do |does |did ).+?) (is|are|am|was)$", r"\1 \3 \2", asked, flags=re.IGNORECASE)
+        asked = re.sub(
+            r"^(what|who|where|when|how old) ((?!is |are |am |was |do |does |did ).+?) (is|are|am|was)$",
+            r"\1 \3 \2",
+            asked,
+            flags=re.IGNORECASE,
+        )
     return asked.strip()
 
 
@@ -250,8 +301,18 @@ def read_question(question: str) -> Asked | None:
     past = bool(_PAST.search(text))
     if past:
         text = re.sub(r"\b(?:used?|use) to ", "", text, flags=re.IGNORECASE)
-        text = re.sub(r"\s+before\b.*$|\s+in the past\b|\s+(?:previously|formerly|originally|earlier)\b", "", text, flags=re.IGNORECASE)
-        text = re.sub(r"\b(?:previous|former|old|prior|last) (?=job|employer|address|home|company|city|work)", "", text, flags=re.IGNORECASE)
+        text = re.sub(
+            r"\s+before\b.*$|\s+in the past\b|\s+(?:previously|formerly|originally|earlier)\b",
+            "",
+            text,
+            flags=re.IGNORECASE,
+        )
+        text = re.sub(
+            r"\b(?:previous|former|old|prior|last) (?=job|employer|address|home|company|city|work)",
+            "",
+            text,
+            flags=re.IGNORECASE,
+        )
         text = re.sub(r"\bwas\b", "is", text)
     if match := _HISTORY.match(text):
         return Asked("history", "", past=False, value="home" if match["how"].lower() == "lived" else "employer job")
@@ -297,7 +358,13 @@ def asks_for_all(question: str) -> str | None:
     text = normalised(question)
     match = _KNOWN.match(text) or _ABOUT.match(text)
     if match is None:
-        return "" if re.fullmatch(r"(?:what|who) (?:am i|do i look like) to you|summari[sz]e me|describe me", text, re.IGNORECASE) else None
+        return (
+            ""
+            if re.fullmatch(
+                r"(?:what|who) (?:am i|do i look like) to you|summari[sz]e me|describe me", text, re.IGNORECASE
+            )
+            else None
+        )
     about = (match["about"] or "").strip()
     if re.search(r"\b(?:yesterday|today|last|earlier|week)\b", text, re.IGNORECASE):
         return None
@@ -357,7 +424,9 @@ class Knowledge:
 
     def same_person(self, key: str, told: Sequence[Statement]) -> set[str]:
         """The keys of the same slot under the other names of somebody: sister_home_city for ines_home_city."""
-        prefix, slot = next(((key.removesuffix(f"_{slot}"), slot) for slot in _OF_PEOPLE if key.endswith(f"_{slot}")), ("", ""))
+        prefix, slot = next(
+            ((key.removesuffix(f"_{slot}"), slot) for slot in _OF_PEOPLE if key.endswith(f"_{slot}")), ("", "")
+        )
         names = {name: set(relations) for name, relations in self.names.items()}
         for statement in told:
             if (match := _SUBJECT.match(statement.text)) and match["who"] and (named := _NAMED.match(match["rest"])):
@@ -368,7 +437,9 @@ class Knowledge:
 
     def concerns(self, question: str) -> bool:
         """Whether a question is about the owner or somebody who is known by name."""
-        return bool(PERSONAL.search(question)) or any(re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE) for name in self.names)
+        return bool(PERSONAL.search(question)) or any(
+            re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE) for name in self.names
+        )
 
     def about(self, who: str) -> list[Fact]:
         """All current facts about somebody or something."""
@@ -384,7 +455,15 @@ class Knowledge:
             verb, _, noun = value.partition(" ")
             slot = _Slot(own=re.escape(third_person(verb)) + r"\b", other=re.escape(third_person(verb)) + r"\b")
             found = self._slot_of(slot, who, rows)
-            kinds = {"team": "", "club": "", "subject": "", "course": "", "instrument": r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass", "language": "", "languages": ""}
+            kinds = {
+                "team": "",
+                "club": "",
+                "subject": "",
+                "course": "",
+                "instrument": r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass",
+                "language": "",
+                "languages": "",
+            }
             pattern = kinds.get(noun.casefold(), re.escape(noun))
             return [fact for fact in found if re.search(pattern, fact.text, re.IGNORECASE)]
         if slot is None:
@@ -427,7 +506,9 @@ class Knowledge:
                 continue
             called = {_same(match["who"])} if match["who"] else set()
             called |= {(match["name"] or match["both"] or "").casefold()} - {""}
-            if not called & wanted or (match["both"] and match["both"].casefold() not in wanted and base.casefold() in self.names):
+            if not called & wanted or (
+                match["both"] and match["both"].casefold() not in wanted and base.casefold() in self.names
+            ):
                 continue
             rest = match["rest"]
             if tail:
@@ -449,7 +530,11 @@ class Knowledge:
                 name = match["both"] or (named["name"] if named else "")
                 if name:
                     found.setdefault(name.casefold(), set()).add(_same(match["who"]))
-            if owned := re.match(rf"has an? (?:[\w-]+ )*?(?P<who>{SOMEBODY}) (?:called|named) (?P<name>{NAME})$", fact.text, re.IGNORECASE):
+            if owned := re.match(
+                rf"has an? (?:[\w-]+ )*?(?P<who>{SOMEBODY}) (?:called|named) (?P<name>{NAME})$",
+                fact.text,
+                re.IGNORECASE,
+            ):
                 found.setdefault(owned["name"].casefold(), set()).add(_same(owned["who"]))
             if married := re.match(rf"married to (?P<name>{NAME})$", fact.text, re.IGNORECASE):
                 found.setdefault(married["name"].casefold(), set()).add("spouse")
@@ -473,7 +558,23 @@ def _same(relation: str) -> str:
 
 
 _OF_PEOPLE = ("home_city", "employer", "occupation", "age", "birthday", "date_of_birth")
-_PLURALS = {f"{word}s" for word in (*PETS.split(", "), "son", "daughter", "sister", "brother", "friend", "uncle", "aunt", "cousin", "parent", "sibling", "pet")}
+_PLURALS = {
+    f"{word}s"
+    for word in (
+        *PETS.split(", "),
+        "son",
+        "daughter",
+        "sister",
+        "brother",
+        "friend",
+        "uncle",
+        "aunt",
+        "cousin",
+        "parent",
+        "sibling",
+        "pet",
+    )
+}
 
 
 def _is_of_others(text: str) -> bool:

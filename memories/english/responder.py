@@ -30,7 +30,7 @@ from memories.english.text import content_words, sentences
 from memories.english.times import began
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.llm.tokens import erased
 from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
@@ -120,7 +120,7 @@ class Responder:
             yield Finished(StopReason.TOOL_CALLS)
             return
         for piece in _PIECE.findall(self._say(done)):
-            yield Text(piece)
+            yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
     # What it knows.
@@ -134,7 +134,11 @@ class Responder:
         if self._principal is None:
             return Knowledge((), timezone.now())
         rows = list_memories(self._principal, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
-        kept = [row for row in rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS] if isinstance(row, Fact)]
+        kept = [
+            row
+            for row in rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS]
+            if isinstance(row, Fact)
+        ]
         return Knowledge(kept, timezone.now())
 
     @cached_property
@@ -168,7 +172,15 @@ class Responder:
     def _held(self, *, ended: bool = False) -> list[Held]:
         facts = [*self._known.current, *(self._known.ended if ended else ())]
         held = [
-            Held(fact.text, fact.key, fact.category, fact.learned_at, fact.valid_from, id=fact.pk, current=fact.superseded_at is None)
+            Held(
+                fact.text,
+                fact.key,
+                fact.category,
+                fact.learned_at,
+                fact.valid_from,
+                id=fact.pk,
+                current=fact.superseded_at is None,
+            )
             for fact in facts
         ]
         return sorted(held, key=lambda fact: fact.learned_at)
@@ -179,7 +191,9 @@ class Responder:
         """The tools to call next; none once everything is done."""
         if not offered or self._short_answer(self._text):
             return []
-        recalled = any(each.tool == RECALL and each.arguments.get("query") == self._text[:LONGEST_QUERY] for each in done)
+        recalled = any(
+            each.tool == RECALL and each.arguments.get("query") == self._text[:LONGEST_QUERY] for each in done
+        )
         if RECALL in offered and not recalled and self.looks_up(self._text):
             return [_call(RECALL, query=self._text[:LONGEST_QUERY])]
         if self._waiting is None:
@@ -211,7 +225,9 @@ class Responder:
             if put_right := _in_other_words(change, held):
                 fact, text = put_right
                 key = corrected_key(fact, change) if isinstance(change, Correction) else fact.key
-                yield from self._write(Statement(text, key, fact.category), [fact], over, harsh=isinstance(change, Correction))
+                yield from self._write(
+                    Statement(text, key, fact.category), [fact], over, harsh=isinstance(change, Correction)
+                )
                 done |= {change.quote, fact.key or change.quote}
         ends = [change for change in changes if isinstance(change, End)]
         for statement in message.statements:
@@ -222,7 +238,9 @@ class Responder:
         if book := message.reading.playbook:
             yield _call(WRITE, kind="procedural", **asdict(book))
 
-    def _state(self, statement: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]) -> Iterator[ToolCall]:
+    def _state(
+        self, statement: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]
+    ) -> Iterator[ToolCall]:
         said = {each.text.casefold() for each in self._message.statements}
         false = [fact for fact in made_false(statement, held) if fact.text.casefold() not in said]
         same = list(corrections.opposites(statement, held))
@@ -230,7 +248,11 @@ class Responder:
         same += [fact for fact in held if fact.key in keys]
         false += [fact for fact in same if fact not in false]
         since = began(statement.quote, self._known.now)
-        if since and since < self._known.now - LONG_AGO and any(since < (fact.valid_from or fact.learned_at) for fact in false):
+        if (
+            since
+            and since < self._known.now - LONG_AGO
+            and any(since < (fact.valid_from or fact.learned_at) for fact in false)
+        ):
             return  # an old story, and what is known of the time since is not over
         if statement.ends:
             ended = [fact for end in ends if end.quote == statement.quote for fact in meant(end, held, "")]
@@ -285,15 +307,21 @@ class Responder:
         """The ids of what is surely meant: facts before the sentences that they were learned from."""
         if points_back(forget):
             said = self._last
-            written = [each.memory_id for each in said.having(Relation.WROTE) if each.memory is not None] if said else []
+            written = (
+                [each.memory_id for each in said.having(Relation.WROTE) if each.memory is not None] if said else []
+            )
             pointed = written or [fact.pk for fact in self._pointed_at()]
             if len(pointed) == 1:
                 return [str(pointed[0])]
             return [str(said.episode_id)] if said and said.episode_id and not QUESTION.search(said.text) else []
         found = self._named(forget, recalled)
-        if not _one_subject(found) and (asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")):
+        if not _one_subject(found) and (
+            asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")
+        ):
             slot = self._known.answering(asked)
-            found = [{"id": str(fact.pk), "kind": "semantic", "who": ""} for fact in slot[:1] if asked.slot != "thing"] or found
+            found = [
+                {"id": str(fact.pk), "kind": "semantic", "who": ""} for fact in slot[:1] if asked.slot != "thing"
+            ] or found
         return [item["id"] for item in found] if _one_subject(found) else []
 
     def _named(self, forget: str, recalled: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -303,7 +331,10 @@ class Responder:
             return []
         who = re.sub(r"^(?:my|our)\s+", "", about, flags=re.IGNORECASE)
         if re.fullmatch(SOMEBODY, who, re.IGNORECASE) or who.casefold() in self._known.names:
-            return [{"id": str(fact.pk), "kind": "semantic", "text": fact.text, "who": who} for fact in self._known.about(who)]
+            return [
+                {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "who": who}
+                for fact in self._known.about(who)
+            ]
         own: list[Mapping[str, Any]] = [
             {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "key": fact.key} for fact in self._known.current
         ]
@@ -311,7 +342,9 @@ class Responder:
         share = {item["id"]: len(words & _words(item)) / len(words) for item in own}
         best = max(share.values(), default=0.0)
         found = [item for item in own if share[item["id"]] == best and best >= MEANT_SHARE]
-        return [item for item in found if item["kind"] != "episodic"] or [item for item in found if not QUESTION.search(item["text"])]
+        return [item for item in found if item["kind"] != "episodic"] or [
+            item for item in found if not QUESTION.search(item["text"])
+        ]
 
     # What it says.
 
@@ -340,7 +373,9 @@ class Responder:
             parts.append(phrasing.NO_REMINDERS)
         if not parts:
             denied = corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text)
-            nothing = any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(message.fixed))
+            nothing = any(
+                isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(message.fixed)
+            )
             if nothing and "there" in message.text.casefold():
                 return "Which place do you mean? Say that again with its name."
             if nothing:
@@ -362,46 +397,78 @@ class Responder:
             return f"You said: “{self._last.text}”"
         if name := questions.names_somebody(question):
             facts = known.about(name) or known.naming(name)
-            return _facts(facts[:3], known) if facts else (UNKNOWN if name[0].isupper() and name.casefold() in known.names else phrasing.NOT_TOLD)
+            return (
+                _facts(facts[:3], known)
+                if facts
+                else (UNKNOWN if name[0].isupper() and name.casefold() in known.names else phrasing.NOT_TOLD)
+            )
         asked = questions.read_question(question)
         if asked is not None:
             facts = known.answering(asked)
             if answer := _answered(asked, facts, known):
                 return answer
-            if asked.slot != "thing" and (asked.slot == "since" or asked.past or asked.slot in ("spouse", "children", "siblings", "pets")):
+            if asked.slot != "thing" and (
+                asked.slot == "since" or asked.past or asked.slot in ("spouse", "children", "siblings", "pets")
+            ):
                 return UNKNOWN
-        told: list[Mapping[str, Any]] = [{"kind": "semantic", "text": fact.text, "key": fact.key} for fact in known.current]
+        told: list[Mapping[str, Any]] = [
+            {"kind": "semantic", "text": fact.text, "key": fact.key} for fact in known.current
+        ]
         return _from_recall(question, asked, (*told, *recalled), known) or (
             UNKNOWN if asked or known.concerns(question) else phrasing.NOT_TOLD
         )
 
     def _about(self, about: str, known: Knowledge, recalled: Sequence[Mapping[str, Any]]) -> str:
         who = re.sub(r"^(?:my|our|the)\s+", "", about, flags=re.IGNORECASE)
-        facts = known.answering(Asked("family")) + known.answering(Asked("pets")) if who.casefold() == "family" else known.about(who)
+        facts = (
+            known.answering(Asked("family")) + known.answering(Asked("pets"))
+            if who.casefold() == "family"
+            else known.about(who)
+        )
         words = content_words(who)
-        facts += [fact for fact in known.current if fact not in facts and words and words <= content_words(f"{fact.text} {fact.key}")]
+        facts += [
+            fact
+            for fact in known.current
+            if fact not in facts and words and words <= content_words(f"{fact.text} {fact.key}")
+        ]
         if facts:
-            return "\n".join(["Here is what I know:", *(f"- {sentence(second_person(fact.text))}" for fact in facts[:LISTED])])
-        said = [item for item in recalled if item["kind"] == "episodic" and words and words <= _words(item) and _tells(item)]
+            return "\n".join(
+                ["Here is what I know:", *(f"- {sentence(second_person(fact.text))}" for fact in facts[:LISTED])]
+            )
+        said = [
+            item for item in recalled if item["kind"] == "episodic" and words and words <= _words(item) and _tells(item)
+        ]
         return "\n".join(_told(item, known) for item in said[:3]) or UNKNOWN
 
     def _said_on(self, day: datetime) -> str:
         """What the member said on a day."""
         assert self._principal is not None
-        rows = list_memories(self._principal, Kind.EPISODIC).filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1))
-        texts = [row.text for row in rows.order_by("happened_at", "sequence")[:50] if not QUESTION.search(row.text) and row.text != self._text]
+        rows = list_memories(self._principal, Kind.EPISODIC).filter(
+            happened_at__gte=day, happened_at__lt=day + timedelta(days=1)
+        )
+        texts = [
+            row.text
+            for row in rows.order_by("happened_at", "sequence")[:50]
+            if not QUESTION.search(row.text) and row.text != self._text
+        ]
         told = [text for text in texts if not phrasing.small_talk(text)]
         when = phrasing.day(day, self._known.now)
         if not told:
             return f"You told me nothing {when}."
-        return "\n".join([sentence(f"{when}, you told me").rstrip(".") + ":", *(f"- “{text}”" for text in told[-LISTED:])])
+        return "\n".join(
+            [sentence(f"{when}, you told me").rstrip(".") + ":", *(f"- “{text}”" for text in told[-LISTED:])]
+        )
 
     def _report(self, changed: Sequence[_Done]) -> str:
         """What was written, ended and erased, and what was not."""
         lines: list[str] = []
         noted: list[str] = []
         for each in changed:
-            if each.tool == WRITE and each.result.get("result") in ("created", "superseded") and each.arguments.get("kind") != "procedural":
+            if (
+                each.tool == WRITE
+                and each.result.get("result") in ("created", "superseded")
+                and each.arguments.get("kind") != "procedural"
+            ):
                 noted.append(_written(each))
             else:
                 lines.append(_other_report(each))
@@ -420,7 +487,11 @@ class Responder:
         if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
             return f"I could not undo that: {failed}"
         back = [second_person(str(each.result["text"])) for each in changed if each.tool == WRITE]
-        gone = [second_person(str(old["text"])) for each in changed for old in [*each.result.get("ended", ()), *each.result.get("replaced", ())]]
+        gone = [
+            second_person(str(old["text"]))
+            for each in changed
+            for old in [*each.result.get("ended", ()), *each.result.get("replaced", ())]
+        ]
         told = [f"I no longer hold that {joined(gone)}"] if gone else []
         return sentence(f"undone: {'; '.join([*told, *back])}")
 
@@ -430,7 +501,10 @@ class Responder:
         found = self._named(forget, _memories(done)) if not points_back(forget) else []
         if not found:
             return NOTHING_TO_FORGET
-        which = "\n".join(f"- {sentence(second_person(item['text']) if item['kind'] == 'semantic' else item.get('title') or item['text'])}" for item in found[:5])
+        which = "\n".join(
+            f"- {sentence(second_person(item['text']) if item['kind'] == 'semantic' else item.get('title') or item['text'])}"
+            for item in found[:5]
+        )
         return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{which}"
 
 
@@ -450,7 +524,9 @@ def _statements(text: str) -> tuple[Statement, ...]:
     own = [
         each
         for each in (*read(text).statements, *more(text))
-        if each.key not in keys and not any(said.startswith(each.text.casefold()) for said in told) and not _repeats(each.text, of_others)
+        if each.key not in keys
+        and not any(said.startswith(each.text.casefold()) for said in told)
+        and not _repeats(each.text, of_others)
     ]
     told_well = [each for each in own if not re.match(r"(?:i|i'm|i've|my|we|our)\b", each.text, re.IGNORECASE)]
     return tuple(dict.fromkeys((*(told_well if told_well or of_others else own), *of_others)))
@@ -463,8 +539,13 @@ def _repeats(text: str, of_others: Sequence[Statement]) -> bool:
     """Whether "Has a dog called Rex" says what "Dog is called Rex" says."""
     words = content_words(text) | _NAMING
     if has := re.match(rf"has an? ({SOMEBODY})$", text, re.IGNORECASE):
-        return any(each.text.casefold().startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name")) for each in of_others)
-    return any(each.text.casefold().split()[0] in text.casefold() and content_words(each.text) <= words for each in of_others)
+        return any(
+            each.text.casefold().startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name"))
+            for each in of_others
+        )
+    return any(
+        each.text.casefold().split()[0] in text.casefold() and content_words(each.text) <= words for each in of_others
+    )
 
 
 def _in_other_words(change: Correction | Shift, held: list[Held]) -> tuple[Held, str] | None:
@@ -506,7 +587,10 @@ def _one_subject(found: Sequence[Mapping[str, Any]]) -> bool:
     return len(found) == 1 or (bool(found) and all("who" in item for item in found))
 
 
-_SUPPOSES = re.compile(r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b", re.IGNORECASE)
+_SUPPOSES = re.compile(
+    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b",
+    re.IGNORECASE,
+)
 
 
 def _tells(item: Mapping[str, Any], *, supposing: bool = True) -> bool:
@@ -542,14 +626,25 @@ def _answered(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
         return "\n".join(_in_order(facts))
     if not facts:
         return ""
-    if asked.slot == "age" and (old := next((age for fact in facts if (age := questions.age_from(fact.text, known.now))), "")):
+    if asked.slot == "age" and (
+        old := next((age for fact in facts if (age := questions.age_from(fact.text, known.now))), "")
+    ):
         return sentence(f"{second_person(facts[0].text)}, so {'that makes' if asked.who else 'you are'} {old}")
     if asked.slot == "since":
         since = facts[0].valid_from
         return sentence(f"{phrasing.day(since, known.now)}: {second_person(facts[0].text)}") if since else UNKNOWN
     if asked.past:
         return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:3])}")
-    one = asked.slot in ("home", "employer", "age", "birthday", "birthplace", "origin", "job", "address") and not _distinct(asked, facts)
+    one = asked.slot in (
+        "home",
+        "employer",
+        "age",
+        "birthday",
+        "birthplace",
+        "origin",
+        "job",
+        "address",
+    ) and not _distinct(asked, facts)
     answer = _facts(facts[:1] if one else facts[:LISTED], known)
     if one and not facts[0].text.startswith("No longer") and (before := known.before(asked, facts[0])):
         answer += f" Before that: {corrections.value_of(before.text)}."
@@ -572,15 +667,39 @@ def _distinct(asked: Asked, facts: Sequence[Fact]) -> bool:
 def _confirmed(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
     """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
     words = content_words(asked.value)
-    generic = asked.value.casefold().rstrip("s") in ("kid", "child", "children", "pet", "animal", "sibling", "married", "engaged", "car", "allergie", "allergy", "partner", "spouse")
+    generic = asked.value.casefold().rstrip("s") in (
+        "kid",
+        "child",
+        "children",
+        "pet",
+        "animal",
+        "sibling",
+        "married",
+        "engaged",
+        "car",
+        "allergie",
+        "allergy",
+        "partner",
+        "spouse",
+    )
     naming = [fact for fact in facts if words & content_words(fact.text)] or (list(facts) if generic else [])
     if asked.slot == "spouse" and not naming:
         ended = known.answering(Asked("spouse", asked.who, past=True))
-        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}") if ended and not facts else ""
+        return (
+            sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
+            if ended and not facts
+            else ""
+        )
     if naming:
-        negative = re.match(r"(?:no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))", naming[0].text, re.IGNORECASE)
+        negative = re.match(
+            r"(?:no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))",
+            naming[0].text,
+            re.IGNORECASE,
+        )
         return sentence(f"{'no' if negative else 'yes'}: {joined(second_person(fact.text) for fact in naming[:3])}")
-    one_value = asked.slot in ("home", "employer", "job", "age") or (asked.slot == "diet" and questions.MEAT.search(asked.value))
+    one_value = asked.slot in ("home", "employer", "job", "age") or (
+        asked.slot == "diet" and questions.MEAT.search(asked.value)
+    )
     if facts and one_value:
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
@@ -594,9 +713,13 @@ def _from_recall(question: str, asked: Asked | None, recalled: Sequence[Mapping[
         text = str(item.get("text", ""))
         if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
             continue
-        if not questions.covers(question, _words(item)) or not all(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in named):
+        if not questions.covers(question, _words(item)) or not all(
+            re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in named
+        ):
             continue
-        if item["kind"] == "episodic" and (not _tells(item, supposing=asked is None) or any(words and words <= _words(item) for words in wrong)):
+        if item["kind"] == "episodic" and (
+            not _tells(item, supposing=asked is None) or any(words and words <= _words(item) for words in wrong)
+        ):
             continue
         open_slot = asked is None or asked.slot in ("thing", "favourite", "verb")
         if not open_slot and (item["kind"] != "episodic" or item.get("shared")):
@@ -624,7 +747,9 @@ def _says_of(asked: Asked, text: str) -> bool:
         return asked.slot == "thing"
     verbs = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
     if asked.slot in verbs:
-        return bool(re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE))
+        return bool(
+            re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE)
+        )
     return asked.slot in ("thing", "favourite", "verb", "tastes", "car", "bike", "allergies", "birthday", "diet")
 
 
@@ -670,5 +795,7 @@ def _other_report(done: _Done) -> str:
     if result.get("result") == "blocked":
         return f"I did not store that. {result.get('reason', '')}".strip()
     if result.get("result") == "queued_for_review":
-        return sentence(f"noted, and it waits for a review, for it contradicts something else: {second_person(str(result.get('text', '')))}")
+        return sentence(
+            f"noted, and it waits for a review, for it contradicts something else: {second_person(str(result.get('text', '')))}"
+        )
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
