@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from memories.english import vocabulary
-from memories.english.playbooks import Playbook, read_playbook
+from memories.english.playbooks import StatedPlaybook, read_playbook
 from memories.english.text import (
     capitalised,
     clauses,
@@ -57,7 +57,7 @@ class Reading:
     """What a message says: facts, a playbook, what to forget (in the user's words), and the questions it asks."""
 
     statements: tuple[Statement, ...] = ()
-    playbook: Playbook | None = None
+    playbook: StatedPlaybook | None = None
     forget: str | None = None
     question: str = ""
 

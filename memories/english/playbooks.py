@@ -25,7 +25,7 @@ _TOLD_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Playbook:
+class StatedPlaybook:
     """What to do, when."""
 
     title: str
@@ -34,7 +34,7 @@ class Playbook:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatedOutcome:
     """Whether it worked. `steps` are what worked instead, `goal` what they were for.
 
     `names`: the words name the playbook ("the router fix worked"), so no other one is meant.
@@ -109,17 +109,17 @@ _RESOLVED = _pattern(
 _UNSURE = _pattern(r"\?\s*$|\b(?:if|whether|hope|might|maybe|would|should|not sure)\b")
 
 
-def read_playbook(text: str) -> Playbook | None:
+def read_playbook(text: str) -> StatedPlaybook | None:
     """The playbook that `text` states, or None."""
     if text.endswith("?"):
         return None
     if (match := _TO.match(text)) and not _NOT_A_GOAL.match(match["goal"]) and (steps := _steps(match["steps"])):
-        return Playbook(_title(match["goal"]), "", steps)
+        return StatedPlaybook(_title(match["goal"]), "", steps)
     if match := _WHEN.match(text):
         steps = _steps(match["steps"])
         if len(steps) >= _FEWEST_STEPS and not _HYPOTHETICAL.search(match["trigger"]):
             trigger = match["trigger"].strip()
-            return Playbook(_title(f"{match['word']} {trigger}"), trigger, steps)
+            return StatedPlaybook(_title(f"{match['word']} {trigger}"), trigger, steps)
     return None
 
 
@@ -142,14 +142,14 @@ def _title(goal: str) -> str:
     return capitalised(" ".join(goal.split()))[:MAX_TITLE_CHARACTERS]
 
 
-def read_outcome(message: str) -> Outcome | None:
+def read_outcome(message: str) -> StatedOutcome | None:
     """What `message` says about what was tried, if it says so plainly."""
     text = plain(message)
     if len(text) > LONGEST or SARCASM.search(text):
         return None
     if match := _RESOLVED.match(text):
         steps = _steps(match["steps"])
-        return Outcome(worked=True, steps=steps, goal=f"Fix {match['goal']}", names=True) if steps else None
+        return StatedOutcome(worked=True, steps=steps, goal=f"Fix {match['goal']}", names=True) if steps else None
     instead = _INSTEAD.search(text)
     judged = text[: instead.start()] if instead else text
     failed, worked = _FAILED.search(judged), _WORKED.match(judged) or _SHORT_WORKED.match(judged)
@@ -157,7 +157,7 @@ def read_outcome(message: str) -> Outcome | None:
     if match is None or _UNSURE.search(judged):
         return None
     steps = _steps(instead["steps"]) if instead and failed else ()
-    return Outcome(worked=not failed, steps=steps, names=bool(match.groupdict().get("named")))
+    return StatedOutcome(worked=not failed, steps=steps, names=bool(match.groupdict().get("named")))
 
 
 def read_procedures(
@@ -178,7 +178,7 @@ def read_procedures(
     return [ProposedPlaybook(told.title, told.trigger or told.title, told.steps, (episode.id,))]
 
 
-def _judged(outcome: Outcome, episode: EpisodeText, playbooks: Sequence[KnownPlaybook]) -> KnownPlaybook | None:
+def _judged(outcome: StatedOutcome, episode: EpisodeText, playbooks: Sequence[KnownPlaybook]) -> KnownPlaybook | None:
     """The playbook that the words are about: the one named, else the only one that was just given."""
     said = content_words(episode.text)
     named = [book for book in playbooks if _share(book, said) >= _NAMED_SHARE]
@@ -206,7 +206,7 @@ def _share(book: KnownPlaybook, said: frozenset[str]) -> float:
     return max((len(each & said) / len(each) for each in words if each), default=0.0)
 
 
-def _known(told: Playbook, playbooks: Sequence[KnownPlaybook]) -> bool:
+def _known(told: StatedPlaybook, playbooks: Sequence[KnownPlaybook]) -> bool:
     """Whether a known playbook has the same title or trigger."""
     new = {content_words(told.title), content_words(told.trigger)}
     return any(new & ({content_words(book.title), content_words(book.trigger)} - {frozenset()}) for book in playbooks)
