@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from memories.consolidation.material import EpisodeText, KnownPlaybook, ProposedOutcome, ProposedPlaybook
 from memories.constants import MAX_STEPS, MAX_TITLE_CHARACTERS
-from memories.english.text import capitalised, content_words, phrases, plain
+from memories.english.text import capitalised, compiled, content_words, phrases, plain
 from memories.english.vocabulary import SARCASM
 
 _FEWEST_STEPS = 2
@@ -46,22 +46,18 @@ class StatedOutcome:
     names: bool = False
 
 
-def _pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | flags)
-
-
 _LEAD = r"^(?:(?:please|also|and|ok|note|remember|don't forget|keep in mind|how|that|:|this|,)\s*)*"
-_TO = _pattern(
+_TO = compiled(
     rf"{_LEAD}\bto\s+(?P<goal>[^:.?!\n]{{3,150}}?)\s*(?:,\s*(?:you\s+)?(?:must|should|need to|have to)\s*)?:\s*(?P<steps>.+)$",
     re.DOTALL,
 )
-_WHEN = _pattern(
+_WHEN = compiled(
     rf"{_LEAD}\b(?P<word>when|whenever|if)\s+(?P<trigger>[^,:?!\n]{{3,150}}?)\s*[,:]\s*(?P<steps>.+)$", re.DOTALL
 )
-_NOT_A_GOAL = _pattern(
+_NOT_A_GOAL = compiled(
     rf"(?:{phrases('be, sum, summarise, summarize, answer, clarify, quote, conclude, my, me, you, the, do list')})\b"
 )
-_SUBJECT = _pattern(
+_SUBJECT = compiled(
     r"(?:"
     + phrases(
         """
@@ -74,10 +70,10 @@ _SUBJECT = _pattern(
 )
 _NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s*")
 _NUMBERED_INLINE = re.compile(r"(?:^|\s)\d+[.)]\s+")
-_BETWEEN = _pattern(
+_BETWEEN = compiled(
     r"\s*;\s*(?:and\s+)?(?:then\s+)?|\s*,?\s+(?:and\s+)?then,?\s+|\s*,\s*(?:and\s+)?(?:then\s+)?|\.\s+(?:then,?\s+)?|\s+and\s+finally\s+"
 )
-_HYPOTHETICAL = _pattern(r"\b(?:would|could|might|were|was|had|did|went|got)\b")
+_HYPOTHETICAL = compiled(r"\b(?:would|could|might|were|was|had|did|went|got)\b")
 _OPEN = (
     r"^(?:(?:yes|yep|yeah|no|nope|ok|okay|great|perfect|thanks|thank you|cheers|hi|hey|hello|brilliant|awesome|well|so|sorry"
     r"|unfortunately|sadly|hmm|amazing|wow|update|just tried it|i tried (?:it|that)|excellent|super|wonderful|finally)\b[\s,:!.–-]*)*"
@@ -85,28 +81,28 @@ _OPEN = (
 _IT = r"(?:that|it|this|(?:the|your|those|these) (?:fix|steps?|instructions?|trick|solution|playbook|procedure|recipe|advice))"
 _NAMED = r"(?P<named>(?:the|your) [\w' -]{3,60}?(?:fix|steps|instructions|trick|solution|playbook|procedure|recipe))"
 _ADVERBS = r"(?:\s+(?:all|really|just|actually|totally|completely|definitely|finally|also|both|still|again|has|have))*"
-_WORKED = _pattern(
+_WORKED = compiled(
     rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:worked(?!\s+(?:for (?!me\b|us\b)|until|at first|once|only|with))|did (?:it|the trick|the job)|(?:has\s+)?"
     r"(?:fixed|solved|sorted|resolved) (?:it|that|the (?:problem|issue)|everything)|helped)\b(?!\s+(?:a (?:bit|little)|somewhat|him|her|them))(?!,?\s+(?:but|except|though|only|until))"
 )
-_SHORT_WORKED = _pattern(
+_SHORT_WORKED = compiled(
     rf"{_OPEN}(?:worked(?=[.!]*$)|worked (?:like a charm|perfectly|a treat|great|first time)|it's (?:fixed|working) now|(?:it )?works now)(?!\w)"
 )
-_FAILED = _pattern(
+_FAILED = compiled(
     rf"{_OPEN}(?:{_IT}|{_NAMED}){_ADVERBS}\s+(?:(?:didn't|did not|hasn't|has not|doesn't|does not){_ADVERBS}\s+(?:work|worked|help|helped|fix|fixed|solve|solved|do the trick|do it)"
     r"|made (?:it|things) worse|failed)\b|^(?:no|nope|sorry|unfortunately|sadly|hmm)?[\s,]*(?:no luck|didn't work|did not work|didn't help|still (?:broken|not working|doesn't work))\b"
 )
-_INSTEAD = _pattern(
+_INSTEAD = compiled(
     r"\b(?:what (?:did the trick|worked|helped|fixed it|solved it|did work|finally worked)(?: instead| in the end| for me)?(?: was| is)?"
     r"|the (?:correct|right|proper) (?:steps|way)(?: are| is| were| was)?|here's what worked|instead,? (?:i|you (?:have|need) to)|i had to)\s*[:,-]?\s*(?P<steps>\S.*)$",
     re.DOTALL,
 )
-_RESOLVED = _pattern(
+_RESOLVED = compiled(
     r"^(?:(?:so|ok|hey|hi|finally|update|good news|yes|great|just so you know)[\s,:!.]+)*(?:i|we) (?:finally |just |managed to )*(?:fixed|fix|solved|solve|repaired|repair|unblocked|got) "
     r"(?P<goal>(?:the|my|our) [\w' -]{2,80}?)(?: (?:to work|working|running|going))?(?: again)?(?:\s*[:;]|\s*[,.]\s*(?:what worked|what i did|the steps|it took|here's how|this is how)[^:]{0,40}:)\s*(?P<steps>.+)$",
     re.DOTALL,
 )
-_UNSURE = _pattern(r"\?\s*$|\b(?:if|whether|hope|might|maybe|would|should|not sure)\b")
+_UNSURE = compiled(r"\?\s*$|\b(?:if|whether|hope|might|maybe|would|should|not sure)\b")
 
 
 def read_playbook(text: str) -> StatedPlaybook | None:
