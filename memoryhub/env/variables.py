@@ -23,6 +23,7 @@ from memoryhub.env.values import (
     Origins,
     Prefix,
     Recording,
+    RulePackage,
     Search,
     SigningKeys,
     Token,
@@ -209,7 +210,7 @@ class Env(BaseModel):
         " the rules of `MEMORYHUB_RULES`.",
         default="",
     )
-    rules: str = variable(
+    rules: RulePackage = variable(
         "MEMORYHUB_RULES",
         "Package with the rules of one language, which read, judge and answer where no model does. Empty: none.",
         default="memories.english",
