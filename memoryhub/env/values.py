@@ -112,12 +112,14 @@ def _index_name(prefix: str) -> str:
 
 
 def _importable(package: str) -> str:
+    if package == "none":
+        return ""
     try:
-        found = not package or find_spec(package) is not None
+        found = find_spec(package) is not None
     except (ImportError, ValueError):
         found = False
     if not found:
-        raise ValueError("give a package that can be imported, such as memories.english, or nothing")
+        raise ValueError("give a package that can be imported, such as memories.english, or none")
     return package
 
 

@@ -212,7 +212,7 @@ class Env(BaseModel):
     )
     rules: RulePackage = variable(
         "MEMORYHUB_RULES",
-        "Package with the rules of one language, which read, judge and answer where no model does. Empty: none.",
+        "Package with the rules of one language, which read, judge and answer where no model does. `none`: no rules.",
         default="memories.english",
     )
     tune_recall: TuneRecall = variable(
