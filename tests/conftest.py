@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError
 from django.db import OperationalError, connection
 from django.test import TransactionTestCase, override_settings
@@ -211,6 +212,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that wait longest, so that at the end no worker is alone with one; else any order."""
     weights: dict[Path, float] = defaultdict(float)
     for item in items:
+        if item.get_closest_marker("english") and not settings.MEMORYHUB_RULES:
+            item.add_marker(pytest.mark.skip(reason="MEMORYHUB_RULES names no rule set"))
         asked = set(getattr(item, "fixturenames", ()))
         weights[item.path] += max((SECONDS[part] for part in SECONDS.keys() & asked), default=0.0)
     order = {

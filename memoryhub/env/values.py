@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -110,6 +111,18 @@ def _index_name(prefix: str) -> str:
     return prefix
 
 
+def _importable(package: str) -> str:
+    if package == "none":
+        return ""
+    try:
+        found = find_spec(package) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise ValueError("give a package that can be imported, such as memories.english, or none")
+    return package
+
+
 def _native_user(credential: SecretStr) -> SecretStr:
     if credential and ":" not in credential.get_secret_value():
         raise ValueError("give user:password; a key that an API key makes has no rights of its own")
@@ -182,6 +195,7 @@ Hosts = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_name
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_origins_only)]
 Nodes = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_nodes_only)]
 Prefix = Annotated[str, AfterValidator(_index_name)]
+RulePackage = Annotated[str, AfterValidator(_importable)]
 UserCredential = Annotated[SecretStr, AfterValidator(_native_user)]
 FernetKeys = Annotated[SecretStr, AfterValidator(_fernet_keys)]
 SigningKeys = Annotated[SecretStr, AfterValidator(_signing_keys)]

@@ -23,6 +23,7 @@ from memoryhub.env.values import (
     Origins,
     Prefix,
     Recording,
+    RulePackage,
     Search,
     SigningKeys,
     Token,
@@ -192,9 +193,9 @@ class Env(BaseModel):
         "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
         " the rules of `MEMORYHUB_RULES`.",
     )
-    rules: str = variable(
+    rules: RulePackage = variable(
         "MEMORYHUB_RULES",
-        "Package with the rules of one language, which read, judge and answer where no model does. Empty: none.",
+        "Package with the rules of one language, which read, judge and answer where no model does. `none`: no rules.",
         default="memories.english",
     )
     tune_recall: TuneRecall = variable(

@@ -21,20 +21,10 @@ from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.queries import ARCHIVE, brevity
 from memories.types import Kind, Owner, Scope, SearchDocument
+from memories.words import is_unspaced, spaced
 from memoryhub.elasticsearch import reading_alias
 
-# The analyzer of `text.words`. All of its parts are built in.
-ANY_SCRIPT = "any_script"
 SETTINGS: dict[str, Any] = {
-    "analysis": {
-        "analyzer": {
-            ANY_SCRIPT: {
-                "type": "custom",
-                "tokenizer": "standard",
-                "filter": ["cjk_width", "lowercase", "cjk_bigram"],
-            }
-        }
-    },
     "number_of_shards": 1,
     # 0 on one node, 1 where a second can hold the copy.
     "auto_expand_replicas": "0-1",
@@ -59,16 +49,9 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     task = fields.KeywordField()
     status = fields.KeywordField()
     # A term weighs what the query says, whoever else uses it; how often it stands in a text is not even stored.
-    # `text.words` knows no language: it holds the words of every script, those without spaces as pairs of letters.
-    text = fields.TextField(
-        analyzer="english",
-        similarity="boolean",
-        norms=False,
-        index_options="docs",
-        fields={
-            "words": fields.TextField(analyzer=ANY_SCRIPT, similarity="boolean", norms=False, index_options="docs")
-        },
-    )
+    text = fields.TextField(analyzer="english", similarity="boolean", norms=False, index_options="docs")
+    # The words of scripts without spaces, as pairs of letters; no language is known here.
+    pairs = fields.TextField(analyzer="whitespace", similarity="boolean", norms=False, index_options="docs")
     brevity = fields.FloatField(index=False)
     # Compared with every vector that the filter leaves: a graph would be shaped by other owners' vectors.
     vector = VectorField(
@@ -94,6 +77,8 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
             body["tenant"] = str(owner.tenant_id)
         if owner.user_id is not None:
             body["user"] = str(owner.user_id)
+        if is_unspaced(instance.text):
+            body["pairs"] = spaced(instance.text)
         return body
 
     @classmethod

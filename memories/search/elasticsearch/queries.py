@@ -180,7 +180,7 @@ def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
     """A clause for each word. With the mapping's similarity its score is the boost, independent of other documents."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
     return [
-        {"match": {"text.words" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}
+        {"match": {"pairs" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}
         for weight, term in weighed[:MAX_TERMS]
     ]
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from django.db.models import Q, QuerySet
 
 from memories.consolidation.grounding import repeats
-from memories.consolidation.judging import JudgedFact, Verdict
-from memories.consolidation.rules import content_words, judged, junk, junk_in_playbook, own_words
+from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, own_words
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Relation
@@ -67,10 +66,9 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
 
 
 def _rewords(text: str, known: str) -> bool:
-    """Whether nearly all words of `text` are those of `known`, and it does not contradict it."""
+    """Whether nearly all words of `text` are those of `known`, and not just one of them denies something."""
     told, there = content_words(text), content_words(known)
-    at_odds = judged(JudgedFact(known), JudgedFact(text)).verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)
-    return not at_odds and len(told & there) >= REWORDED_SHARE * len(told)
+    return denies(text) is denies(known) and len(told & there) >= REWORDED_SHARE * len(told)
 
 
 def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:
