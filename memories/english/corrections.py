@@ -1,5 +1,7 @@
 """What a message puts right without naming it: "no, Sheffield", "wait, no, pescatarian", "that's wrong", "undo that"."""
 
+# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
+
 from __future__ import annotations
 
 import re
@@ -18,12 +20,16 @@ def _rule(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-UNDO = _rule(r"(?:please |can you |could you )?(?:undo|revert|take back)(?: (?:that|this|it|the last (?:one|thing|change)|what (?:you|i) just (?:did|said)))?(?: please)?[.!?]*")
+UNDO = _rule(
+    r"(?:please |can you |could you )?(?:undo|revert|take back)(?: (?:that|this|it|the last (?:one|thing|change)|what (?:you|i) just (?:did|said)))?(?: please)?[.!?]*"
+)
 DENIED = _rule(
     r"(?:(?:no|nope|hang on|wait|actually|sorry|but|hey)[,.! ]+)*(?:that|this|it|you)(?:'s|'re| is| are| was|'s just| isn't)\s+"
     r"(?:not (?:true|right|correct|so)|never (?:been )?true|wrong|false|untrue|incorrect|true|right|correct|a mistake)[.!]*"
 )
-EVERYTHING = _rule(r"(?:absolutely )?(?:everything|all of it|all|it all|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$")
+EVERYTHING = _rule(
+    r"(?:absolutely )?(?:everything|all of it|all|it all|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$"
+)
 _THAT = _rule(
     r"(?:that|this|that one|this one|(?:all )?that again|what i (?:just |have just )?(?:said|told you|wrote)"
     r"|(?:the|my) last (?:thing|one|message|sentence|fact)(?: i said)?)(?:,? (?:again|please|now))*[.!]*$"
@@ -35,9 +41,15 @@ _ABOUT = _rule(
 _OPENER = r"(?:no|nope|wait|sorry|oops|correction|scratch that|i mean|i meant|make that|or rather|rather|actually|hang on|hold on|my mistake|my bad|not quite|that's wrong|that's not right|i misspoke)"
 _IS = r"(?:(?:i mean|i meant|make that|it's|it is|it was|it should be|should be|that's|that is|he's|she's|they're|i'm|i am|in|at|on|to)\s+)?"
 _VALUE = r"(?P<value>(?!(?:not|i|it|that|this|he|she|we|they|you|my|what|never|mind|thanks|please|the other)\b)[\w£$€][^.!?;,]{0,40}?)"
-_FRAGMENT = _rule(rf"(?:(?:oh|ah|well|um|ok)[, ]+)*{_OPENER}(?:[\s,.!:–-]+{_OPENER})*[\s,.!:–-]+{_IS}(?:now )?{_VALUE}(?:,? (?:not|instead of) [\w ]+)?[.!]*$")
-_INSIDE = _rule(rf"[\s]*[,;.–-]+\s*(?P<tail>{_OPENER}(?:[\s,.!–-]+{_OPENER})*[\s,!–-]+{_IS}{_VALUE})(?=[.!;]|$|,? (?:and|but) )")
-_VERBS = _rule(r"\b(?:is|are|was|am|have|has|had|live|lives|work|works|like|love|want|think|know|start|moved|don't|do|does|forget|remember|tell|can|will|got)\b")
+_FRAGMENT = _rule(
+    rf"(?:(?:oh|ah|well|um|ok)[, ]+)*{_OPENER}(?:[\s,.!:–-]+{_OPENER})*[\s,.!:–-]+{_IS}(?:now )?{_VALUE}(?:,? (?:not|instead of) [\w ]+)?[.!]*$"
+)
+_INSIDE = _rule(
+    rf"[\s]*[,;.–-]+\s*(?P<tail>{_OPENER}(?:[\s,.!–-]+{_OPENER})*[\s,!–-]+{_IS}{_VALUE})(?=[.!;]|$|,? (?:and|but) )"
+)
+_VERBS = _rule(
+    r"\b(?:is|are|was|am|have|has|had|live|lives|work|works|like|love|want|think|know|start|moved|don't|do|does|forget|remember|tell|can|will|got)\b"
+)
 _AT_VALUE = _rule(
     r"^(?P<head>(?:.*?\b(?:is called|is named|name is|is on|birthday is|is an?|is the|is|are|lives in|lives at|works at|works for|works as an?|works as|starts at"
     r"|allergic to|married to|engaged to|comes from|born on|born in|drives an?|rides an?|has an?|loves|likes|hates|prefers|plays the|plays|speaks|studies|has|pays))\s+)(?P<value>.+)$"
@@ -47,11 +59,15 @@ _START = _rule(
     rf"\bi (?:only |actually |will |'ll |don't start until |am going to )?(?:start|begin|starting)?(?:ing)? ?(?P<where>there|at [A-Z][\w&' -]+?|working (?:there|at [A-Z][\w&' -]+?)|(?:my|the) new job|work)? ?(?:only |not until |until )?"
     rf"(?P<when>next (?:week|month|year|{'|'.join(WEEKDAYS)})|tomorrow|on {'(?:' + '|'.join(WEEKDAYS) + ')'}|(?:on )?{DATE}|in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
 )
-_PRONOUN = _rule(r"(?P<opener>(?:(?:actually|oh|and|no|sorry|well|wait|but|yes|also)[,.! ]+)*)(?P<pronoun>he's|she's|he|she|his|her|its)(?= )")
+_PRONOUN = _rule(
+    r"(?P<opener>(?:(?:actually|oh|and|no|sorry|well|wait|but|yes|also)[,.! ]+)*)(?P<pronoun>he's|she's|he|she|his|her|its)(?= )"
+)
 _ASKED_PRONOUN = _rule(r"(?P<opener>.*?\b)(?P<pronoun>he|she|his|her|its)\b(?=[ ?])")
 _SPOKEN_OF = _rule(rf"\b(?:my|our|your) {SOMEBODY}(?:'s {SOMEBODY})?\b(?!-)")
 _OF_HIM, _OF_HER = frozenset(("he", "his", "he's")), frozenset(("she", "her", "she's"))
-_SHE = _rule(r"\b(?:mother|mum|mom|sister|daughter|wife|girlfriend|aunt|niece|grandmother|grandma|granny|gran|nan|landlady)\b")
+_SHE = _rule(
+    r"\b(?:mother|mum|mom|sister|daughter|wife|girlfriend|aunt|niece|grandmother|grandma|granny|gran|nan|landlady)\b"
+)
 _HE = _rule(r"\b(?:father|dad|brother|son|husband|boyfriend|uncle|nephew|grandfather|grandpa|landlord)\b")
 _LIKING, _DISLIKING = ("loves ", "likes ", "enjoys "), ("hates ", "dislikes ", "can't stand ", "does not like ")
 
@@ -98,9 +114,11 @@ def with_value(text: str, right: str) -> str:
 def same_shape(facts: Sequence[Fact], right: str) -> list[Fact]:
     """The facts whose value could be `right`: a number for a number, a name for a name."""
     shape = _shape(right)
-    return [fact for fact in facts if _AT_VALUE.match(fact.text) and (_shape(value_of(fact.text)) == shape or shape == "word")] or [
-        fact for fact in facts if len(facts) == 1 and _AT_VALUE.match(fact.text)
-    ]
+    return [
+        fact
+        for fact in facts
+        if _AT_VALUE.match(fact.text) and (_shape(value_of(fact.text)) == shape or shape == "word")
+    ] or [fact for fact in facts if len(facts) == 1 and _AT_VALUE.match(fact.text)]
 
 
 def _shape(value: str) -> str:

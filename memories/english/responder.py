@@ -24,7 +24,7 @@ from memories.english.corrections import EVERYTHING, points_back, subject_of
 from memories.english.grammar import Reading, Statement, read
 from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
 from memories.english.people import SOMEBODY, more, others
-from memories.english.phrasing import UNKNOWN, joined, second_person, sentence
+from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
 from memories.english.questions import Asked, Knowledge
 from memories.english.text import content_words, sentences
 from memories.english.times import began
@@ -47,15 +47,6 @@ LONG_AGO = timedelta(days=400)
 MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
 
-ALL_OF_IT = (
-    "I don't erase everything at once from the chat. On the page “What I remember” you can export it all and forget each "
-    "memory; a conversation is forgotten from its own menu; an administrator can erase a member."
-)
-CLOSED = "I can't look into your memory at the moment, so I don't know. What you said is kept."
-NOTHING_TO_FORGET = "I found nothing like that in your memory, so nothing was erased."
-NOTHING_SAYS_THAT = "Nothing in your memory says that, so there is nothing to take back. What you said is kept."
-NOTHING_TO_UNDO = "There is nothing in your last message that I could undo. To change a fact, tell me what is right."
-GONE = "What was erased is gone for good; I can't bring it back."
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
@@ -134,7 +125,11 @@ class Responder:
         if self._principal is None:
             return Knowledge((), timezone.now())
         rows = list_memories(self._principal, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
-        kept = [row for row in rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS] if isinstance(row, Fact)]
+        kept = [
+            row
+            for row in rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS]
+            if isinstance(row, Fact)
+        ]
         return Knowledge(kept, timezone.now())
 
     @cached_property
@@ -168,7 +163,15 @@ class Responder:
     def _held(self, *, ended: bool = False) -> list[Held]:
         facts = [*self._known.current, *(self._known.ended if ended else ())]
         held = [
-            Held(fact.text, fact.key, fact.category, fact.learned_at, fact.valid_from, id=fact.pk, current=fact.superseded_at is None)
+            Held(
+                fact.text,
+                fact.key,
+                fact.category,
+                fact.learned_at,
+                fact.valid_from,
+                id=fact.pk,
+                current=fact.superseded_at is None,
+            )
             for fact in facts
         ]
         return sorted(held, key=lambda fact: fact.learned_at)
@@ -179,7 +182,9 @@ class Responder:
         """The tools to call next; none once everything is done."""
         if not offered or self._short_answer(self._text):
             return []
-        recalled = any(each.tool == RECALL and each.arguments.get("query") == self._text[:LONGEST_QUERY] for each in done)
+        recalled = any(
+            each.tool == RECALL and each.arguments.get("query") == self._text[:LONGEST_QUERY] for each in done
+        )
         if RECALL in offered and not recalled and self.looks_up(self._text):
             return [_call(RECALL, query=self._text[:LONGEST_QUERY])]
         if self._waiting is None:
@@ -211,7 +216,9 @@ class Responder:
             if put_right := _in_other_words(change, held):
                 fact, text = put_right
                 key = corrected_key(fact, change) if isinstance(change, Correction) else fact.key
-                yield from self._write(Statement(text, key, fact.category), [fact], over, harsh=isinstance(change, Correction))
+                yield from self._write(
+                    Statement(text, key, fact.category), [fact], over, harsh=isinstance(change, Correction)
+                )
                 done |= {change.quote, fact.key or change.quote}
         ends = [change for change in changes if isinstance(change, End)]
         for statement in message.statements:
@@ -222,7 +229,9 @@ class Responder:
         if book := message.reading.playbook:
             yield _call(WRITE, kind="procedural", **asdict(book))
 
-    def _state(self, statement: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]) -> Iterator[ToolCall]:
+    def _state(
+        self, statement: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]
+    ) -> Iterator[ToolCall]:
         said = {each.text.casefold() for each in self._message.statements}
         false = [fact for fact in made_false(statement, held) if fact.text.casefold() not in said]
         same = list(corrections.opposites(statement, held))
@@ -230,7 +239,11 @@ class Responder:
         same += [fact for fact in held if fact.key in keys]
         false += [fact for fact in same if fact not in false]
         since = began(statement.quote, self._known.now)
-        if since and since < self._known.now - LONG_AGO and any(since < (fact.valid_from or fact.learned_at) for fact in false):
+        if (
+            since
+            and since < self._known.now - LONG_AGO
+            and any(since < (fact.valid_from or fact.learned_at) for fact in false)
+        ):
             return  # an old story, and what is known of the time since is not over
         if statement.ends:
             ended = [fact for end in ends if end.quote == statement.quote for fact in meant(end, held, "")]
@@ -250,8 +263,11 @@ class Responder:
 
     def _end(self, end: End, over: set[str]) -> Iterator[ToolCall]:
         harsh = end.kind is Contradiction.HARSH
-        context = f"{self._last.text} {self._last.answer}" if self._last else ""
-        ids = [str(fact.id) for fact in meant(end, self._held(ended=harsh), context) if str(fact.id) not in over]
+        held = self._held(ended=harsh)
+        # What "there" points to: the latest words that name one home of theirs.
+        spoken = [words for turn in reversed(self._turns) for words in (turn.text, turn.answer)]
+        facts = next((found for words in spoken or [""] if (found := meant(end, held, words))), [])
+        ids = [str(fact.id) for fact in facts if str(fact.id) not in over]
         over |= {*ids}
         if ids:
             yield _call(RETIRE, memory_ids=ids[:MOST_AT_ONCE], contradiction="harsh" if harsh else "natural")
@@ -285,15 +301,21 @@ class Responder:
         """The ids of what is surely meant: facts before the sentences that they were learned from."""
         if points_back(forget):
             said = self._last
-            written = [each.memory_id for each in said.having(Relation.WROTE) if each.memory is not None] if said else []
+            written = (
+                [each.memory_id for each in said.having(Relation.WROTE) if each.memory is not None] if said else []
+            )
             pointed = written or [fact.pk for fact in self._pointed_at()]
             if len(pointed) == 1:
                 return [str(pointed[0])]
             return [str(said.episode_id)] if said and said.episode_id and not QUESTION.search(said.text) else []
         found = self._named(forget, recalled)
-        if not _one_subject(found) and (asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")):
+        if not _one_subject(found) and (
+            asked := questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")
+        ):
             slot = self._known.answering(asked)
-            found = [{"id": str(fact.pk), "kind": "semantic", "who": ""} for fact in slot[:1] if asked.slot != "thing"] or found
+            found = [
+                {"id": str(fact.pk), "kind": "semantic", "who": ""} for fact in slot[:1] if asked.slot != "thing"
+            ] or found
         return [item["id"] for item in found] if _one_subject(found) else []
 
     def _named(self, forget: str, recalled: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -303,7 +325,10 @@ class Responder:
             return []
         who = re.sub(r"^(?:my|our)\s+", "", about, flags=re.IGNORECASE)
         if re.fullmatch(SOMEBODY, who, re.IGNORECASE) or who.casefold() in self._known.names:
-            return [{"id": str(fact.pk), "kind": "semantic", "text": fact.text, "who": who} for fact in self._known.about(who)]
+            return [
+                {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "who": who}
+                for fact in self._known.about(who)
+            ]
         own: list[Mapping[str, Any]] = [
             {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "key": fact.key} for fact in self._known.current
         ]
@@ -311,7 +336,9 @@ class Responder:
         share = {item["id"]: len(words & _words(item)) / len(words) for item in own}
         best = max(share.values(), default=0.0)
         found = [item for item in own if share[item["id"]] == best and best >= MEANT_SHARE]
-        return [item for item in found if item["kind"] != "episodic"] or [item for item in found if not QUESTION.search(item["text"])]
+        return [item for item in found if item["kind"] != "episodic"] or [
+            item for item in found if not QUESTION.search(item["text"])
+        ]
 
     # What it says.
 
@@ -332,22 +359,24 @@ class Responder:
         if message.reading.forget is not None and not any(each.tool == FORGET for each in changed):
             parts.append(self._not_forgotten(message.reading.forget, done))
         if any(each.result.get("closed") for each in done):
-            parts.append(CLOSED)
+            parts.append(ANSWERS["closed"])
         else:
             known = self._look() if changed and message.questions else self._known
             parts += [self._answer(question, known, _memories(done)) for question in message.questions]
-        if phrasing.REMIND.search(message.text) and phrasing.NO_REMINDERS not in "".join(parts):
-            parts.append(phrasing.NO_REMINDERS)
+        if phrasing.REMIND.search(message.text) and ANSWERS["no_reminders"] not in "".join(parts):
+            parts.append(ANSWERS["no_reminders"])
         if not parts:
             denied = corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text)
-            nothing = any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(message.fixed))
+            nothing = any(
+                isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(message.fixed)
+            )
             if nothing and "there" in message.text.casefold():
-                return "Which place do you mean? Say that again with its name."
+                return ANSWERS["which_place"]
             if nothing:
-                return NOTHING_SAYS_THAT
+                return ANSWERS["nothing_said"]
             if denied:
-                return "Tell me in a whole sentence what is right, and I will correct it."
-            return phrasing.MASKED if has_label(message.text) else phrasing.SAVED
+                return ANSWERS["what_is_right"]
+            return ANSWERS["masked"] if has_label(message.text) else ANSWERS["saved"]
         return "\n\n".join(dict.fromkeys(filter(None, parts)))
 
     def _answer(self, question: str, known: Knowledge, recalled: Sequence[Mapping[str, Any]]) -> str:
@@ -358,79 +387,111 @@ class Responder:
             return _all_known(known) if not about else self._about(about, known, recalled)
         if day := questions.day_asked(question, known.now):
             return self._said_on(day)
-        if questions.LAST_SAID.match(questions.normalised(question)) and self._last:
+        if questions.FORMS["last_said"].match(questions.normalised(question)) and self._last:
             return f"You said: “{self._last.text}”"
-        if name := questions.names_somebody(question):
-            facts = known.about(name) or known.naming(name)
-            return _facts(facts[:3], known) if facts else (UNKNOWN if name[0].isupper() and name.casefold() in known.names else phrasing.NOT_TOLD)
+        if named := questions.FORMS["who_is"].match(questions.normalised(question)):
+            facts = known.about(named["name"]) or known.naming(named["name"])
+            if facts:
+                return _facts(facts[:3], known)
         asked = questions.read_question(question)
         if asked is not None:
             facts = known.answering(asked)
             if answer := _answered(asked, facts, known):
                 return answer
-            if asked.slot != "thing" and (asked.slot == "since" or asked.past or asked.slot in ("spouse", "children", "siblings", "pets")):
+            if asked.slot != "thing" and (
+                asked.slot == "since" or asked.past or asked.slot in ("spouse", "children", "siblings", "pets")
+            ):
                 return UNKNOWN
-        told: list[Mapping[str, Any]] = [{"kind": "semantic", "text": fact.text, "key": fact.key} for fact in known.current]
+        told: list[Mapping[str, Any]] = [
+            {"kind": "semantic", "text": fact.text, "key": fact.key} for fact in known.current
+        ]
         return _from_recall(question, asked, (*told, *recalled), known) or (
-            UNKNOWN if asked or known.concerns(question) else phrasing.NOT_TOLD
+            UNKNOWN if asked or known.concerns(question) else ANSWERS["not_told"]
         )
 
     def _about(self, about: str, known: Knowledge, recalled: Sequence[Mapping[str, Any]]) -> str:
         who = re.sub(r"^(?:my|our|the)\s+", "", about, flags=re.IGNORECASE)
-        facts = known.answering(Asked("family")) + known.answering(Asked("pets")) if who.casefold() == "family" else known.about(who)
+        facts = known.about(who)
         words = content_words(who)
-        facts += [fact for fact in known.current if fact not in facts and words and words <= content_words(f"{fact.text} {fact.key}")]
+        facts += [
+            fact
+            for fact in known.current
+            if fact not in facts and words and words <= content_words(f"{fact.text} {fact.key}")
+        ]
         if facts:
-            return "\n".join(["Here is what I know:", *(f"- {sentence(second_person(fact.text))}" for fact in facts[:LISTED])])
-        said = [item for item in recalled if item["kind"] == "episodic" and words and words <= _words(item) and _tells(item)]
+            return "\n".join(
+                ["Here is what I know:", *(f"- {sentence(second_person(fact.text))}" for fact in facts[:LISTED])]
+            )
+        said = [
+            item for item in recalled if item["kind"] == "episodic" and words and words <= _words(item) and _tells(item)
+        ]
         return "\n".join(_told(item, known) for item in said[:3]) or UNKNOWN
 
     def _said_on(self, day: datetime) -> str:
         """What the member said on a day."""
         assert self._principal is not None
-        rows = list_memories(self._principal, Kind.EPISODIC).filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1))
-        texts = [row.text for row in rows.order_by("happened_at", "sequence")[:50] if not QUESTION.search(row.text) and row.text != self._text]
+        rows = list_memories(self._principal, Kind.EPISODIC).filter(
+            happened_at__gte=day, happened_at__lt=day + timedelta(days=1)
+        )
+        texts = [
+            row.text
+            for row in rows.order_by("happened_at", "sequence")[:50]
+            if not QUESTION.search(row.text) and row.text != self._text
+        ]
         told = [text for text in texts if not phrasing.small_talk(text)]
         when = phrasing.day(day, self._known.now)
         if not told:
             return f"You told me nothing {when}."
-        return "\n".join([sentence(f"{when}, you told me").rstrip(".") + ":", *(f"- “{text}”" for text in told[-LISTED:])])
+        return "\n".join(
+            [sentence(f"{when}, you told me").rstrip(".") + ":", *(f"- “{text}”" for text in told[-LISTED:])]
+        )
 
     def _report(self, changed: Sequence[_Done]) -> str:
         """What was written, ended and erased, and what was not."""
         lines: list[str] = []
         noted: list[str] = []
         for each in changed:
-            if each.tool == WRITE and each.result.get("result") in ("created", "superseded") and each.arguments.get("kind") != "procedural":
+            if (
+                each.tool == WRITE
+                and each.result.get("result") in ("created", "superseded")
+                and each.arguments.get("kind") != "procedural"
+            ):
                 noted.append(_written(each))
             else:
                 lines.append(_other_report(each))
         if noted:
             lines.insert(0, sentence(f"got it: {joined(noted)}"))
         if any(each.arguments.get("text", "").startswith("To do: ") for each in changed):
-            lines.append(phrasing.NO_REMINDERS)
+            lines.append(ANSWERS["no_reminders"])
         if any(each.arguments.get("key") == "answer_style" for each in changed):
-            lines.append(phrasing.LIMIT_OF_STYLE)
+            lines.append(ANSWERS["no_style"])
         return "\n".join(dict.fromkeys(lines))
 
     def _undone(self, changed: Sequence[_Done]) -> str:
         if not changed:
             erased_before = self._last and self._last.having(Relation.FORGOT)
-            return GONE if erased_before else NOTHING_TO_UNDO
+            return ANSWERS["gone" if erased_before else "nothing_to_undo"]
         if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
             return f"I could not undo that: {failed}"
         back = [second_person(str(each.result["text"])) for each in changed if each.tool == WRITE]
-        gone = [second_person(str(old["text"])) for each in changed for old in [*each.result.get("ended", ()), *each.result.get("replaced", ())]]
+        gone = [
+            second_person(str(old["text"]))
+            for each in changed
+            for old in [*each.result.get("ended", ()), *each.result.get("replaced", ())]
+        ]
         told = [f"I no longer hold that {joined(gone)}"] if gone else []
         return sentence(f"undone: {'; '.join([*told, *back])}")
 
     def _not_forgotten(self, forget: str, done: Sequence[_Done]) -> str:
         if EVERYTHING.match(forget):
-            return ALL_OF_IT
+            return ANSWERS["everything"]
         found = self._named(forget, _memories(done)) if not points_back(forget) else []
         if not found:
-            return NOTHING_TO_FORGET
-        which = "\n".join(f"- {sentence(second_person(item['text']) if item['kind'] == 'semantic' else item.get('title') or item['text'])}" for item in found[:5])
+            return ANSWERS["not_found"]
+        which = "\n".join(
+            f"- {sentence(second_person(item['text']) if item['kind'] == 'semantic' else item.get('title') or item['text'])}"
+            for item in found[:5]
+        )
         return f"Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”.\n{which}"
 
 
@@ -450,7 +511,9 @@ def _statements(text: str) -> tuple[Statement, ...]:
     own = [
         each
         for each in (*read(text).statements, *more(text))
-        if each.key not in keys and not any(said.startswith(each.text.casefold()) for said in told) and not _repeats(each.text, of_others)
+        if each.key not in keys
+        and not any(said.startswith(each.text.casefold()) for said in told)
+        and not _repeats(each.text, of_others)
     ]
     told_well = [each for each in own if not re.match(r"(?:i|i'm|i've|my|we|our)\b", each.text, re.IGNORECASE)]
     return tuple(dict.fromkeys((*(told_well if told_well or of_others else own), *of_others)))
@@ -463,8 +526,13 @@ def _repeats(text: str, of_others: Sequence[Statement]) -> bool:
     """Whether "Has a dog called Rex" says what "Dog is called Rex" says."""
     words = content_words(text) | _NAMING
     if has := re.match(rf"has an? ({SOMEBODY})$", text, re.IGNORECASE):
-        return any(each.text.casefold().startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name")) for each in of_others)
-    return any(each.text.casefold().split()[0] in text.casefold() and content_words(each.text) <= words for each in of_others)
+        return any(
+            each.text.casefold().startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name"))
+            for each in of_others
+        )
+    return any(
+        each.text.casefold().split()[0] in text.casefold() and content_words(each.text) <= words for each in of_others
+    )
 
 
 def _in_other_words(change: Correction | Shift, held: list[Held]) -> tuple[Held, str] | None:
@@ -506,7 +574,10 @@ def _one_subject(found: Sequence[Mapping[str, Any]]) -> bool:
     return len(found) == 1 or (bool(found) and all("who" in item for item in found))
 
 
-_SUPPOSES = re.compile(r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b", re.IGNORECASE)
+_SUPPOSES = re.compile(
+    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b",
+    re.IGNORECASE,
+)
 
 
 def _tells(item: Mapping[str, Any], *, supposing: bool = True) -> bool:
@@ -520,7 +591,7 @@ def _tells(item: Mapping[str, Any], *, supposing: bool = True) -> bool:
 def _all_known(known: Knowledge) -> str:
     facts = sorted(known.current, key=lambda fact: (not fact.pinned, -fact.learned_at.timestamp()))
     if not facts:
-        return "I don't know anything about you yet. Tell me something, such as where you live."
+        return ANSWERS["nothing_known"]
     lines = [f"- {sentence(second_person(fact.text))}" for fact in facts[:LISTED]]
     more = f"These are {LISTED} of {len(facts)} facts; the page “What I remember” has them all."
     return "\n".join(["Here is what I know about you:", *lines, *([more] if len(facts) > LISTED else [])])
@@ -542,14 +613,25 @@ def _answered(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
         return "\n".join(_in_order(facts))
     if not facts:
         return ""
-    if asked.slot == "age" and (old := next((age for fact in facts if (age := questions.age_from(fact.text, known.now))), "")):
+    if asked.slot == "age" and (
+        old := next((age for fact in facts if (age := questions.age_from(fact.text, known.now))), "")
+    ):
         return sentence(f"{second_person(facts[0].text)}, so {'that makes' if asked.who else 'you are'} {old}")
     if asked.slot == "since":
         since = facts[0].valid_from
         return sentence(f"{phrasing.day(since, known.now)}: {second_person(facts[0].text)}") if since else UNKNOWN
     if asked.past:
         return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:3])}")
-    one = asked.slot in ("home", "employer", "age", "birthday", "birthplace", "origin", "job", "address") and not _distinct(asked, facts)
+    one = asked.slot in (
+        "home",
+        "employer",
+        "age",
+        "birthday",
+        "birthplace",
+        "origin",
+        "job",
+        "address",
+    ) and not _distinct(asked, facts)
     answer = _facts(facts[:1] if one else facts[:LISTED], known)
     if one and not facts[0].text.startswith("No longer") and (before := known.before(asked, facts[0])):
         answer += f" Before that: {corrections.value_of(before.text)}."
@@ -572,15 +654,39 @@ def _distinct(asked: Asked, facts: Sequence[Fact]) -> bool:
 def _confirmed(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
     """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
     words = content_words(asked.value)
-    generic = asked.value.casefold().rstrip("s") in ("kid", "child", "children", "pet", "animal", "sibling", "married", "engaged", "car", "allergie", "allergy", "partner", "spouse")
+    generic = asked.value.casefold().rstrip("s") in (
+        "kid",
+        "child",
+        "children",
+        "pet",
+        "animal",
+        "sibling",
+        "married",
+        "engaged",
+        "car",
+        "allergie",
+        "allergy",
+        "partner",
+        "spouse",
+    )
     naming = [fact for fact in facts if words & content_words(fact.text)] or (list(facts) if generic else [])
     if asked.slot == "spouse" and not naming:
         ended = known.answering(Asked("spouse", asked.who, past=True))
-        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}") if ended and not facts else ""
+        return (
+            sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
+            if ended and not facts
+            else ""
+        )
     if naming:
-        negative = re.match(r"(?:no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))", naming[0].text, re.IGNORECASE)
+        negative = re.match(
+            r"(?:no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced))",
+            naming[0].text,
+            re.IGNORECASE,
+        )
         return sentence(f"{'no' if negative else 'yes'}: {joined(second_person(fact.text) for fact in naming[:3])}")
-    one_value = asked.slot in ("home", "employer", "job", "age") or (asked.slot == "diet" and questions.MEAT.search(asked.value))
+    one_value = asked.slot in ("home", "employer", "job", "age") or (
+        asked.slot == "diet" and questions.MEAT.search(asked.value)
+    )
     if facts and one_value:
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
@@ -594,9 +700,13 @@ def _from_recall(question: str, asked: Asked | None, recalled: Sequence[Mapping[
         text = str(item.get("text", ""))
         if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
             continue
-        if not questions.covers(question, _words(item)) or not all(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in named):
+        if not questions.covers(question, _words(item)) or not all(
+            re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in named
+        ):
             continue
-        if item["kind"] == "episodic" and (not _tells(item, supposing=asked is None) or any(words and words <= _words(item) for words in wrong)):
+        if item["kind"] == "episodic" and (
+            not _tells(item, supposing=asked is None) or any(words and words <= _words(item) for words in wrong)
+        ):
             continue
         open_slot = asked is None or asked.slot in ("thing", "favourite", "verb")
         if not open_slot and (item["kind"] != "episodic" or item.get("shared")):
@@ -624,7 +734,9 @@ def _says_of(asked: Asked, text: str) -> bool:
         return asked.slot == "thing"
     verbs = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
     if asked.slot in verbs:
-        return bool(re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE))
+        return bool(
+            re.search(rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs[asked.slot]})\b", text, re.IGNORECASE)
+        )
     return asked.slot in ("thing", "favourite", "verb", "tastes", "car", "bike", "allergies", "birthday", "diet")
 
 
@@ -670,5 +782,7 @@ def _other_report(done: _Done) -> str:
     if result.get("result") == "blocked":
         return f"I did not store that. {result.get('reason', '')}".strip()
     if result.get("result") == "queued_for_review":
-        return sentence(f"noted, and it waits for a review, for it contradicts something else: {second_person(str(result.get('text', '')))}")
+        return sentence(
+            f"noted, and it waits for a review, for it contradicts something else: {second_person(str(result.get('text', '')))}"
+        )
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")

@@ -11,6 +11,7 @@ from memories.agent.events import TurnStarted
 from memories.agent.loop import retry_turn, run_turn
 from memories.agent.offline import OfflineResponder
 from memories.agent.tools import Toolbox
+from memories.consolidation.rules import rules
 from proof.attempt import Attempt, attack
 from proof.http import call
 from proof.residents import Part
@@ -23,7 +24,9 @@ def asked(attempt: Attempt) -> None:
     target = attempt.target(attempt.victim(attacker))
     message = chance.choice([f"What do you know of {target.rare}?", f"Is it true that {target.words} what?"])
     session = chance.choice([None, chance.choice(attacker.sessions)])
-    events = list(run_turn(attacker.principal, text=message, session_id=session, model=OfflineResponder()))
+    known = rules()
+    responder = OfflineResponder() if known is None else known.responder()
+    events = list(run_turn(attacker.principal, text=message, session_id=session, model=responder))
     started = next(event for event in events if isinstance(event, TurnStarted))
     attempt.world.marks.own(attacker.number, [started.session_id, started.message_id, started.episode_id])
     attempt.shows(attacker, events)
