@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memories.english.grammar import Statement
+from memories.english.grammar import Statement, read
 from memories.english.known import Held
-from memories.english.people import DATE, SOMEBODY
+from memories.english.people import DATE, SOMEBODY, more, others
+from memories.english.playbooks import Playbook
+from memories.english.questions import parted, spelled
 from memories.english.text import content_words, sentences
 from memories.english.times import WEEKDAYS
 from memories.models import Fact
@@ -69,6 +72,9 @@ _SHE = _rule(
     r"\b(?:mother|mum|mom|sister|daughter|wife|girlfriend|aunt|niece|grandmother|grandma|granny|gran|nan|landlady)\b"
 )
 _HE = _rule(r"\b(?:father|dad|brother|son|husband|boyfriend|uncle|nephew|grandfather|grandpa|landlord)\b")
+_NAMING = content_words("is called named name")
+_HAS_ONE = _rule(rf"has an? ({SOMEBODY})")
+_OWN_WORDS = _rule(r"(?:i|i'm|i've|my|we|our)\b")
 _LIKING, _DISLIKING = ("loves ", "likes ", "enjoys "), ("hates ", "dislikes ", "can't stand ", "does not like ")
 
 
@@ -210,3 +216,46 @@ def opposites(statement: Statement, held: Sequence[Held]) -> Iterator[Held]:
                 other = next((verb for verb in there if said.startswith(verb)), "")
                 if other and thing and thing == content_words(said.removeprefix(other)):
                     yield fact
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message, read once. `fixed`: its text with its own slips and corrections applied."""
+
+    text: str
+    fixed: str
+    statements: tuple[Statement, ...]
+    playbook: Playbook | None
+    forget: str | None
+    questions: tuple[str, ...]
+
+
+def read_message(text: str) -> Message:
+    """What a message says of its owner and of others, what it asks, and what it wants forgotten."""
+    fixed = mended(spelled(text), _statements)
+    reading = read(fixed)
+    statements = () if reading.playbook else _statements(fixed)
+    return Message(text, fixed, statements, reading.playbook, reading.forget, tuple(parted(reading.question)))
+
+
+def _statements(text: str) -> tuple[Statement, ...]:
+    """The facts that a text states, each once."""
+    of_others = others(text)
+    own = [each for each in (*read(text).statements, *more(text)) if not _said_better(each, of_others)]
+    stored = [each for each in own if not _OWN_WORDS.match(each.text)]
+    return tuple(dict.fromkeys((*(stored if stored or of_others else own), *of_others)))
+
+
+def _said_better(statement: Statement, of_others: Sequence[Statement]) -> bool:
+    """Whether "Has a dog called Rex" is said by "Dog is called Rex" among what is said of others."""
+    text, words = statement.text.casefold(), content_words(statement.text) | _NAMING
+    has = _HAS_ONE.fullmatch(statement.text)
+    for other in of_others:
+        said = other.text.casefold()
+        if (other.key and other.key == statement.key) or said.startswith(text):
+            return True
+        if has and said.startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name")):
+            return True
+        if said.split()[0] in text and content_words(other.text) <= words:
+            return True
+    return False
