@@ -1,5 +1,7 @@
 """The conversations. The people are invented; each begins with an empty memory."""
 
+# ruff: noqa: E501  # an exchange is a row of a table
+
 from __future__ import annotations
 
 from benchmarks.chat.examination import Conversation, said, unknown

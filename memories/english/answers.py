@@ -33,7 +33,8 @@ _SAID |= dict.fromkeys((*_OPEN, "tastes", "car", "bike", "allergies", "birthday"
 _GENERIC = pattern(r"(?:kid|child|children|pet|animal|sibling|married|engaged|car|allerg(?:y|ie)|partner|spouse)s?$")
 _NEGATIVE = pattern(r"no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced)")
 _SUPPOSES = pattern(
-    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to|planning)\b"
+    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to"
+    r"|planning)\b"
 )
 _ANYBODY = pattern(rf"\b{SOMEBODY}\b")
 _OF_ANOTHER = pattern(rf"(?:my |our |his |her |their )?{SOMEBODY}\b")
@@ -206,12 +207,15 @@ def told(item: Item, known: Knowledge) -> str:
     return f"Shared with your organisation: {sentence(text)}" if item.get("shared") else sentence(second_person(text))
 
 
+def named(item: Item) -> str:
+    """One memory in a list to choose from: a how-to by its title, without its steps."""
+    return second_person(item["text"]) if item["kind"] == "semantic" else str(item.get("title") or item["text"])
+
+
 def report(changed: Sequence[Done]) -> str:
     """What was written, ended and erased, and what was not."""
-    written = [
-        each for each in changed if each.result.get("result") in ("created", "superseded") and each.result.get("text")
-    ]
-    facts = [each for each in written if each.arguments.get("kind") != "procedural"]
+    written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
+    facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
     lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
     lines += [_reported(each) for each in changed if each not in facts]
     if any(str(each.arguments.get("text", "")).startswith("To do: ") for each in changed):

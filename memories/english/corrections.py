@@ -57,6 +57,7 @@ _AT_VALUE = _rule(
     r"^(?P<head>(?:.*?\b(?:is called|is named|name is|is on|birthday is|is an?|is the|is|are|lives in|lives at|works at|works for|works as an?|works as|starts at"
     r"|allergic to|married to|engaged to|comes from|born on|born in|drives an?|rides an?|has an?|loves|likes|hates|prefers|plays the|plays|speaks|studies|has|pays))\s+)(?P<value>.+)$"
 )
+_LONGEST_VALUE = 5
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)?")
 _START = _rule(
     rf"\bi (?:only |actually |will |'ll |don't start until |am going to )?(?:start|begin|starting)?(?:ing)? ?(?P<where>there|at [A-Z][\w&' -]+?|working (?:there|at [A-Z][\w&' -]+?)|(?:my|the) new job|work)? ?(?:only |not until |until )?"
@@ -97,7 +98,7 @@ def value_of(text: str) -> str:
 def fragment(message: str) -> str:
     """The value that a message gives in place of another, in short: "Wait, no, pescatarian"; empty if it gives none."""
     match = _FRAGMENT.fullmatch(message.strip())
-    if match is None or _VERBS.search(match["value"]) or len(match["value"].split()) > 5:
+    if match is None or _VERBS.search(match["value"]) or len(match["value"].split()) > _LONGEST_VALUE:
         return ""
     return match["value"].strip()
 

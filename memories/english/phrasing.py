@@ -206,8 +206,8 @@ def foreign(message: str) -> str:
         ((sum(word in known for word in others), answer) for answer, known in _LANGUAGES), key=lambda each: each[0]
     )
     certain = bool(_CERTAIN.search(message))
-    enough = hits > english and (hits >= 2 or certain) and hits * (4 if certain else 3) >= len(words)
-    return answer if enough else ""
+    share = 1 / 4 if certain else 1 / 3
+    return answer if hits > english and (hits > 1 or certain) and hits >= share * len(words) else ""
 
 
 def small_talk(message: str) -> str:

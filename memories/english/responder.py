@@ -166,8 +166,7 @@ class Responder:
         message, held = self._message, self._held()
         changes = read_changes(message.fixed)
         ends = [change for change in changes if isinstance(change, End)]
-        found = [(each, _put_right(each, held)) for each in changes if not isinstance(each, End)]
-        found = [(change, right) for change, right in found if right is not None]
+        found = [(each, *right) for each in changes if not isinstance(each, End) and (right := _put_right(each, held))]
         over: set[str] = set()
         if start := corrections.later_start(message.text, self._known.current, self._known.now):
             yield from _write(start, [fact for fact in held if fact.key == "employer"], over, harsh=True)
@@ -180,7 +179,7 @@ class Responder:
                 yield _call(RETIRE, memory_ids=[str(facts[0].pk)], contradiction="harsh")
         else:
             done: set[str] = set()
-            for change, (wrong, text) in found:
+            for change, wrong, text in found:
                 harsh = isinstance(change, Correction)
                 key = corrected_key(wrong, change) if isinstance(change, Correction) else wrong.key
                 yield from _write(Statement(text, key, wrong.category), [wrong], over, harsh=harsh)
@@ -340,11 +339,7 @@ class Responder:
         if EVERYTHING.match(forget):
             return ANSWERS["everything"]
         found = [] if points_back(forget) else self._named(forget, recalled)[:LISTED]
-        settled = [item for item in found if item["kind"] == "semantic"]
-        texts = [
-            sentence(second_person(item["text"]) if item in settled else item.get("title") or item["text"])
-            for item in found
-        ]
+        texts = [sentence(answers.named(item)) for item in found]
         return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
 
 
@@ -385,15 +380,8 @@ def _write(
     ids = [each for each in dict.fromkeys(str(fact.id) for fact in false) if each not in over][:MOST_AT_ONCE]
     over |= {*ids}
     kind, from_ = "harsh" if harsh else "", since.isoformat() if since else ""
-    yield _call(
-        WRITE,
-        text=told.text,
-        key=told.key,
-        category=told.category,
-        supersedes_ids=ids,
-        contradiction=kind,
-        valid_from=from_,
-    )
+    fact = {"text": told.text, "key": told.key, "category": told.category}
+    yield _call(WRITE, **fact, supersedes_ids=ids, contradiction=kind, valid_from=from_)
 
 
 def _again(fact: Fact, instead_of: list[str]) -> Iterator[ToolCall]:

@@ -117,7 +117,7 @@ def test_an_old_story_ends_nothing(principal: Principal, say: Say) -> None:
         ("My boss is Dana", "my boss is Kim, not Dana", "Boss is Kim"),
         ("I'm 34", "sorry, 35", "Is 35 years old"),
         ("My cat's name is Tiger", "Actually her name is Tigger", "Cat is called Tigger"),
-        ("I just bought a Canyon with a 105 groupset", "No, it's an Ultegra, not a 105", "Has a Canyon with an Ultegra groupset"),
+        ("I just bought a Canyon with a 105 set", "No, it's an Ultegra, not a 105", "Has a Canyon with an Ultegra set"),
     ],
 )  # fmt: skip
 def test_a_correction_corrects(say: Say, told: str, correction: str, believed: str) -> None:
@@ -176,8 +176,8 @@ def test_every_part_of_a_statement_is_stored(say: Say) -> None:
 
 def test_more_facts_than_one_step_takes_are_all_stored(say: Say) -> None:
     say(
-        "I'm Otis, I am 41 years old, I live in Hull with my wife Selma and our daughter Wren (6), and I work as a roofer "
-        "at Dunn & Daughters. I drive an old Berlingo and I can't eat shellfish."
+        "I'm Otis, I am 41 years old, I live in Hull with my wife Selma and our daughter Wren (6), and I work as a "
+        "roofer at Dunn & Daughters. I drive an old Berlingo and I can't eat shellfish."
     )
     assert len(current()) == 10
     assert say("What's my name?").startswith("Your name is Otis")
