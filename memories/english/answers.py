@@ -160,7 +160,7 @@ def _answers(item: Item, question: str, asked: Asked | None, over: Sequence[froz
     if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
         return False
     named = {name.casefold() for name in _ANYBODY.findall(question)}
-    if not covers(question, words) or not named <= {name.casefold() for name in _ANYBODY.findall(text)}:
+    if not covers(question, text, words) or not named <= {name.casefold() for name in _ANYBODY.findall(text)}:
         return False
     if said and (not _tells(item, supposing=asked is None) or any(each and each <= words for each in over)):
         return False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memories.english.grammar import Statement, read
@@ -31,7 +31,7 @@ DENIED = _rule(
     r"(?:not (?:true|right|correct|so)|never (?:been )?true|wrong|false|untrue|incorrect|true|right|correct|a mistake)[.!]*"
 )
 EVERYTHING = _rule(
-    r"(?:absolutely )?(?:everything|all of it|all|it all|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$"
+    r"(?:absolutely )?(?:everything|all of it|all|it all|my (?:account|data|memory|memories|history)|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$"
 )
 _THAT = _rule(
     r"(?:that|this|that one|this one|(?:all )?that again|what i (?:just |have just )?(?:said|told you|wrote)"
@@ -75,6 +75,8 @@ _SHE = _rule(
 _HE = _rule(r"\b(?:father|dad|brother|son|husband|boyfriend|uncle|nephew|grandfather|grandpa|landlord)\b")
 _NAMING = content_words("is called named name")
 _HAS_ONE = _rule(rf"has an? ({SOMEBODY})")
+# Where a thing is at the moment says nothing of what it is.
+_PLACED = _rule(r"[\w ]+ (?:is|are) (?:parked|at|in|on|under|behind|near|next to)\b")
 _OWN_WORDS = _rule(r"(?:i|i'm|i've|my|we|our)\b")
 _LIKING, _DISLIKING = ("loves ", "likes ", "enjoys "), ("hates ", "dislikes ", "can't stand ", "does not like ")
 
@@ -243,6 +245,7 @@ def _statements(text: str) -> tuple[Statement, ...]:
     """The facts that a text states, each once."""
     of_others = others(text)
     own = [each for each in (*read(text).statements, *more(text)) if not _said_better(each, of_others)]
+    own = [replace(each, key="") if _PLACED.match(each.text) else each for each in own]
     stored = [each for each in own if not _OWN_WORDS.match(each.text)]
     return tuple(dict.fromkeys((*(stored if stored or of_others else own), *of_others)))
 

@@ -92,7 +92,7 @@ _NEWBORN = _rule(
     rf"(?:(?:called|named)\s+)?(?P<name>{NAME})(?:,?\s*(?:who\s+was\s+)?born\s+(?:on\s+)?(?P<date>{DATE}))?"
 )
 _OWNED = _rule(
-    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:an?|two|three|\d)\s+(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|son|daughter|brother|sister|kid|child)"
+    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:(?:an?|two|three|\d)\s+)?(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|twin|son|daughter|brother|sister|kid|child)"
     rf"(?P<many>s|ren)?[,:]?\s+(?:(?:called|named)\s+|(?:his|her|its|their)\s+name\s+is\s+)?(?P<names>{NAME}(?:(?:,|\s+and|,\s+and)\s+{NAME})*)"
 )
 _BORN = {"girl": "daughter", "boy": "son"}
@@ -124,7 +124,7 @@ def _of(sentence: str) -> Iterator[Statement]:
                 f"{name} was born on {match['date']}", f"{slug(name)}_date_of_birth", "family", quote=sentence
             )
     for match in _OWNED.finditer(sentence):
-        one = match["what"].lower().replace("kid", "child")
+        one = match["what"].lower().replace("kid", "child").replace("twin", "child")
         for name in re.findall(NAME, match["names"]):
             category = "family" if re.fullmatch(KIN, one, re.IGNORECASE) or one == "child" else "pets"
             yield Statement(f"{capitalised(one)} is called {name}", "", category, quote=sentence)
@@ -214,8 +214,9 @@ _HAVING = _rule(r"i(?:'ve got| have)(?: got)? (?P<what>[^.;!?]+)")
 _EACH = _rule(
     rf"\b(?:an?|one|two|three|four|five|\d) (?:(?:older|younger|little|big|twin) )?(?:{KIN}|{phrases(PETS)})s?\b(?!-|,? (?:called|named|(?-i:[A-Z])))"
 )
-_ASIDE = _rule(
-    rf",?\s*(?:(?:and )?(?P<age>\d{{1,3}})(?: years old)?(?=[.,;!]|$| and|\s+from))?(?:,?\s*(?:and )?(?:i'm )?from (?P<place>{NAME}))?"
+_ASIDE = pattern(
+    r",?\s*(?:(?:and )?(?P<age>\d{1,3})(?: years old)?(?=[.,;!]|$| and|\s+from))?(?:,?\s*(?:and )?(?:i'm )?(?P<job>an? (?:[\w-]+ ){0,2}(?:<PROFESSIONS>)))?"
+    r"(?:,?\s*(?:and )?(?:i'm )?from (?P<place><NAME>))?"
 )
 _PEOPLES = _rule(
     r".*(?:ish|ese|[^i]sian|anian|alian|ican|nch|ndian|ussian|adian|gian|razilian)$|german|dutch|greek|swiss|thai|czech|muslim|jewish|catholic|hindu|buddhist|welsh|scots"
@@ -230,6 +231,8 @@ def more(message: str) -> Iterator[Statement]:
         if aside := _ASIDE.match(plain(message)[told.end() :]):
             if aside["age"]:
                 yield Statement(f"Is {aside['age']} years old", "age", "personal", quote=message)
+            if aside["job"]:
+                yield Statement(f"Works as {aside['job']}", "occupation", "work", quote=message)
             if aside["place"]:
                 yield Statement(f"Comes from {aside['place']}", "origin", "home", quote=message)
     for sentence in sentences(plain(message)):

@@ -48,6 +48,7 @@ _PLAIN_FORM = (
     (pattern(r"\b(what|who|where|when|how)'?re\b"), r"\1 are"),
     (pattern(r"\bfavorite\b"), "favourite"),
     (pattern(r"\bcolor\b"), "colour"),
+    (pattern(r"^what (?:time|day|date) (?=do|does|did|is|are|was)(?!is it)"), "when "),
 )
 _POLITE = pattern(
     r"^(?:(?:can|could|would|will) you (?:please )?(?:tell|remind) me|(?:please )?(?:tell|remind) me"
@@ -98,18 +99,29 @@ _APOSTROPHES = {
     "dont": "don't", "doesnt": "doesn't", "cant": "can't", "isnt": "isn't", "didnt": "didn't", "wont": "won't",
     "whats": "what's", "wheres": "where's", "whos": "who's", "ive": "I've",
 }  # fmt: skip
+_COLOUR = content_words("colour")
+_COLOURED = pattern(
+    r"\b(?:red|blue|green|yellow|black|white|gr[ea]y|brown|orange|purple|pink|silver|gold|golden|beige|blond|blonde)\b"
+)
+_INSTRUMENTS = pattern(r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass")
+# What may be asked of a thing whatever the answer is: "What kind of car ...?"
+_ANY_NOUN = word_set("kind sort type make model brand day date number name language languages team club subject course")
 _SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question asks: the slot, of whom (empty: the owner), whether of the past, and a value to confirm."""
+    """What a question asks: the slot, of whom (empty: the owner), whether of the past, and a value to confirm.
+
+    `noun` is what the answer has to be: "instrument" in "What instrument do I play?".
+    """
 
     slot: str
     who: str = ""
     past: bool = False
     value: str = ""
     confirms: bool = False
+    noun: str = ""
 
 
 def spelled(text: str) -> str:
@@ -155,8 +167,8 @@ def read_question(question: str) -> Asked | None:
     for slot in ("favourite", "verb", "thing", "since"):
         if match := FORMS[slot].match(text):
             named = match.groupdict()
-            value = f"{named.get('value') or named.get('thing')} {named.get('noun') or ''}".strip()
-            return Asked(slot, _whom(match), past, value)
+            value = named.get("value") or named.get("thing") or ""
+            return Asked(slot, _whom(match), past, value.strip(), noun=(named.get("noun") or "").casefold())
     return None
 
 
@@ -214,7 +226,7 @@ class Knowledge:
         if asked.slot == "since":
             return self._slot("home" if asked.value.startswith("move") else "employer", "", self.current)
         rows = self.ended if asked.past else self.current
-        found = self._slot(asked.slot, asked.who, rows, asked.value)
+        found = [fact for fact in self._slot(asked.slot, asked.who, rows, asked.value) if _is_a(asked.noun, fact.text)]
         if asked.past and asked.slot in _TIMES:
             used = "Used to live" if asked.slot == "home" else "Used to work"
             found = [fact for fact in self.current if fact.text.startswith(used)] + found
@@ -260,7 +272,7 @@ class Knowledge:
         if name == "favourite":
             return self._favourite(rows, value)
         if name == "verb":
-            return self._verb(who, rows, *value.partition(" ")[::2])
+            return self._verb(who, rows, value)
         keys, own, other = _SLOTS[name]
         if who:
             return [fact for fact, rest in self._of(who, rows) if other.match(rest)]
@@ -282,14 +294,11 @@ class Knowledge:
         wanted = plain(f"favourite {thing}").rstrip("s")
         return [fact for fact in rows if plain(fact.text).startswith(wanted) or plain(fact.key).rstrip("s") == wanted]
 
-    def _verb(self, who: str, rows: Sequence[Fact], verb: str, noun: str) -> list[Fact]:
-        """The facts with a verb; the noun of "What instrument do I play?" has to be there or to be of its kind."""
+    def _verb(self, who: str, rows: Sequence[Fact], verb: str) -> list[Fact]:
         does = re.compile(rf"{third_person(verb)}\b", re.IGNORECASE)
-        found = [fact for fact, rest in self._of(who, rows) if does.match(rest)] if who else rows
-        kinds = {"instrument": r"\bthe \w+$|guitar|piano|violin|drums|cello|flute|bass"}
-        kinds |= dict.fromkeys(("language", "languages", "team", "club", "subject", "course"), "")
-        kind = re.compile(kinds.get(noun.casefold(), re.escape(noun)), re.IGNORECASE)
-        return [fact for fact in found if kind.search(fact.text) and (who or does.match(fact.text))]
+        if who:
+            return [fact for fact, rest in self._of(who, rows) if does.match(rest)]
+        return [fact for fact in rows if does.match(fact.text)]
 
     def _of(self, who: str, rows: Sequence[Fact]) -> Iterator[tuple[Fact, str]]:
         """The facts about somebody, each with what it says of them."""
@@ -344,6 +353,14 @@ def _same(relation: str) -> str:
     return _SAME.get(low, low)
 
 
+def _is_a(noun: str, text: str) -> bool:
+    """Whether a fact can be what a noun asks for: it names it, or something of its kind."""
+    if not noun or noun in _ANY_NOUN:
+        return True
+    kind = _INSTRUMENTS if noun == "instrument" else _COLOURED if noun in ("colour", "colours") else None
+    return bool(kind.search(text) if kind else re.search(rf"\b{re.escape(noun)}", text, re.IGNORECASE))
+
+
 def _is_of_others(text: str) -> bool:
     """Whether a fact is about a relative or a pet rather than about its owner."""
     match = _SUBJECT.match(text)
@@ -365,7 +382,8 @@ def age_from(text: str, now: datetime) -> str:
     return "a few days old"
 
 
-def covers(question: str, words: frozenset[str]) -> bool:
+def covers(question: str, text: str, words: frozenset[str]) -> bool:
     """Whether a memory holds what a question asks: all of its words, or all but one of four and more."""
     asked = content_words(re.sub(r"\b(?:what|which) (?:kind|sort|type) of\b", "", normalised(question)))
+    asked -= _COLOUR if _COLOURED.search(text) else frozenset()
     return bool(asked) and len(asked & words) >= len(asked) - (len(asked) > len(("one", "two", "three")))

@@ -301,6 +301,8 @@ class Responder:
             return ANSWERS["which_place" if "there" in message.text.casefold().split() else "nothing_said"]
         if corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text):
             return ANSWERS["what_is_right"]
+        if not content_words(message.text):
+            return ANSWERS["unclear"]
         return ANSWERS["masked" if has_label(message.text) else "saved"]
 
     def _answer(self, question: str, known: Knowledge, recalled: Sequence[Item]) -> str:
@@ -315,6 +317,8 @@ class Responder:
         if named and (facts := known.about(named["name"]) or known.naming(named["name"])):
             return answers.facts_told(facts[:3], known)
         asked = questions.read_question(question)
+        if not content_words(plain) and asked is None:
+            return ANSWERS["unclear"]
         if asked and (answer := answers.answered(asked, known)):
             return answer
         if asked and (asked.past or asked.slot in ("since", "history", "spouse", "children", "siblings", "pets")):
