@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 from memoryhub import health, jobs
 
@@ -21,9 +22,11 @@ class MemoriesConfig(AppConfig):
     def ready(self) -> None:
         """Register them."""
         from memories.jobs import JOBS
+        from memories.models.guard import register_function
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
 
+        connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
         jobs.register(JOBS)
         health.register_warm_up(load_models)
         health.register_warm_up(warm_searches)

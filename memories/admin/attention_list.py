@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
-from memories.metrics.sampling import Look
+from memories.metrics.sampling import Sampling
 from memories.models import ErasureRequest
 from memories.selectors.staff import attention
 from memories.services.admin_requests import READINGS
 from memoryhub.elasticsearch import in_use
-from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, Scope, address_of
+from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of
 from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -56,7 +56,7 @@ class Figure:
     parts: tuple[tuple[str, str, str], ...] = ()
 
 
-def needs_of(scope: Scope, look: Look, now: datetime) -> list[Need]:
+def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[Need]:
     """What waits, the grave first."""
     found = [
         *_reviews(scope, now),
@@ -71,7 +71,7 @@ def needs_of(scope: Scope, look: Look, now: datetime) -> list[Need]:
     return sorted(found, key=lambda need: not need.grave)
 
 
-def figures_of(scope: Scope, now: datetime) -> list[Figure]:
+def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     """What happened in the last week, for who audits."""
     tenants = scope.within(AUDITS)
     if _nobody(tenants):
@@ -86,7 +86,7 @@ def figures_of(scope: Scope, now: datetime) -> list[Figure]:
     ]
 
 
-def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime) -> Figure:
+def _of_trail(title: str, scope: TenantScope, actions: Sequence[str], since: datetime) -> Figure:
     """Events of the trail, which is read one tenant at a time: a link to that, or to that of each that has some.
 
     The trail of a tenant that is no longer there is listed nowhere, so nothing of it is counted.
@@ -106,7 +106,7 @@ def _of_trail(title: str, scope: Scope, actions: Sequence[str], since: datetime)
     return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
 
 
-def _reviews(scope: Scope, now: datetime) -> Iterator[Need]:
+def _reviews(scope: TenantScope, now: datetime) -> Iterator[Need]:
     tenants = scope.within(READS_MEMORY)
     count = 0 if _nobody(tenants) else attention.open_reviews(tenants, now)
     if count:
@@ -114,7 +114,7 @@ def _reviews(scope: Scope, now: datetime) -> Iterator[Need]:
         yield Need(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
 
 
-def _turns(scope: Scope) -> Iterator[Need]:
+def _turns(scope: TenantScope) -> Iterator[Need]:
     tenants = scope.within((Role.SUPPORT,))
     if _nobody(tenants):
         return
@@ -136,7 +136,7 @@ def _named(turns: Sequence[attention.Turn]) -> Iterator[tuple[str, str]]:
             yield f"{member.user.speaker}, turn {turn.number}", where
 
 
-def _runs(scope: Scope, now: datetime) -> Iterator[Need]:
+def _runs(scope: TenantScope, now: datetime) -> Iterator[Need]:
     tenants = scope.within(READS_MEMORY)
     count = 0 if _nobody(tenants) else attention.failed_runs(tenants, now - WEEK)
     if count:
@@ -145,7 +145,7 @@ def _runs(scope: Scope, now: datetime) -> Iterator[Need]:
         yield Need(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
 
 
-def _lag(scope: Scope, look: Look) -> Iterator[Need]:
+def _lag(scope: TenantScope, look: Sampling) -> Iterator[Need]:
     """As the last look at the metrics found it."""
     tenants = scope.within((Role.SUPPORT,))
     behind = {
@@ -164,7 +164,7 @@ def _lag(scope: Scope, look: Look) -> Iterator[Need]:
         yield Need(words, _list("memories_outboxentry"), "Index and queue", grave=max(behind.values()) > _LATE * 5)
 
 
-def _chains(scope: Scope, now: datetime) -> Iterator[Need]:
+def _chains(scope: TenantScope, now: datetime) -> Iterator[Need]:
     tenants = scope.within((Role.AUDITOR,))
     if _nobody(tenants):
         return
@@ -178,7 +178,7 @@ def _chains(scope: Scope, now: datetime) -> Iterator[Need]:
         yield Need(words, _list("tenants_auditevent"), "Audit trail")
 
 
-def _erasures(scope: Scope) -> Iterator[Need]:
+def _erasures(scope: TenantScope) -> Iterator[Need]:
     tenants = scope.within((Role.ADMIN,))
     if _nobody(tenants):
         return
@@ -213,7 +213,7 @@ def _erasure(erasure: ErasureRequest) -> str:
     return reverse("admin:memories_erasurerequest_change", args=[erasure.pk])
 
 
-def _keys(scope: Scope, now: datetime) -> Iterator[Need]:
+def _keys(scope: TenantScope, now: datetime) -> Iterator[Need]:
     """Where there are search keys at all."""
     tenants = scope.within((Role.ADMIN,))
     if _nobody(tenants) or not in_use():
@@ -228,7 +228,7 @@ def _keys(scope: Scope, now: datetime) -> Iterator[Need]:
         yield Need(words, members, "Members")
 
 
-def _alerts(scope: Scope, look: Look) -> Iterator[Need]:
+def _alerts(scope: TenantScope, look: Sampling) -> Iterator[Need]:
     """Those that fire, in the tenants that the reader administers."""
     tenants = scope.within((Role.ADMIN,))
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
@@ -247,7 +247,7 @@ def _alerts(scope: Scope, look: Look) -> Iterator[Need]:
         yield Need(_many(len(told) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
 
 
-def _said_by_lag(scope: Scope, alert: str) -> bool:
+def _said_by_lag(scope: TenantScope, alert: str) -> bool:
     """A superuser reads of the lag once."""
     return scope.everything and alert in _LAG_ALERTS
 

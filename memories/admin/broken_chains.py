@@ -18,8 +18,7 @@ from django.utils.http import urlencode
 from memories.admin.history_list import SHARED, chain_address
 from memories.selectors.history.chains import BrokenChain, Named, broken_chains, named_by
 from tenants.admin.audit_event import Badge
-from tenants.admin.scoping import roles_held, signed_in
-from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, address_of, scope_of
+from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, address_of, roles_held, scope_of, signed_in
 from tenants.models import AuditEvent, Checked, Membership, Tenant
 from tenants.principal import AUDITS
 

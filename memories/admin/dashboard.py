@@ -16,7 +16,7 @@ from memories.admin.dashboard_charts import groups_of
 from memories.metrics.alerts import LONGEST_GAP
 from memories.metrics.charting import FRAME
 from memories.metrics.sampling import last_look
-from tenants.admin.tenant_scope import scope_of
+from tenants.admin.scoping import scope_of
 from tenants.principal import READS_HISTORY
 
 

@@ -15,11 +15,11 @@ from memories.metrics import definitions as named
 from memories.metrics.activity import REPLACED
 from memories.metrics.charting import USUAL_SPAN, Chart, Span, Value, chart
 from memories.metrics.definitions import Metric, Unit
-from memories.metrics.sampling import Look
+from memories.metrics.sampling import Sampling
 from memories.selectors.staff.attention import events_by_day
 from memories.selectors.staff.uses import kept_by_day
 from memories.types import Kind
-from tenants.admin.tenant_scope import Scope
+from tenants.admin.scoping import TenantScope
 
 DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
 GROWTH = Metric("growth", "Memories kept", "By kind, since they were said, learned or shared.", Unit.COUNT)
@@ -51,7 +51,7 @@ class Group:
     unmeasured: tuple[str, ...] = ()
 
 
-def groups_of(scope: Scope, look: Look, now: datetime) -> tuple[Group, ...]:
+def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> tuple[Group, ...]:
     """Growth, recall and hygiene; `now` in the reader's zone."""
     tenants = [tenant.id for tenant in scope.shown]
     sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}

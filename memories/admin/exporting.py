@@ -17,7 +17,7 @@ from django.urls import reverse
 from memories.errors import NotFound
 from memories.services.portability import ChainExport, export_chain
 from memories.types import Kind
-from memoryhub.signing.tabular import TableFormat
+from memoryhub.signing.archive import TableFormat
 from tenants.admin.audit_event import download
 from tenants.admin.scoping import acting, signed_in
 from tenants.errors import Forbidden

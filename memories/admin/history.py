@@ -33,8 +33,8 @@ from memories.types import Kind, Owner
 from memoryhub.db.raw_rows import READING_FAILS
 from tenants.admin.audit_event import Badge, why_broken
 from tenants.admin.scoping import TenantScopedAdmin, signed_in
-from tenants.audit.recorded_checks import latest, latest_of, prove
 from tenants.audit.sentences import actor_names
+from tenants.audit.verification import latest, latest_of, prove
 from tenants.models import ChainCheck, Checked, User
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 

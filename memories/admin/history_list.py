@@ -34,9 +34,8 @@ from memories.selectors.history.listing import (
 from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.types import Kind, Owner
 from memoryhub.db.raw_rows import READING_FAILS
-from tenants.admin.scoping import acting, signed_in
-from tenants.admin.tenant_scope import PARAMETER, Scope, one_of
-from tenants.audit.filters import read_filter
+from tenants.admin.scoping import PARAMETER, TenantScope, acting, one_of, signed_in
+from tenants.audit.listing import read_filter
 from tenants.audit.sentences import ActorNames, actor_names
 from tenants.errors import InvalidValue
 from tenants.middleware import request_id_of
@@ -80,7 +79,7 @@ class Listing:
     `unread`: what was left out because it cannot be read, a sentence each.
     """
 
-    scope: Scope
+    scope: TenantScope
     asked: Mapping[str, str]
     member: Membership | None = None
     lines: tuple[Line, ...] = ()
@@ -148,7 +147,7 @@ def _listing(request: HttpRequest, without: Without, tell: _Telling) -> Listing:
     )
 
 
-def _sought(scope: Scope, asked: Mapping[str, str]) -> Sought:
+def _sought(scope: TenantScope, asked: Mapping[str, str]) -> Sought:
     """Raises InvalidValue, InvalidInput."""
     tenant = scope.chosen
     if len(asked["q"]) > _LONGEST_WORDS:

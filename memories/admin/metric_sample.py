@@ -16,8 +16,7 @@ from django.views.decorators.http import require_safe
 from memories.admin.metrics_page import page
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN
 from memories.models import MetricSample
-from tenants.admin.scoping import TenantScopedAdmin
-from tenants.admin.tenant_scope import scope_of
+from tenants.admin.scoping import TenantScopedAdmin, scope_of
 from tenants.principal import Role
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, Text, ToolSchema
+from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, TextPiece, ToolSchema
 from memories.words import words
 from tenants.principal import Principal
 
@@ -51,7 +51,7 @@ class OfflineResponder:
         told = [f"- {text}" for text in _recalled(messages[latest + 1 :]) if asked & set(words(text))]
         answer = "\n".join([NO_MODEL, RECALLED, *told[:_MOST_QUOTES]] if told else [NO_MODEL])
         for piece in _PIECE.findall(answer):
-            yield Text(piece)
+            yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
 

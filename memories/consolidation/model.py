@@ -18,17 +18,17 @@ from memories.consolidation.material import Extraction, ExtractionFault, FaultKi
 from memories.consolidation.question import Labels, question
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
-from memories.llm.base import Cause, ChatMessage, ModelFault
+from memories.llm.base import ChatMessage, FaultCause, ModelFault
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from memories.llm.quoting import quoted
 
 # What to do about each cause. A wrong key or name is mended by a person; until then nothing may be given up for it.
 _KINDS = {
-    Cause.ENDPOINT: FaultKind.PASSING,
-    Cause.CONFIGURATION: FaultKind.PASSING,
-    Cause.ANSWER: FaultKind.UNUSABLE,
-    Cause.TOO_MUCH: FaultKind.UNUSABLE,
-    Cause.REFUSAL: FaultKind.REFUSED,
+    FaultCause.ENDPOINT: FaultKind.PASSING,
+    FaultCause.CONFIGURATION: FaultKind.PASSING,
+    FaultCause.ANSWER: FaultKind.UNUSABLE,
+    FaultCause.TOO_MUCH: FaultKind.UNUSABLE,
+    FaultCause.REFUSAL: FaultKind.REFUSED,
 }
 _TOO_LONG_TO_ASK = "The episodes of this batch are too long to be asked about at once."
 # What a user is told in a conversation, as staff are told of a batch.
@@ -90,7 +90,7 @@ _REASONS = {
     Verdict.UPDATE: "a model found that both cannot hold",
     Verdict.SAME: "a model found that both say the same",
 }
-_PASSING = (Cause.ENDPOINT, Cause.CONFIGURATION)
+_PASSING = (FaultCause.ENDPOINT, FaultCause.CONFIGURATION)
 
 JUDGE_INSTRUCTIONS = """\
 You keep the memory of one person, "the user". You are given a JSON record with pairs of facts that are remembered of

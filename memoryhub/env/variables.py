@@ -8,19 +8,25 @@ from typing import Any
 import dj_database_url
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr
 
-from memoryhub.env.choices import Consolidate, JobRunner, LogFormat, Mode, Recording, Search, TuneRecall
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
+    Consolidate,
     DatabaseUrl,
     FernetKeys,
     Hosts,
     HttpUrl,
+    JobRunner,
+    LogFormat,
+    Mode,
     Nodes,
     Origins,
     Prefix,
+    Recording,
+    Search,
     SigningKeys,
     Token,
+    TuneRecall,
     UserCredential,
 )
 

@@ -18,7 +18,7 @@ from memories.models import Episode, Fact, Playbook, RecallTrace
 from memories.presenting.lines import headline
 from memories.presenting.markup import kind_mark
 from memories.recall.boundary import Cut
-from memories.recall.explaining import Considered, Origin, Place
+from memories.recall.explaining import ConsideredCandidate, Origin, SubQueryRank
 from memories.selectors.memories import Memory
 from memories.types import Kind, Status
 
@@ -116,8 +116,8 @@ class Line:
     given: bool
     coverage: tuple[Bar, ...]
     reasons: tuple[str, ...] = ()
-    words: Place | None = None
-    meaning: Place | None = None
+    words: SubQueryRank | None = None
+    meaning: SubQueryRank | None = None
     origins: tuple[str, ...] = ()
     beside: tuple[UUID, ...] = ()
     like: UUID | None = None
@@ -142,7 +142,7 @@ class Table:
     more: int = 0
 
 
-def table_of(considered: Sequence[Considered], *, most: int) -> Table:
+def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> Table:
     """The first `most` candidates of an explained recall."""
     shown = considered[:most]
     names = _present([each.added for each in shown])

@@ -15,7 +15,7 @@ from memories.admin.members.page import Looking, MemberPage
 from memories.errors import InvalidInput, SearchUnavailable
 from memories.models import OutboxEntry
 from memories.search import search_plane
-from memories.search.checking import CheckReport, Problem, check, settle
+from memories.search.checking import CheckReport, IndexProblem, check, settle
 from memories.selectors.paging import page_of
 from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.types import Kind, Owner
@@ -30,7 +30,7 @@ NO_ANSWER = "The index was not compared: it does not answer now. Nothing was cha
 class Found:
     """One memory in which index and database differ; without an id, the whole part."""
 
-    problem: Problem
+    problem: IndexProblem
     kind: Kind | None
     id: UUID | None
     address: str
@@ -50,7 +50,7 @@ def compare(looking: Looking) -> HttpResponse:
     except SearchUnavailable:
         return _page(looking, refusal=NO_ANSWER, status=503)
     report = check(owner)
-    if any(each.problem is Problem.UNREADABLE for each in report.differences):
+    if any(each.problem is IndexProblem.UNREADABLE for each in report.differences):
         return _page(looking, refusal=NO_ANSWER, status=503)
     return _page(looking, report=report, took_ms=(timezone.now() - started).total_seconds() * 1000)
 
@@ -91,7 +91,7 @@ def _found(looking: Looking, report: CheckReport) -> list[Found]:
             each.problem,
             each.kind,
             each.id,
-            looking.url("record", each.id) if each.id and each.problem is not Problem.NOT_IN_DATABASE else "",
+            looking.url("record", each.id) if each.id and each.problem is not IndexProblem.NOT_IN_DATABASE else "",
         )
         for each in report.differences[:MOST_SHOWN]
     ]

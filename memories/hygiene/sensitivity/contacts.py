@@ -41,28 +41,8 @@ _NOT_WORDS = (
 # Characters: "registration number is " fits.
 _CLOSE = 24
 # Where a number near a word of phoning may be at home: the languages of the interface's users first.
-_REGIONS = (
-    "US",
-    "GB",
-    "DE",
-    "FR",
-    "ES",
-    "IT",
-    "PT",
-    "BR",
-    "NL",
-    "PL",
-    "IN",
-    "SE",
-    "CH",
-    "AT",
-    "BE",
-    "IE",
-    "AU",
-    "MX",
-    "JP",
-    "CN",
-)
+_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "PT", "BR", "NL", "PL",
+            "IN", "SE", "CH", "AT", "BE", "IE", "AU", "MX", "JP", "CN")  # fmt: skip
 
 
 def emails(text: str) -> Iterator[Finding]:

@@ -21,8 +21,7 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import dequantize, encoder_name
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.queries import brevity
-from memories.search.elasticsearch.routing import ARCHIVE
+from memories.search.elasticsearch.queries import ARCHIVE, brevity
 from memories.types import Kind, Owner, Scope, SearchDocument
 from memoryhub.elasticsearch import reading_alias
 

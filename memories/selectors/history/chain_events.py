@@ -20,7 +20,7 @@ from memories.selectors.history.row_record import Record, differing, version_of
 from memories.types import Kind, Status
 from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 from tenants.models import AuditEvent
-from tenants.models.audit_event import said_in
+from tenants.models.audit import said_in
 
 NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}

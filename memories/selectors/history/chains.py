@@ -38,9 +38,9 @@ from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
 from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit.recorded_checks import broken
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, ChainCheck, Checked
-from tenants.models.audit_event import said_in
+from tenants.models.audit import said_in
 
 _ERASING = ("forgotten", "erased")
 
@@ -104,7 +104,12 @@ def owners_of_memories() -> list[Owner]:
     """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
     pairs: set[Whose] = set()
     for model in CHAINED_MODELS.values():
-        pairs |= {pair for pair, _ in rows_as_stored(model.objects.order_by().distinct(), OWNED, chunk_size=AT_ONCE)}
+        pairs |= {
+            pair
+            for pair, _ in rows_as_stored(
+                model.objects.unscoped("proof of every chain").order_by().distinct(), OWNED, chunk_size=AT_ONCE
+            )
+        }
     if any(UNREADABLE in pair for pair in pairs):
         pairs = {pair for pair in pairs if UNREADABLE not in pair} | {(None, None)}
     return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
@@ -297,7 +302,14 @@ def named_by(checks: Iterable[ChainCheck]) -> dict[int, Named]:
     there: set[tuple[Kind, UUID]] = set()
     for kind, model in CHAINED_MODELS.items():
         ids = {each.id for each in named.values() if each.kind is kind}
-        there |= {(kind, pk) for pk in model.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True) if ids}
+        there |= {
+            (kind, pk)
+            for pk in model.objects.unscoped("proof of every chain")
+            .filter(pk__in=ids)
+            .order_by()
+            .values_list("pk", flat=True)
+            if ids
+        }
     return {key: each for key, each in named.items() if (each.kind, each.id) in there}
 
 

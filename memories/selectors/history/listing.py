@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q
 
 from memories.models import CHAINED_MODELS, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
 from memoryhub.db.raw_rows import without_places
@@ -41,7 +41,7 @@ class Without:
     ids: frozenset[UUID] = frozenset()
     places: frozenset[int] = frozenset()
 
-    def leave_out(self, rows: OwnedQuerySet[Any]) -> OwnedQuerySet[Any]:
+    def leave_out(self, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
         """`rows` without these."""
         if not self.ids and not self.places:
             return rows
@@ -113,10 +113,12 @@ def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) ->
     return page_of(rows.order_by(*order), limit=limit, cursor=cursor)
 
 
-def histories(sought: Sought) -> OwnedQuerySet[Any]:
+def histories(sought: Sought) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
     model = CHAINED_MODELS[sought.kind]
-    every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=sought.tenant_id)
+    every: MemoryQuerySet[Any] = model.objects.unscoped("staff look at their tenants").filter(
+        tenant_id=sought.tenant_id
+    )
     rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
     if sought.without is NOTHING:
         rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)
@@ -153,7 +155,11 @@ def changes_of(rows: Sequence[Any], without: Without = NOTHING) -> tuple[Change,
         return tuple(Change(row, row.superseded_by, events.get(row.pk)) for row in rows)
     kinds = {type(row) for row in rows}
     named = [row.superseded_by_id for row in rows if row.superseded_by_id]
-    found = {row.pk: row for model in kinds for row in without.leave_out(model.objects.filter(pk__in=named))}
+    found = {
+        row.pk: row
+        for model in kinds
+        for row in without.leave_out(model.objects.unscoped("staff look at their tenants").filter(pk__in=named))
+    }
     return tuple(Change(row, found.get(row.superseded_by_id), events.get(row.pk)) for row in rows)
 
 
@@ -173,7 +179,7 @@ def _last_events(rows: Iterable[Row]) -> dict[UUID, AuditEvent]:
     return found
 
 
-def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
+def _says(kind: Kind, word: str, every: MemoryQuerySet[Any]) -> Q:
     """In the words of the state; what never ended is found through the state whose place it took."""
     condition = Q()
     for column in _WORDS[kind]:
@@ -182,7 +188,7 @@ def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
     return condition | Q(superseded_by__in=standing.values("pk"))
 
 
-def _in_time(rows: OwnedQuerySet[Any], sought: Sought) -> OwnedQuerySet[Any]:
+def _in_time(rows: MemoryQuerySet[Any], sought: Sought) -> MemoryQuerySet[Any]:
     column = "learned_at" if sought.by_learning else "superseded_at"
     if sought.since:
         rows = rows.filter(**{f"{column}__gte": sought.since})
@@ -203,7 +209,7 @@ def _ended_by(sought: Sought) -> Q:
     return Q(pk__in=told.order_by().values("target_id"))
 
 
-def _became(how: How, rows: OwnedQuerySet[Any]) -> Q:
+def _became(how: How, rows: MemoryQuerySet[Any]) -> Q:
     """`rows` are all of the tenant."""
     match how:
         case How.NATURAL:
@@ -214,14 +220,18 @@ def _became(how: How, rows: OwnedQuerySet[Any]) -> Q:
             return Q(superseded_by=None)
         case How.MERGED:
             # Counted in the index of the links alone, whoever's they are.
-            ended = rows.model.objects.order_by().filter(superseded_by__isnull=False)
+            ended = (
+                rows.model.objects.unscoped("staff look at their tenants")
+                .order_by()
+                .filter(superseded_by__isnull=False)
+            )
             joined = ended.values("superseded_by").annotate(many=Count("superseded_by")).filter(many__gt=1)
             return Q(superseded_by__in=joined.values("superseded_by"))
         case How.UNDONE:
             back = rows.filter(restores__isnull=False)
             return Q(pk__in=back.values("restores")) | Q(superseded_by__in=back.values("pk"))
         case How.PROMOTED:
-            copied = rows.model.objects.filter(promoted_from__isnull=False)
+            copied = rows.model.objects.unscoped("staff look at their tenants").filter(promoted_from__isnull=False)
             return Q(pk__in=copied.values("promoted_from")) | Q(promoted_from__isnull=False)
 
 
@@ -230,12 +240,18 @@ def _latest_of_its_chain(model: type[Fact | Playbook]) -> tuple[Q, ...]:
 
     A chain that branched is found once for each branch.
     """
-    beside = model.objects.filter(superseded_by=OuterRef("superseded_by"))
+    beside = model.objects.unscoped("staff look at their tenants").filter(superseded_by=OuterRef("superseded_by"))
     later = Q(superseded_at__gt=OuterRef("superseded_at")) | Q(
         superseded_at=OuterRef("superseded_at"), pk__gt=OuterRef("pk")
     )
     return (
         Q(superseded_by=None) | Q(superseded_by__superseded_at=None),
-        ~Q(Exists(model.objects.filter(restores=OuterRef("pk"), superseded_at__isnull=False))),
+        ~Q(
+            Exists(
+                model.objects.unscoped("staff look at their tenants").filter(
+                    restores=OuterRef("pk"), superseded_at__isnull=False
+                )
+            )
+        ),
         ~Q(Exists(beside.filter(later))),
     )

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from memories.consolidation.material import (
     Proposal,
     ProposedEnd,
@@ -21,14 +19,14 @@ from memories.consolidation.material import (
     ProposedPlaybook,
 )
 from memories.consolidation.planner import Decision, Verdict
-from memories.errors import Blocked, MemoriesError, NotFound
+from memories.errors import MemoriesError, NotFound
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.screening import note_blocked
+from memories.services.write import Write
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
 
@@ -50,20 +48,19 @@ class Applied:
     outcomes: dict[int, WriteOutcome] = field(default_factory=dict)
 
 
-def apply(principal: Principal, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
-    """Carry out `decisions`; `there` are the episodes that still exist. The caller holds the owner's lock."""
+def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
+    """Carry out `decisions`; `there` are the episodes that still exist."""
     applied = Applied()
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
         if decision.verdict in (Verdict.STORE, Verdict.CONFIRM):
             try:
-                outcome = _write(principal, decision, applied.outcomes, there)
+                with w.savepoint():
+                    outcome = _write(w.principal, decision, applied.outcomes, there)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
                 verdict, reason = Verdict.REFUSE.value, str(error)
-                if isinstance(error, Blocked):  # what the write noted of it was taken back with it
-                    note_blocked(principal, error)
         if outcome is not None:
             applied.outcomes[decision.place] = outcome
         applied.lines.append(_line(decision, verdict, reason, outcome))
@@ -79,32 +76,31 @@ def _write(
 ) -> WriteOutcome:
     if not set(decision.proposal.supporting_episode_ids) <= set(there):
         raise _Gone(FORGOTTEN)
-    with transaction.atomic():
-        match decision.proposal:
-            case ProposedFact() as fact:
-                return _write_fact(principal, decision, fact, outcomes)
-            case ProposedEnd() as end:
-                return _write_end(principal, decision, end, outcomes)
-            case ProposedPlaybook() as playbook:
-                return remember_playbook(
-                    principal,
-                    title=playbook.title,
-                    trigger=playbook.trigger,
-                    steps=playbook.steps,
-                    learned_at=decision.said_at,
-                    supporting_episode_ids=playbook.supporting_episode_ids,
-                    reason=REASON,
-                )
-            case ProposedOutcome() as told:
-                return record_outcome(
-                    principal,
-                    playbook_id=told.playbook_id,
-                    success=told.success,
-                    refined_steps=told.refined_steps,
-                    supporting_episode_ids=told.supporting_episode_ids,
-                    at=decision.said_at,
-                    reason=REASON,
-                )
+    match decision.proposal:
+        case ProposedFact() as fact:
+            return _write_fact(principal, decision, fact, outcomes)
+        case ProposedEnd() as end:
+            return _write_end(principal, decision, end, outcomes)
+        case ProposedPlaybook() as playbook:
+            return remember_playbook(
+                principal,
+                title=playbook.title,
+                trigger=playbook.trigger,
+                steps=playbook.steps,
+                learned_at=decision.said_at,
+                supporting_episode_ids=playbook.supporting_episode_ids,
+                reason=REASON,
+            )
+        case ProposedOutcome() as told:
+            return record_outcome(
+                principal,
+                playbook_id=told.playbook_id,
+                success=told.success,
+                refined_steps=told.refined_steps,
+                supporting_episode_ids=told.supporting_episode_ids,
+                at=decision.said_at,
+                reason=REASON,
+            )
 
 
 def _write_fact(

@@ -40,10 +40,9 @@ from memories.services.consolidation.gathering import (
 from memories.services.consolidation.leasing import Busy, Lease, take
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
-from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
+from memories.services.write import write
 from memoryhub.observability import tracing
-from tenants.audit.chain import record_event
 from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
 from tenants.selectors import active_memberships
@@ -225,7 +224,7 @@ class _Consolidation:
             log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
-        with owner_lock(self.principal):  # whoever is being erased begins none
+        with write(self.principal):  # whoever is being erased begins none
             return ConsolidationRun.objects.create(
                 tenant_id=self.principal.tenant_id,
                 user_id=self.principal.user_id,
@@ -240,13 +239,13 @@ class _Consolidation:
     def _commit(self, run: ConsolidationRun, material: Material, extraction: Extraction) -> Applied:
         """Plan and write in one transaction, with the record and the watermark. Raises Busy if the lease was lost."""
         batch = [episode.id for episode in material.episodes]
-        with owner_lock(self.principal):
+        with write(self.principal) as w:
             ledger = self.lease.held()
             there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
             texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
             history = of_same_wording(self.principal, texts, batch)
             decisions = Planner(material, history).plan(extraction.proposals)
-            applied = apply(self.principal, decisions, there=there)
+            applied = apply(w, decisions, there=there)
             run.input |= {
                 "facts": [str(fact.id) for fact in material.facts],
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],
@@ -258,9 +257,8 @@ class _Consolidation:
             self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
             if self.of is None:
                 advance(self.principal, ledger, run.last_ordinal)
-            record_event(
-                self.principal,
-                action="consolidation.done",
+            w.audit(
+                "consolidation.done",
                 target_kind="consolidation",
                 target_id=run.pk,
                 after={"episodes": len(batch), "extractor": run.extractor, "trigger": run.trigger},
@@ -270,7 +268,7 @@ class _Consolidation:
     def _failed(self, run: ConsolidationRun, fault: ExtractionFault) -> None:
         """Put the failure on record; what may pass is tried again later."""
         self.report.error = fault.message
-        with owner_lock(self.principal):
+        with write(self.principal):
             run.error = fault.message[:300]
             # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
             run.output = self._screened({"unusable": fault.output}) if fault.output and self._all_there(run) else {}

@@ -23,8 +23,8 @@ from memories.consolidation.rules import cues, judged, telling, topics
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact
-from memories.models.base import OwnedQuerySet
-from memoryhub.db.compiled_query import Part, Prepared
+from memories.models.base import MemoryQuerySet
+from memoryhub.db.compiled_query import Prepared, Substring
 from tenants.principal import Principal, Right
 
 # Facts that hold one of the words and are looked at on a write, the latest first. The daily scan finds the rest.
@@ -82,18 +82,18 @@ def _holding(fact: Fact, sought: Cues) -> list[Fact]:
     whose = (fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
     if len(sought.keys) > 1:
         return list(_named(*whose, *sought.parts, keys=sought.keys))
-    return _NAMED.all(*whose, *map(Part, sought.parts)) if sought.parts else []
+    return _NAMED.all(*whose, *map(Substring, sought.parts)) if sought.parts else []
 
 
-def beside(fact: Fact) -> OwnedQuerySet[Fact]:
+def beside(fact: Fact) -> MemoryQuerySet[Fact]:
     """The other current facts of its owner, scope and task."""
     return _beside(fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
 
 
 def _beside(
     tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, fact_id: UUID, now: datetime
-) -> OwnedQuerySet[Fact]:
-    rows = Fact.objects.filter(tenant=tenant_id, user=user_id, scope=scope, task=task)
+) -> MemoryQuerySet[Fact]:
+    rows = Fact.objects.in_place({"tenant": tenant_id, "user": user_id, "scope": scope, "task": task})
     return rows.current().unexpired(now).exclude(pk=fact_id)
 
 
@@ -203,7 +203,9 @@ def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
     for start in range(0, len(ids), 500):
-        stored = Fact.objects.filter(pk__in=ids[start : start + 500], embedding_model=encoder().name)
+        stored = Fact.objects.unscoped("rows by ids of own rows").filter(
+            pk__in=ids[start : start + 500], embedding_model=encoder().name
+        )
         vectors |= {pk: dequantize(bytes(kept)) for pk, kept in stored.values_list("pk", "embedding") if kept}
     missing = [pk for pk in ids if pk not in vectors][:MOST_ENCODED]
     if missing:

@@ -18,7 +18,7 @@ from memories.consolidation.judging import Judge, JudgedPair, Judgement, Verdict
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.services.contradictions.proposing import Proposed, judged_fact, propose
 from memories.services.contradictions.settling import BY_RULES, NOTHING, Ending, Settled, ending_of, settle
-from memories.services.ownership import owner_lock
+from memories.services.write import Write, write
 from tenants.principal import Principal
 
 # Pairs that are applied in one transaction, and about which a model is asked in one scan of an owner, nearest first.
@@ -115,19 +115,19 @@ def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID],
 
 def _apply(principal: Principal, some: Sequence[_AtOdds]) -> list[Settled]:
     """Settle some pairs in one transaction."""
-    with owner_lock(principal):
+    with write(principal) as w:
         ids = {pk for each in some for pk in each.pair.ids}
         rows = Fact.objects.of(principal).current().defer("embedding", "token_ids").in_bulk(ids)
-        return [_settle(principal, each, rows) for each in some]
+        return [_settle(w, each, rows) for each in some]
 
 
-def _settle(principal: Principal, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
+def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
     """One pair, if both facts still are what was judged. `rows` are kept as they become."""
     older, newer = (rows.get(pk) for pk in found.pair.ids)
     if older is None or newer is None or not (_is_same(older, found.pair.older) and _is_same(newer, found.pair.newer)):
         return NOTHING
     evidence = {"judge": found.judge} | ({"cosine": found.pair.cosine} if found.pair.cosine is not None else {})
-    done = settle(principal, older, newer, found.judgement, at=timezone.now(), evidence=evidence)
+    done = settle(w, older, newer, found.judgement, at=timezone.now(), evidence=evidence)
     if done.superseded is not None:
         del rows[done.superseded]
     return done

@@ -17,15 +17,12 @@ from memories.consolidation.judging import Judgement, Verdict
 from memories.consolidation.rules import rules
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact
-from memories.search.outbox import enqueue
-from memories.selectors.history.row_record import record_of
 from memories.services.contradictions.proposing import pair_of, rivals_of
-from memories.services.facts.closing import close, link, snapshot
+from memories.services.facts.closing import close, record_ended, snapshot
 from memories.services.ownership import SHARED
 from memories.services.reviews.queue import open_contradiction, was_asked
-from memories.types import CURRENT, Contradiction, Kind, WriteOutcome, WriteResult
-from tenants.audit.chain import record_event
-from tenants.principal import Principal
+from memories.services.write import Write
+from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
 
 # The judge on record where no model judged.
 BY_RULES = "rules"
@@ -66,7 +63,7 @@ def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> Ending:
 
 
 def settle(
-    principal: Principal,
+    w: Write,
     older: Fact,
     newer: Fact,
     judgement: Judgement,
@@ -74,36 +71,36 @@ def settle(
     at: datetime,
     evidence: Mapping[str, Any],
 ) -> Settled:
-    """Do what follows from a judgement; the caller holds the owner's lock and both facts are believed.
+    """Do what follows from a judgement; both facts are believed.
 
     `at` is when the losing one stops being believed, at the earliest.
     """
     if judgement.verdict is Verdict.NEITHER or was_asked(older, newer):
         return NOTHING
     if judgement.verdict is Verdict.SAME:
-        return _merge(principal, older, newer, at=at, reason=judgement.reason)
+        return _merge(w, older, newer, at=at, reason=judgement.reason)
     match ending_of(older, newer, judgement.verdict):
         case Ending.ASK:
-            item = open_contradiction(principal, older, newer, reason=judgement.reason, evidence=evidence)
+            item = open_contradiction(w, older, newer, reason=judgement.reason, evidence=evidence)
             return Settled(review_id=item.pk) if item else NOTHING
         case Ending.OLDER_ENDS:
             until = newer.valid_from or newer.learned_at
-            close([older], at=at, valid_to=until, contradiction=Contradiction.NATURAL)
-            link(principal, [older], newer, reason=_reason(judgement))
+            ended = close([older], at=at, valid_to=until, contradiction=Contradiction.NATURAL)
+            record_ended(w, ended, newer, reason=_reason(judgement))
             return Settled(superseded=older.pk)
         case Ending.NEWER_ENDS:
             # Less sure than what it contradicts, it was not right; when it would have ended is not known.
-            close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
-            link(principal, [newer], older, reason=_reason(judgement))
+            ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
+            record_ended(w, ended, older, reason=_reason(judgement))
             return Settled(superseded=newer.pk)
 
 
-def _merge(principal: Principal, older: Fact, newer: Fact, *, at: datetime, reason: str) -> Settled:
+def _merge(w: Write, older: Fact, newer: Fact, *, at: datetime, reason: str) -> Settled:
     """Fold the newer of two equal statements into the older one, whose words stay. Two slots are never merged."""
     if older.scope in SHARED or (older.key and newer.key and older.key != newer.key):
         return NOTHING
     support = list(newer.supporting_episodes.all())
-    close([newer], at=at, valid_to=at, contradiction=Contradiction.NATURAL)
+    ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.NATURAL)
     before = snapshot(older)
     older.confidence = max(older.confidence, newer.confidence)
     older.key, older.category = older.key or newer.key, older.category or newer.category
@@ -112,18 +109,10 @@ def _merge(principal: Principal, older: Fact, newer: Fact, *, at: datetime, reas
     older.version += 1
     older.save()
     older.supporting_episodes.add(*support)
-    record_event(
-        principal,
-        action="fact.merged",
-        target_kind=Kind.SEMANTIC.value,
-        target_id=older.pk,
-        reason=reason,
-        before=before,
-        after=snapshot(older) | {"told_in": [str(episode.pk) for episode in support]},
-        row=record_of(older),
-    )
-    enqueue(older)
-    link(principal, [newer], older, reason=reason)
+    told_in = [str(episode.pk) for episode in support]
+    w.audit("fact.merged", older, reason=reason, before=before, after=snapshot(older) | {"told_in": told_in})
+    w.index(older)
+    record_ended(w, ended, older, reason=reason)
     return Settled(superseded=newer.pk)
 
 
@@ -150,10 +139,10 @@ class Resolution:
         return replace(outcome, result=WriteResult.SUPERSEDED, superseded_ids=ended) if self.superseded else outcome
 
 
-def resolve(principal: Principal, fact: Fact) -> Resolution:
+def resolve(w: Write, fact: Fact) -> Resolution:
     """Settle what `fact`, just stored, contradicts by the judgement of the rule set; nothing without one.
 
-    The caller holds the owner's lock, so no model is asked: the next consolidation and the daily scan do that
+    The owner's lock is held, so no model is asked: the next consolidation and the daily scan do that
     (`scanning`). Of two facts the one that was learned later is the newer, whichever was stored later.
     """
     if fact.status not in CURRENT or rules() is None:
@@ -165,7 +154,7 @@ def resolve(principal: Principal, fact: Fact) -> Resolution:
     # The surest first: if it ends the new fact, the others stay as they are.
     for _, pair in sorted(at_odds, key=lambda each: (-each[0].confidence, each[0].pk)):
         at = pair.newer.learned_at
-        done = settle(principal, pair.older, pair.newer, pair.judgement, at=at, evidence={"judge": BY_RULES})
+        done = settle(w, pair.older, pair.newer, pair.judgement, at=at, evidence={"judge": BY_RULES})
         if done.superseded == fact.pk:
             return Resolution(stands=False)
         superseded += [done.superseded] if done.superseded else []

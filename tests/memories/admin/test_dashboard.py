@@ -18,7 +18,7 @@ from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
-from tenants.admin.tenant_scope import scope_of
+from tenants.admin.scoping import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
 from tenants.principal import READS_HISTORY, Actor, ActorKind, Role

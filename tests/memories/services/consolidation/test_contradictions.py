@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memories.consolidation.judging import Judgement, Pair, Verdict
+from memories.consolidation.judging import JudgedPair, Judgement, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running
@@ -31,13 +31,13 @@ class Judge:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         self.seen += [pair.older.text for pair in pairs]
         return [Judgement(Verdict.CONTRADICTION, "both cannot hold")] * len(pairs)
 
 
 class Broken(Judge):
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         raise Conflict(f"{len(pairs)} are too many now.")
 
 

@@ -1,7 +1,7 @@
-"""Pages of errors: what one with source and settings (MEMORYHUB_DEBUG) may show, and in whose frame one stands.
+"""The sign-in page and the error pages of the whole site.
 
-Invariant: no credential is shown, neither as a setting nor as a local; Django hides names that hold KEY, PASS, SECRET
-and the like, and ours go by other names as well. What is not there and what is another's are told in the same words.
+A debug page (MEMORYHUB_DEBUG) shows no credential, neither as a setting nor as a local: Django hides names that hold
+KEY, PASS, SECRET and the like, `Filter` hides ours. A missing thing and another owner's get the same page.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from csp.constants import UNSAFE_EVAL
 from django.contrib import admin
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -43,3 +44,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     answer: HttpResponse = render(request, "admin/404.html", context, status=404)
     answer._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # as of all pages of the admin
     return answer
+
+
+class SignIn(LoginView):
+    """Members go on to their chat; who runs the platform, and has no memory here, to the admin."""
+
+    redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        """Where to go if nothing was asked for."""
+        user = self.request.user
+        if user.is_authenticated and user.is_superuser and not user.memberships.exists():
+            return reverse("admin:index")
+        return super().get_default_redirect_url()
