@@ -12,7 +12,7 @@ from memories.english import phrasing
 from memories.english.corrections import value_of
 from memories.english.people import SOMEBODY, pattern
 from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
-from memories.english.questions import MEAT, PERSONAL, Asked, Knowledge, age_from, covers
+from memories.english.questions import MEAT, PERSONAL, Knowledge, SlotQuestion, age_from, covers
 from memories.english.text import content_words, sentences
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
@@ -41,7 +41,7 @@ _OF_ANOTHER = pattern(rf"(?:my |our |his |her |their )?{SOMEBODY}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CalledTool:
     """A tool that was called in this turn."""
 
     tool: str
@@ -49,7 +49,7 @@ class Done:
     result: Item
 
 
-def memories_of(done: Sequence[Done]) -> list[Item]:
+def memories_of(done: Sequence[CalledTool]) -> list[Item]:
     """What was recalled in this turn, each once, best first."""
     items = [item for each in done if each.tool == RECALL for item in each.result.get("memories", ())]
     return list({item["id"]: item for item in items}.values())
@@ -100,7 +100,7 @@ def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
     return sentence(f"{second_person(facts[0].text)}; {verb} {phrasing.day(facts[0].learned_at, known.now)}")
 
 
-def answered(asked: Asked, known: Knowledge) -> str:
+def answered(asked: SlotQuestion, known: Knowledge) -> str:
     """The answer that the facts of a slot give; empty if they give none."""
     facts = known.answering(asked)
     if asked.confirms:
@@ -134,28 +134,32 @@ def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
         )
 
 
-def _confirmed(asked: Asked, facts: Sequence[Fact], known: Knowledge) -> str:
+def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> str:
     """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
     words = content_words(asked.value)
     naming = [fact for fact in facts if words & content_words(fact.text)]
     if naming := naming or ([*facts] if _GENERIC.match(asked.value) else []):
         verdict = "no" if _NEGATIVE.match(naming[0].text) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
-    if asked.slot == "spouse" and not facts and (ended := known.answering(Asked("spouse", asked.who, past=True))):
+    if (
+        asked.slot == "spouse"
+        and not facts
+        and (ended := known.answering(SlotQuestion("spouse", asked.who, past=True)))
+    ):
         return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
     if facts and (asked.slot in _ONE_VALUE or (asked.slot == "diet" and MEAT.search(asked.value))):
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
 
 
-def from_memories(question: str, asked: Asked | None, recalled: Sequence[Item], known: Knowledge) -> str:
+def from_memories(question: str, asked: SlotQuestion | None, recalled: Sequence[Item], known: Knowledge) -> str:
     """The first memory that holds every word of the question and speaks of whom it asks; empty if there is none."""
     over = [content_words(fact.text) for fact in (*known.retracted, *known.ended)]
     items = [*map(as_item, known.current), *recalled]
     return next((told(item, known) for item in items if _answers(item, question, asked, over)), "")
 
 
-def _answers(item: Item, question: str, asked: Asked | None, over: Sequence[frozenset[str]]) -> bool:
+def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequence[frozenset[str]]) -> bool:
     text, said, words = str(item.get("text", "")), item["kind"] == "episodic", words_of(item)
     if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
         return False
@@ -182,7 +186,7 @@ def _tells(item: Item, *, supposing: bool = True) -> bool:
     return item.get("speaker") == "user" and not supposes and not any(map(QUESTION.search, sentences(text)))
 
 
-def _says_of(asked: Asked, text: str) -> bool:
+def _says_of(asked: SlotQuestion, text: str) -> bool:
     """Whether a sentence may answer a question for a slot: only what members say of themselves, in so many words."""
     if asked.who:
         return asked.slot == "thing"
@@ -212,7 +216,7 @@ def named(item: Item) -> str:
     return second_person(item["text"]) if item["kind"] == "semantic" else str(item.get("title") or item["text"])
 
 
-def report(changed: Sequence[Done]) -> str:
+def report(changed: Sequence[CalledTool]) -> str:
     """What was written, ended and erased, and what was not."""
     written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
     facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
@@ -225,7 +229,7 @@ def report(changed: Sequence[Done]) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
-def _written(done: Done) -> str:
+def _written(done: CalledTool) -> str:
     """A fact that was stored, and what it replaced."""
     text, replaced = str(done.result["text"]), [str(old["text"]) for old in done.result.get("replaced", ())]
     values = list(dict.fromkeys(map(value_of, replaced)))
@@ -236,7 +240,7 @@ def _written(done: Done) -> str:
     return f"{second_person(text)} (before: {phrasing.listed(values)})"
 
 
-def _reported(done: Done) -> str:
+def _reported(done: CalledTool) -> str:
     result, text = done.result, second_person(str(done.result.get("text", "")))
     if "error" in result:
         return f"I could not do that: {result['error']}"
@@ -257,7 +261,7 @@ def _reported(done: Done) -> str:
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
 
 
-def undone(changed: Sequence[Done], *, erased_before: bool) -> str:
+def undone(changed: Sequence[CalledTool], *, erased_before: bool) -> str:
     """What an undo took back and what is believed again."""
     if not changed:
         return ANSWERS["gone" if erased_before else "nothing_to_undo"]

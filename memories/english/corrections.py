@@ -222,7 +222,7 @@ def opposites(statement: Statement, held: Sequence[Held]) -> Iterator[Held]:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReadMessage:
     """A message, read once. `fixed`: its text with its own slips and corrections applied."""
 
     text: str
@@ -233,12 +233,12 @@ class Message:
     questions: tuple[str, ...]
 
 
-def read_message(text: str) -> Message:
+def read_message(text: str) -> ReadMessage:
     """What a message says of its owner and of others, what it asks, and what it wants forgotten."""
     fixed = mended(spelled(text), _statements)
     reading = read(fixed)
     statements = () if reading.playbook else _statements(fixed)
-    return Message(text, fixed, statements, reading.playbook, reading.forget, tuple(parted(reading.question)))
+    return ReadMessage(text, fixed, statements, reading.playbook, reading.forget, tuple(parted(reading.question)))
 
 
 def _statements(text: str) -> tuple[Statement, ...]:

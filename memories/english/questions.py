@@ -110,7 +110,7 @@ _SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SlotQuestion:
     """What a question asks: the slot, of whom (empty: the owner), whether of the past, and a value to confirm.
 
     `noun` is what the answer has to be: "instrument" in "What instrument do I play?".
@@ -152,7 +152,7 @@ def normalised(question: str) -> str:
     return asked.strip()
 
 
-def read_question(question: str) -> Asked | None:
+def read_question(question: str) -> SlotQuestion | None:
     """The slot that a question asks for; None if it asks for none that is known here."""
     text = normalised(question)
     past = bool(_PAST.search(text))
@@ -160,15 +160,15 @@ def read_question(question: str) -> Asked | None:
         text = former.sub(plain, text)
     for slot, asks in (("history", FORMS["history"]), *_QUESTIONS):
         if match := asks.match(text):
-            return Asked(slot, _whom(match), past, match.groupdict().get("value") or "")
+            return SlotQuestion(slot, _whom(match), past, match.groupdict().get("value") or "")
     for slot, asks in _CONFIRMING:
         if match := asks.match(text):
-            return Asked(slot, _whom(match), past, match["value"].strip(), confirms=True)
+            return SlotQuestion(slot, _whom(match), past, match["value"].strip(), confirms=True)
     for slot in ("favourite", "verb", "thing", "since"):
         if match := FORMS[slot].match(text):
             named = match.groupdict()
             value = named.get("value") or named.get("thing") or ""
-            return Asked(slot, _whom(match), past, value.strip(), noun=(named.get("noun") or "").casefold())
+            return SlotQuestion(slot, _whom(match), past, value.strip(), noun=(named.get("noun") or "").casefold())
     return None
 
 
@@ -217,7 +217,7 @@ class Knowledge:
         self.ended = [fact for fact in facts if fact.superseded_at is not None and not fact.retracted]
         self.retracted = [fact for fact in facts if fact.retracted]
 
-    def answering(self, asked: Asked) -> list[Fact]:
+    def answering(self, asked: SlotQuestion) -> list[Fact]:
         """The facts that answer, latest first; none if the question asks for what nobody told."""
         if asked.slot == "history":
             slots = ("home",) if asked.value == "lived" else ("employer", "job")
@@ -234,7 +234,7 @@ class Knowledge:
         instead = "" if found or asked.who else TABLES["slots"].get(asked.slot, {}).get("instead", "")
         return self._slot(instead, "", rows) if instead else found
 
-    def before(self, asked: Asked, fact: Fact) -> Fact | None:
+    def before(self, asked: SlotQuestion, fact: Fact) -> Fact | None:
         """What held in the same slot before `fact`."""
         if asked.slot not in _TIMES or fact.text.startswith("No longer"):
             return None

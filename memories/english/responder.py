@@ -19,9 +19,9 @@ from django.utils import timezone
 
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import answers, corrections, phrasing, questions
-from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, Done, Item, as_item, words_of
+from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, CalledTool, Item, as_item, words_of
 from memories.english.changes import Correction, End, Shift, read_changes
-from memories.english.corrections import EVERYTHING, Message, points_back, read_message, subject_of
+from memories.english.corrections import EVERYTHING, ReadMessage, points_back, read_message, subject_of
 from memories.english.extractor import LONG_AGO
 from memories.english.grammar import Statement
 from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
@@ -32,7 +32,7 @@ from memories.english.text import content_words
 from memories.english.times import began
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
@@ -87,7 +87,7 @@ class Responder:
             yield Finished(StopReason.TOOL_CALLS)
             return
         for piece in _PIECE.findall(_short(self._text) or self._say(done)):
-            yield Text(piece)
+            yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
     # -- what it knows ------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class Responder:
         return Knowledge([row for row in some if isinstance(row, Fact)], timezone.now())
 
     @cached_property
-    def _message(self) -> Message:
+    def _message(self) -> ReadMessage:
         spoken = " ".join(f"{turn.text} {turn.answer}" for turn in self._turns)
         return read_message(corrections.resolved(self._text, spoken))
 
@@ -146,7 +146,7 @@ class Responder:
 
     # -- what it does -------------------------------------------------------------------------------------------------
 
-    def _calls(self, done: Sequence[Done], offered: set[str]) -> list[ToolCall]:
+    def _calls(self, done: Sequence[CalledTool], offered: set[str]) -> list[ToolCall]:
         """The tools to call next; none once everything is done."""
         if not offered or _short(self._text):
             return []
@@ -233,7 +233,7 @@ class Responder:
             if fact.superseded_by_id is None:
                 yield from _again(fact, [])
 
-    def _forgetting(self, done: Sequence[Done]) -> Iterator[ToolCall]:
+    def _forgetting(self, done: Sequence[CalledTool]) -> Iterator[ToolCall]:
         forget = self._message.forget
         if forget is None or EVERYTHING.match(forget):
             return
@@ -276,7 +276,7 @@ class Responder:
 
     # -- what it says -------------------------------------------------------------------------------------------------
 
-    def _say(self, done: Sequence[Done]) -> str:
+    def _say(self, done: Sequence[CalledTool]) -> str:
         message, recalled = self._message, answers.memories_of(done)
         changed = [each for each in done if each.tool in (WRITE, RETIRE, FORGET)]
         if corrections.UNDO.fullmatch(self._text.strip()):
@@ -358,16 +358,16 @@ def _put_right(change: Correction | Shift, held: list[Held]) -> tuple[Held, str]
     return corrected(change, held) if isinstance(change, Correction) else shifted(change, held)
 
 
-def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[Done]]:
+def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[CalledTool]]:
     """The user's latest message, and the tools that were called since."""
     latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
     called: dict[str, tuple[str, Item]] = {}
-    done: list[Done] = []
+    done: list[CalledTool] = []
     for message in messages[latest + 1 :]:
         for call in message.get("tool_calls") or ():
             called[call["id"]] = (call["function"]["name"], json.loads(call["function"]["arguments"]))
         if message["role"] == "tool" and message["tool_call_id"] in called:
-            done.append(Done(*called[message["tool_call_id"]], json.loads(message["content"])))
+            done.append(CalledTool(*called[message["tool_call_id"]], json.loads(message["content"])))
     return (str(messages[latest]["content"]) if latest >= 0 else ""), done
 
 
