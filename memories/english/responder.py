@@ -172,8 +172,8 @@ class Responder:
             yield from _write(start, [fact for fact in held if fact.key == "employer"], over, harsh=True)
         elif not message.statements and not found and (value := corrections.fragment(message.text)):
             for fact in corrections.same_shape(self._pointed_at(), value)[-1:]:
-                right = Statement(corrections.with_value(fact.text, value), fact.key, fact.category)
-                yield from _write(right, [each for each in held if each.id == fact.pk], over, harsh=True)
+                instead = Statement(corrections.with_value(fact.text, value), fact.key, fact.category)
+                yield from _write(instead, [each for each in held if each.id == fact.pk], over, harsh=True)
         elif corrections.DENIED.fullmatch(message.text.strip()):
             if len(facts := self._pointed_at()) == 1:
                 yield _call(RETIRE, memory_ids=[str(facts[0].pk)], contradiction="harsh")
