@@ -10,7 +10,7 @@ from uuid import UUID
 
 from memories.agent.events import TurnStarted
 from memories.agent.loop import retry_turn, run_turn
-from memories.agent.offline import OfflineResponder
+from memories.agent.model import chat_model
 from memories.agent.tools import Toolbox
 from proof.attack import Aim, Attempt, Response, attack
 from proof.requests import Request, call
@@ -46,7 +46,7 @@ def asked(attempt: Attempt) -> None:
     aim, pick = attempt.aim(), attempt.chance.choice
     message = pick([f"What do you know of {aim.target.rare}?", f"Is it true that {aim.target.words} what?"])
     session = pick([None, pick(aim.attacker.sessions)])
-    events = list(run_turn(aim.who, text=message, session_id=session, model=OfflineResponder()))
+    events = list(run_turn(aim.who, text=message, session_id=session, model=chat_model()))
     started = next(event for event in events if isinstance(event, TurnStarted))
     attempt.world.marks.own(aim.attacker.number, [started.session_id, started.message_id, started.episode_id])
     attempt.scan(aim.attacker, events)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memories.agent.loop import run_turn
-from memories.agent.offline import OfflineResponder
 from memories.english.extractor import RuleExtractor
+from memories.english.responder import Responder
 from memories.models import Fact
 from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
@@ -71,7 +71,7 @@ def test_the_consolidation_agrees_with_the_conversation(
 ) -> None:
     session = None
     for text in said:
-        events = list(run_turn(principal, text=text, session_id=session, model=OfflineResponder()))
+        events = list(run_turn(principal, text=text, session_id=session, model=Responder()))
         session = started_of(events).session_id
         if each_turn:
             consolidate(principal, extractor=RuleExtractor())

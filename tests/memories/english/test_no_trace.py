@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 
 from memories.agent.loop import run_turn
-from memories.agent.offline import OfflineResponder
 from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material, ProposedFact
+from memories.english.responder import Responder
 from memories.llm.base import ChatModel
 from memories.models import Fact, Playbook
 from memories.recall.pipeline import recall
@@ -46,7 +46,7 @@ class Life:
 
     def say(self, text: str, model: ChatModel | None = None) -> str:
         """Say it in the one conversation."""
-        turn = run_turn(self.principal, text=text, session_id=self.session, model=model or OfflineResponder())
+        turn = run_turn(self.principal, text=text, session_id=self.session, model=model or Responder())
         events = list(turn)
         self.session = started_of(events).session_id
         return text_of(events)
