@@ -173,7 +173,7 @@ def _measured(browser: Client, member: Membership) -> Iterator[Page]:
         yield _page(browser, name, address)
         if name in _SEARCHED:
             yield _page(browser, name, address, _SEARCHED[name])
-    yield _asked(browser, reverse("admin:memories_membermemory_ask", args=[member.pk]))
+    yield _asked(browser, reverse("staff:ask", args=[member.pk]))
 
 
 # Pages that look for words, with what is looked for.

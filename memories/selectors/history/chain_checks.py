@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from uuid import UUID
 
 from memories.types import CURRENT, Contradiction, Scope, Status
@@ -89,16 +90,9 @@ class Evidence:
 def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID, str]]:
     """What is wrong with the rows of one owner, and with which."""
     for row in rows.values():
-        for problem in (
-            *_state(row),
-            *_storage(row),
-            *_words(row, known),
-            *_ending(row, known),
-            *_lateness(row, rows, known),
-            *_link(row, rows, known),
-            *_restoration(row, rows, known),
-            *_promotion(row, rows, known),
-        ):
+        checks = (_ending(row, known), _lateness(row, rows, known), _link(row, rows, known))
+        origins = (_restoration(row, rows, known), _promotion(row, rows, known))
+        for problem in chain(_state(row), _storage(row), _words(row, known), *checks, *origins):
             yield row.id, problem
     yield from _doubles(rows)
     yield from ((memory_id, "is part of a cycle") for memory_id in _cycles(rows))

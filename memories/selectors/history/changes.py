@@ -23,7 +23,7 @@ from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
-Statement = Fact | Playbook
+ChangedRow = Fact | Playbook
 
 _NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 _ENDED = (Status.SUPERSEDED, Status.EVICTED)
@@ -49,8 +49,8 @@ class Step:
     change: Change
     kind: Kind
     at: datetime
-    before: Statement | None
-    after: Statement | None
+    before: ChangedRow | None
+    after: ChangedRow | None
     by: str = ""
     reason: str = ""
     lost: bool = False
@@ -152,7 +152,7 @@ def _condition(change: Change, kind: Kind) -> Q:
             return Q(pk__isnull=False)
 
 
-def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> tuple[Step, ...]:
+def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[Step, ...]:
     """Rows as changes, with what is on their other side, and what the trail says of them."""
     beside = _beside(principal, change, kind, rows)
     events = _events(principal, change, kind, [row.pk for row in rows])
@@ -176,7 +176,7 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[State
     return tuple(steps)
 
 
-def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> dict[UUID, Statement]:
+def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> dict[UUID, ChangedRow]:
     """By the id of a row, what it gave way to or what it brought back."""
     model = CHAINED_MODELS[kind]
     if change is Change.RESTORED:
@@ -184,7 +184,7 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Sta
         return {row.pk: olds[row.restores] for row in rows if row.restores in olds}
     if change is not Change.REPLACED:
         return {}
-    found: dict[UUID, Statement] = {}
+    found: dict[UUID, ChangedRow] = {}
     wanted = {row.superseded_by_id for row in rows}
     while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
         found |= model.objects.of(principal).in_bulk(wanted)
@@ -193,7 +193,7 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Sta
     return {row.pk: after for row in rows if (after := _successor(row, found)) is not None}
 
 
-def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+def _successor(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
     """What was believed in the place of `row`."""
     after = _next(row, found)
     seen: set[UUID] = set()
@@ -203,11 +203,11 @@ def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | N
     return after
 
 
-def _next(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+def _next(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
     return None if row.superseded_by_id is None else found.get(row.superseded_by_id)
 
 
-def _is_instant(row: Statement) -> bool:
+def _is_instant(row: ChangedRow) -> bool:
     return row.superseded_at is not None and row.superseded_at <= row.learned_at
 
 

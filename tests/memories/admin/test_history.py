@@ -176,7 +176,7 @@ def test_one_proof_can_be_asked_for(five: Five, client: Client, auditor: Members
 
 @pytest.mark.usefixtures("auditor")
 def test_a_chain_is_exported_from_its_page(five: Five, client: Client) -> None:
-    address = reverse("admin:memories_history_export", args=["semantic", five.back])
+    address = reverse("staff:history_export", args=["semantic", five.back])
     assert f'action="{address}"' in shown(client, chain(five.flat))
     assert client.get(address).status_code == 405
     answer: Any = client.post(address)

@@ -122,7 +122,7 @@ def test_the_inspector_says_what_is_in_its_way(
     five: Five, client: Client, tenant: Tenant, membership: Membership
 ) -> None:
     client.force_login(staff(tenant, "support").user)
-    address = reverse("admin:memories_membermemory_change", args=[membership.pk])
+    address = reverse("staff:inspector", args=[membership.pk])
     assert "cannot be read" not in shown(client, address)
     spoil(five.both, "restores")
     page = shown(client, address)

@@ -1,17 +1,22 @@
-"""Every address of the admin, read from the site itself."""
+"""Every address of the admin and of the staff pages, read from the URLconfs themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver
 
+from memories.staff.urls import urlpatterns
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One pattern: its name (empty for a redirect of Django's own), its route, and what it takes."""
+    """One pattern: its name (`staff:` before those of staff pages), its route, and what it takes.
+
+    The name of a redirect of Django's own is empty.
+    """
 
     name: str
     route: str
@@ -19,8 +24,14 @@ class Address:
 
 
 def addresses() -> list[Address]:
-    """All of them, in the order of the site."""
-    return list(_walk(admin.site.get_urls(), ""))
+    """All of them."""
+    pages = (replace(each, name=f"staff:{each.name}") for each in _walk(urlpatterns, ""))
+    return [*pages, *_walk(admin.site.get_urls(), "")]
+
+
+def reversed_name(name: str) -> str:
+    """The name of an address with its namespace."""
+    return name if ":" in name else f"admin:{name}"
 
 
 def _walk(patterns: Sequence[URLPattern | URLResolver], before: str) -> Iterator[Address]:

@@ -22,7 +22,7 @@ from pytest_django import DjangoDbBlocker
 from tenants.models import Membership
 from tenants.principal import Role
 from tests.factories import make_membership
-from tests.memories.admin.isolation.addresses import addresses
+from tests.memories.admin.isolation.addresses import addresses, reversed_name
 from tests.memories.admin.isolation.cases import MODELS, PAGES, Page
 from tests.memories.admin.isolation.place import ROLES, Place, make_place, nowhere, rows_of
 from tests.stored import stored
@@ -82,7 +82,7 @@ def described(answer: Any, ids: Mapping[str, Any]) -> tuple[int, str, str]:
 
 def send(browser: Client, name: str, page: Page, ids: Mapping[str, Any]) -> Any:
     browser.cookies.pop("messages", None)  # what another page had to say
-    address = reverse(f"admin:{name}", args=[ids[each] for each in page.takes])
+    address = reverse(reversed_name(name), args=[ids[each] for each in page.takes])
     return browser.post(address, page.data) if page.method == "POST" else browser.get(address)
 
 
@@ -139,7 +139,7 @@ def test_pages_are_open_to_their_roles_alone_and_show_ones_own_alone(places: tup
             wrong += [
                 f"{role.value} finds others at {name}: {asked}"
                 for asked in (PART_OF_FOREIGN, *ids)
-                if FOREIGN in described(browser.get(reverse(f"admin:{name}"), {"q": asked}), {})[2]
+                if FOREIGN in described(browser.get(reverse(reversed_name(name)), {"q": asked}), {})[2]
             ]
         assert not wrong
 

@@ -46,7 +46,7 @@ def administrator(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def at(membership: Membership) -> At:
-    """`at("change")` is the address of a page about Ada."""
+    """`at("inspector")` is the address of a page about Ada."""
 
     def address(name: str, *args: object, of: Membership | None = None) -> str:
         return page_of(name, of or membership, *args)

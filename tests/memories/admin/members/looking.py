@@ -24,7 +24,7 @@ INLINE = re.compile(r"\bstyle=|<style|<script(?![^>]*\bsrc=)|\son\w+=")
 
 def page_of(name: str, membership: Membership, *args: object) -> str:
     """The address of a page of a member."""
-    return reverse(f"admin:memories_membermemory_{name}", args=[membership.pk, *args])
+    return reverse(f"staff:{name}", args=[membership.pk, *args])
 
 
 def staff_of(tenant: Tenant, role: str) -> User:

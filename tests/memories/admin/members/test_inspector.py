@@ -45,7 +45,7 @@ def read_events(principal: Principal) -> int:
 def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, principal: Principal) -> None:
     old = remember_fact(principal, text="Lives in Porto", key="home_city")
     new = remember_fact(principal, text="Lives in Braga", key="home_city")
-    page = inside(support.get(at("change")))
+    page = inside(support.get(at("inspector")))
     assert page.index("Lives in Braga</a>") < page.index("Lives in Porto</a>")
     assert f'is-superseded" href="{at("record", old.memory_id)}"' in page
     assert f'<a href="{at("record", new.memory_id)}"><bdi>Lives in Braga' in page
@@ -54,7 +54,7 @@ def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, p
 def test_each_kind_has_its_column_with_its_count(support: Client, at: At, principal: Principal) -> None:
     say(principal, "The kiln cracked", "Again, the kiln")
     remember_playbook(principal, title="Cool the kiln", steps=["Wait a night", "Open it"])
-    told = words(support.get(at("change")))
+    told = words(support.get(at("inspector")))
     for column in (
         "Event What happened 2",
         "Fact What is true 0",
@@ -66,15 +66,15 @@ def test_each_kind_has_its_column_with_its_count(support: Client, at: At, princi
 
 
 def test_what_is_empty_says_what_will_appear(support: Client, at: At) -> None:
-    told = words(support.get(at("change")))
+    told = words(support.get(at("inspector")))
     assert told.count("appear here") == 3 and "appears here, word for word" in told
 
 
 def test_words_are_escaped_and_nothing_is_inline(support: Client, at: At, principal: Principal) -> None:
     say(principal, "<b>red</b>")
     remember_fact(principal, text="Likes <i>red</i>", key="colour", category='"><img>')
-    page = inside(support.get(at("change"), {"q": "<u>", "category": '"><img>'}))
-    page += inside(support.get(at("change")))
+    page = inside(support.get(at("inspector"), {"q": "<u>", "category": '"><img>'}))
+    page += inside(support.get(at("inspector")))
     assert "<b>red" not in page and "<i>red" not in page and "<u>" not in page and "<img>" not in page
     assert "&lt;b&gt;red" in page and not INLINE.search(page)
 
@@ -83,9 +83,9 @@ def test_a_search_goes_through_all_columns(support: Client, at: At, principal: P
     say(principal, "The kiln cracked")
     remember_fact(principal, text="Owns a kiln")
     remember_fact(principal, text="Has a cat")
-    page = inside(support.get(at("change"), {"q": "kiln"}))
+    page = inside(support.get(at("inspector"), {"q": "kiln"}))
     assert "The kiln cracked" in page and "Owns a kiln" in page and "Has a cat" not in page
-    assert "1 of 2" in words(support.get(at("change"), {"q": "kiln"}))
+    assert "1 of 2" in words(support.get(at("inspector"), {"q": "kiln"}))
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_a_filter_that_a_kind_cannot_have_says_so(
 ) -> None:
     say(principal, "The kiln cracked")
     ordinary = {"Nothing here fits the filters.", *_WILL_APPEAR.values()}
-    columns = support.get(at("change"), query).context["columns"]
+    columns = support.get(at("inspector"), query).context["columns"]
     assert {column.empty for column in columns if not column.rows} - ordinary == told
     assert all(not column.rows for column in columns)
 
 
 def test_every_filter_is_in_the_address_and_can_be_taken_off(support: Client, at: At, principal: Principal) -> None:
     remember_fact(principal, text="Owns a kiln", category="craft")
-    page = inside(support.get(at("change"), {"q": "kiln", "category": "craft", "show": "believed"}))
+    page = inside(support.get(at("inspector"), {"q": "kiln", "category": "craft", "show": "believed"}))
     assert 'href="?q=kiln&amp;show=superseded&amp;category=craft"' in page
     assert 'href="?q=kiln&amp;show=believed"' in page and "Owns a kiln" in page
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_asked_is_named_and_left_out(
     support: Client, at: At, principal: Principal, query: dict[str, str], told: str
 ) -> None:
     remember_fact(principal, text="Owns a kiln")
-    answer = support.get(at("change"), query)
+    answer = support.get(at("inspector"), query)
     assert answer.status_code == 200 and told in words(answer) and "Owns a kiln" in words(answer)
 
 
@@ -161,7 +161,7 @@ def test_pages_follow_each_other_and_miss_and_repeat_nothing(support: Client, at
     seen: list[str] = []
     address = ""
     for _ in range(4):
-        page = inside(support.get(at("change") + address))
+        page = inside(support.get(at("inspector") + address))
         seen += re.findall(r">(word \d+|first)</a>", page)
         older = re.search(r'href="(\?[^"]*)" rel="next">Older', page)
         if older is None:
@@ -200,40 +200,40 @@ def test_an_auditor_reads_no_memory(auditor: Client, at: At, name: str, principa
 def test_a_look_is_in_the_member_s_trail_and_a_refresh_is_the_same_look(
     support: Client, at: At, principal: Principal
 ) -> None:
-    support.get(at("change"))
+    support.get(at("inspector"))
     for _ in range(3):
-        support.get(at("change_live"))
-        support.get(at("pulse_live"))
+        support.get(at("inspector_live"))
+        support.get(at("pulse"))
     assert read_events(principal) == 1
 
 
 def test_who_opened_another_page_looks_anew(support: Client, at: At, principal: Principal) -> None:
     support.get(at("index"))
-    support.get(at("change_live"))
+    support.get(at("inspector_live"))
     assert read_events(principal) == 2
 
 
 def test_a_part_that_is_asked_for_alone_is_a_look(support: Client, at: At, principal: Principal) -> None:
-    support.get(at("change_live"))
+    support.get(at("inspector_live"))
     assert read_events(principal) == 1
 
 
 def test_the_live_part_is_that_of_the_page(support: Client, at: At, principal: Principal) -> None:
     remember_fact(principal, text="Owns a kiln")
-    whole, part = inside(support.get(at("change"))), support.get(at("change_live")).content.decode()
+    whole, part = inside(support.get(at("inspector"))), support.get(at("inspector_live")).content.decode()
     rows = re.compile(r'data-key="[^"]+" data-noun="[^"]+" data-state="[^"]+" data-print="[^"]+"')
     assert rows.findall(part) == rows.findall(whole) != []
-    assert support.get(at("pulse_live")).json()["pulse"] in part
+    assert support.get(at("pulse")).json()["pulse"] in part
 
 
 def test_a_row_that_changed_has_another_print(support: Client, at: At, principal: Principal) -> None:
     fact = remember_fact(principal, text="Owns a kiln").memory_id
     print_of = re.compile(rf'data-key="{fact}"[^>]* data-print="(\w+)"')
-    before = print_of.findall(support.get(at("change_live")).content.decode())
+    before = print_of.findall(support.get(at("inspector_live")).content.decode())
     drain()
-    assert print_of.findall(support.get(at("change_live")).content.decode()) == before, "it reached the index"
+    assert print_of.findall(support.get(at("inspector_live")).content.decode()) == before, "it reached the index"
     pin_fact(principal, fact_id=fact, pinned=True)
-    assert print_of.findall(support.get(at("change_live")).content.decode()) != before != []
+    assert print_of.findall(support.get(at("inspector_live")).content.decode()) != before != []
 
 
 def test_it_costs_the_same_whatever_there_is(support: Client, at: At, principal: Principal) -> None:
@@ -244,7 +244,7 @@ def test_it_costs_the_same_whatever_there_is(support: Client, at: At, principal:
             remember_fact(principal, text=f"Lives in {place}, house {number}", key=f"home{number}")
         remember_playbook(principal, title=f"Cool kiln {number}", steps=["Wait"])
         with CaptureQueriesContext(connection) as asked:
-            support.get(at("change_live"))
+            support.get(at("inspector_live"))
         counts.append(len(asked))
     assert counts[1] == counts[2] <= QUERIES_OF_THE_LIVE_PART + ON_ELASTICSEARCH
 
@@ -252,10 +252,10 @@ def test_it_costs_the_same_whatever_there_is(support: Client, at: At, principal:
 def test_the_list_of_members_says_when_each_last_spoke(support: Client, at: At, principal: Principal) -> None:
     say(principal, "The kiln cracked")
     make_membership(Membership.objects.get(pk=principal.membership_id).tenant, name="Sil Ent")
-    answer = support.get(at("change").replace(f"{principal.membership_id}/change/", ""), {"q": ""})
+    answer = support.get(at("inspector").replace(f"{principal.membership_id}/change/", ""), {"q": ""})
     told = words(answer)
     assert (
-        f'href="{at("change")}"' in answer.content.decode()
+        f'href="{at("inspector")}"' in answer.content.decode()
         and "Ada" in told
         and "just now" in told
         and "none yet" in told

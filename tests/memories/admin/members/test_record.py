@@ -177,7 +177,7 @@ def test_the_refresh_of_another_memory_is_a_look_of_its_own(
 ) -> None:
     """Whoever has one page open cannot read all others under its name."""
     other = _own_fact(principal)
-    support.get(at("change"))
+    support.get(at("inspector"))
     for memory_id in (kiln, other, other):
         support.get(at("record_live", memory_id))
     looks = AuditEvent.objects.filter(action="memory.read", owner_id=principal.user_id).order_by("sequence")

@@ -1,0 +1,238 @@
+"""Rows of memories and their audit events as the verification of chains reads them.
+
+A row that cannot be read, because somebody changed the database past the program, is a fault and hides no other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import BinaryField, CharField, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast
+
+from memories.hygiene.text import content_hash
+from memories.models import CHAINED_MODELS, ErasureRequest
+from memories.models.erasure_request import OPEN_ERASURES
+from memories.selectors.history.chain_checks import State
+from memories.selectors.history.listing import NOUN
+from memories.selectors.history.row_record import RECORDED
+from memories.types import Kind, Owner
+from tenants.models import AuditEvent
+
+AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
+# What Django and its callers raise for a value that does not fit its column.
+READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError, ValidationError)
+CANNOT_BE_READ = "cannot be read"
+
+_STATE_COLUMNS = (
+    "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
+    "superseded_by_id", "contradiction", "retracted", "restores", "promoted_from", "archived_at", "evicted_at",
+    "evicted_from",
+)  # fmt: skip
+_CALLED = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """A row with a value that does not fit its column. `id` is None where the id itself is that value."""
+
+    id: UUID | None
+
+
+def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[Any, ...] | UnreadableRow]:
+    """These columns of each row. Only when that fails are the rows read one by one."""
+    required = [place for place, name in enumerate(names) if not _field(rows.model, name).null]
+    try:
+        found = list(rows.values_list(*names))
+    except READING_FAILS:
+        found = None
+    if found is not None and not any(values[place] is None for values in found for place in required):
+        yield from found
+        return
+    for pk in rows.order_by().values_list(Cast("pk", CharField()), flat=True):
+        try:
+            values = rows.values_list(*names).get(pk=pk)
+            # A driver reads a malformed time as nothing.
+            readable = not any(values[place] is None for place in required)
+        except READING_FAILS:
+            readable = False
+        yield values if readable else UnreadableRow(_id(pk))
+
+
+def states(kind: Kind, **only: object) -> Iterator[State | UnreadableRow]:
+    """The rows of a kind without their words, of which the hash is taken."""
+    columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
+    for values in each_row(CHAINED_MODELS[kind].objects.filter(**only).order_by("pk"), (*columns, *WORDS[kind])):
+        if isinstance(values, UnreadableRow):
+            yield values
+            continue
+        words = list(values[len(columns) :])
+        steps = words.pop() if kind is Kind.PROCEDURAL else ()
+        row = {"key": "", **dict(zip(columns, values, strict=False))}
+        yield State(**row, rehashed=content_hash(*map(str, words), *map(str, steps)))
+
+
+def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
+    """The recorded columns of each of these rows that can be read."""
+    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk__in=ids), RECORDED[kind]):
+        if not isinstance(values, UnreadableRow):
+            yield dict(zip(RECORDED[kind], values, strict=True))
+
+
+def unreadable_rows(tenant_id: UUID | None) -> list[str]:
+    """The rows of a tenant (None: of what all share) that cannot be read, a sentence each; for a page that failed."""
+    sentences: list[str] = []
+    for kind, model in CHAINED_MODELS.items():
+        names = [field.attname for field in model._meta.concrete_fields if not isinstance(field, BinaryField)]
+        for values in each_row(model.objects.filter(tenant_id=tenant_id), names):
+            if isinstance(values, UnreadableRow):
+                sentences += [f"A {_CALLED[kind]} ({values.id or 'without an id'}) {CANNOT_BE_READ}."]
+    return sentences
+
+
+def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
+    """The owner of a row that may not be readable otherwise; None if that cannot be read either."""
+    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk=memory_id), ("tenant_id", "user_id")):
+        return None if isinstance(values, UnreadableRow) else Owner(*values)
+    return None
+
+
+def owners_of_memories() -> list[Owner]:
+    """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
+    pairs: set[tuple[UUID | None, UUID | None]] = set()
+    for model in CHAINED_MODELS.values():
+        try:
+            pairs |= set(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
+        except READING_FAILS:
+            found = each_row(model.objects.all(), ("tenant_id", "user_id"))
+            pairs |= {values for values in found if not isinstance(values, UnreadableRow)}  # type: ignore[misc]  # pairs
+    return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
+
+
+def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
+    """Rows whose owner cannot be read, so that the verification of no owner sees them."""
+    model = CHAINED_MODELS[kind]
+    try:
+        list(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
+    except READING_FAILS:
+        return [
+            row for row in each_row(model.objects.all(), ("tenant_id", "user_id")) if isinstance(row, UnreadableRow)
+        ]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class EventPlace:
+    """An event of the audit log, by its chain, its number and its id."""
+
+    chain: str
+    sequence: int
+    id: UUID
+
+
+# A row, if its id can be read, and what is wrong with it.
+Fault = tuple[UUID | None, str]
+
+_CLOSING_VERBS = ("superseded", "retired", "retracted")
+# How a problem begins, and the verbs of the events that record it.
+_TOLD_BY: tuple[tuple[str, Sequence[str]], ...] = (
+    ("has other words", ("created",)),
+    ("says the same", ("created",)),
+    ("has the key", ("created", "merged")),
+    ("brings back", ("restored",)),
+    ("was promoted", ("created",)),
+    ("is evicted", ("evicted",)),
+    ("would return", ("evicted",)),
+    ("was archived", ("archived",)),
+)
+# Reads and exports by staff say nothing about the state of a memory.
+_LOOKING = Q(action__endswith=".read") | Q(action__endswith=".exported")
+
+
+def recording_events(owners: Mapping[UUID, State], faults: Collection[Fault]) -> dict[Fault, EventPlace]:
+    """For each fault the audit event that records it: the latest that did what is wrong, else the latest on the row.
+
+    Only events in a chain of the row's own owner count (of its tenant, for what is shared).
+    """
+    events = _events({memory_id for memory_id, _ in faults if memory_id}, owners)
+    found: dict[Fault, EventPlace] = {}
+    for memory_id, problem in faults:
+        on_row = events.get(memory_id, [])
+        verbs = next((verbs for beginning, verbs in _TOLD_BY if problem.startswith(beginning)), _CLOSING_VERBS)
+        recording = [event for verb, event in on_row if verb in verbs] or [event for _, event in on_row]
+        if recording:
+            found[memory_id, problem] = recording[-1]
+    return found
+
+
+def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
+    """Rows that were written, no longer exist and were not erased, by the event of their writing; one statement.
+
+    Of one chain, or of all. An event without a payload belongs to a member who was erased or is being erased.
+    """
+    actions = {f"{noun}.created": kind for kind, noun in NOUN.items()}
+    target = OuterRef("target_id")
+    erasures = [f"{noun}.{verb}" for noun in NOUN.values() for verb in ("forgotten", "erased")]
+    begun = ErasureRequest.objects.filter(
+        tenant=OuterRef("tenant_id"), membership__user=OuterRef("owner_id"), state__in=OPEN_ERASURES
+    ).exclude(started_at=None)
+    events = AuditEvent.objects.filter(
+        ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
+        *(~Exists(model.objects.filter(pk=target)) for model in CHAINED_MODELS.values()),
+        ~Exists(begun),
+        action__in=actions,
+        payload__isnull=False,
+    )
+    if chain:
+        events = events.filter(chain=chain)
+    names = ("target_id", "chain", "sequence", "id", "action")
+    for values in each_row(events, names):
+        if not isinstance(values, UnreadableRow):
+            lost, of, sequence, event_id, action = values
+            yield actions[action], lost, EventPlace(of, sequence, event_id)
+
+
+def _events(ids: Collection[UUID], owners: Mapping[UUID, State]) -> dict[UUID | None, list[tuple[str, EventPlace]]]:
+    """The verbs of the events on each of these rows, in their order."""
+    names = ("target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action")
+    found: dict[UUID | None, list[tuple[str, EventPlace]]] = defaultdict(list)
+    for some in pieces(ids):
+        events = AuditEvent.objects.filter(target_id__in=some).exclude(_LOOKING).order_by("created_at", "sequence")
+        for values in each_row(events, names):
+            if isinstance(values, UnreadableRow):
+                continue
+            target, tenant_id, user_id, chain, sequence, event_id, action = values
+            row = owners.get(target)
+            if row is None or (row.tenant_id in (None, tenant_id) and row.user_id in (None, user_id)):
+                found[target].append((action.rpartition(".")[2], EventPlace(chain, sequence, event_id)))
+    return found
+
+
+def pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
+    """The ids, AT_ONCE at a time."""
+    every = sorted(ids)
+    return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))
+
+
+def _field(model: Any, name: str) -> Any:
+    """The field that a name leads to; one across a relation may be missing."""
+    first, _, rest = name.partition("__")
+    field = model._meta.get_field(first)
+    return _Nullable if rest else field
+
+
+class _Nullable:
+    null = True
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
