@@ -9,6 +9,8 @@ import sys
 from django.core.management import BaseCommand, ManagementUtility
 from django.db import OperationalError, connection
 
+PROOF = "prove_isolation"
+
 
 class CommandLine(ManagementUtility):
     """Nearly all that imports make stays to the end, and looking for garbage among it takes a tenth of a start."""
@@ -22,6 +24,10 @@ class CommandLine(ManagementUtility):
         """The command, once everything is imported; what there is by now is not looked at again."""
         gc.freeze()
         gc.enable()
+        if subcommand == PROOF:
+            from proof.command import Command  # noqa: PLC0415 - the product never loads its attacks
+
+            return Command()
         return super().fetch_command(subcommand)
 
 

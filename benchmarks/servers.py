@@ -48,7 +48,7 @@ def servers(folder: str, heap: str) -> Iterator[Servers]:
             "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
             "MEMORYHUB_ENV": "development",
             "MEMORYHUB_DATA_DIR": folder,
-            "MEMORYHUB_DRAIN": "off",
+            "MEMORYHUB_JOBS": "off",
             "MEMORYHUB_SEARCH": "elasticsearch",
             "DATABASE_URL": url,
             "ELASTICSEARCH_URL": node.url,

@@ -12,49 +12,51 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from django.db.models import TextChoices
 
-class Kind(StrEnum):
+
+class Kind(TextChoices):
     """What a memory is: what happened, what is true, what works, what is shared."""
 
-    EPISODIC = "episodic"
-    SEMANTIC = "semantic"
-    PROCEDURAL = "procedural"
-    CATALOG = "catalog"
+    EPISODIC = "episodic", "episodic"
+    SEMANTIC = "semantic", "semantic"
+    PROCEDURAL = "procedural", "procedural"
+    CATALOG = "catalog", "catalog"
 
 
 ALL_KINDS: tuple[Kind, ...] = tuple(Kind)
 
 
-class Scope(StrEnum):
+class Scope(TextChoices):
     """Where a memory is visible; reads inherit downward: global > tenant > user > task."""
 
-    GLOBAL = "global"
-    TENANT = "tenant"
-    USER = "user"
-    TASK = "task"
+    GLOBAL = "global", "global"
+    TENANT = "tenant", "tenant"
+    USER = "user", "user"
+    TASK = "task", "task"
 
 
-class Status(StrEnum):
+class Status(TextChoices):
     """The state of a memory; superseded and evicted ones are hidden from recall."""
 
-    ACTIVE = "active"
-    STALE = "stale"
-    SUPERSEDED = "superseded"
-    EVICTED = "evicted"
+    ACTIVE = "active", "active"
+    STALE = "stale", "stale"
+    SUPERSEDED = "superseded", "superseded"
+    EVICTED = "evicted", "evicted"
 
 
 CURRENT: tuple[Status, ...] = (Status.ACTIVE, Status.STALE)
 
 
-class Source(StrEnum):
+class Source(TextChoices):
     """Where a fact comes from; `CONFIDENCE_OF_SOURCE` gives each its first confidence."""
 
-    USER_STATED = "user_stated"
-    IMPORTED = "imported"
-    CONFIG_CHANGE = "config_change"
-    TASK_OUTCOME = "task_outcome"
-    AGENT_INFERRED = "agent_inferred"
-    PATTERN = "pattern"
+    USER_STATED = "user_stated", "user stated"
+    IMPORTED = "imported", "imported"
+    CONFIG_CHANGE = "config_change", "config change"
+    TASK_OUTCOME = "task_outcome", "task outcome"
+    AGENT_INFERRED = "agent_inferred", "agent inferred"
+    PATTERN = "pattern", "pattern"
 
 
 CONFIDENCE_OF_SOURCE: Mapping[Source, float] = {
@@ -67,27 +69,27 @@ CONFIDENCE_OF_SOURCE: Mapping[Source, float] = {
 }
 
 
-class Contradiction(StrEnum):
+class Contradiction(TextChoices):
     """How a fact ended: the world changed (natural), or it was never true (harsh)."""
 
-    NATURAL = "natural"
-    HARSH = "harsh"
+    NATURAL = "natural", "natural"
+    HARSH = "harsh", "harsh"
 
 
-class Importance(StrEnum):
+class Importance(TextChoices):
     """How much an entry of the working memory matters; from important on it is proposed as a lasting memory."""
 
-    NORMAL = "normal"
-    IMPORTANT = "important"
-    CRITICAL = "critical"
+    NORMAL = "normal", "normal"
+    IMPORTANT = "important", "important"
+    CRITICAL = "critical", "critical"
 
 
-class RecallMode(StrEnum):
+class RecallMode(TextChoices):
     """How memories come into a turn: by themselves (push), by the agent's asking (pull), or both."""
 
-    PUSH = "push"
-    PULL = "pull"
-    HYBRID = "hybrid"
+    PUSH = "push", "push"
+    PULL = "pull", "pull"
+    HYBRID = "hybrid", "hybrid"
 
 
 class SensitiveKind(StrEnum):
@@ -263,7 +265,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer."""
+    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer.
+
+    `rows` are the memories behind the items, as they were read.
+    """
 
     trace_id: UUID
     query: str
@@ -271,3 +276,4 @@ class Recall:
     degraded: bool
     took_ms: float
     as_of: datetime | None = None
+    rows: Mapping[UUID, Any] = field(default_factory=dict, compare=False, repr=False)

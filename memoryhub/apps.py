@@ -15,7 +15,7 @@ class MemoryhubConfig(AppConfig):
         from memoryhub import health
         from memoryhub.observability import tracing
 
-        if settings.MEMORYHUB_DRAIN == "celery":
+        if settings.MEMORYHUB_JOBS == "celery":
             from memoryhub import broker
 
             health.register_probe("broker", broker.answers)

@@ -1,45 +1,38 @@
-"""Celery: the broker, how tasks run, and what runs by itself at which times. See docs/tasks.md.
+"""Celery's tasks and schedule, made from the table of jobs. See docs/tasks.md.
 
-Invariant: the broker holds nothing that is worth keeping. A message carries ids or nothing at all, what it asks for is
-in the database, and the schedule asks for it again. So a message may be lost, late, or delivered twice.
+The broker holds nothing that is worth keeping: a message carries the name of a job, and what is due stands in the
+database. So a message may be lost, late, or delivered twice.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import django
 from celery import Celery, signals
+from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.utils.log import configure_logging
 from kombu.exceptions import OperationalError
 
-from memoryhub.background import Unavailable
-from memoryhub.elasticsearch import in_use
 from memoryhub.env.problems import Problem, refuse
+from memoryhub.jobs import RUN_SECONDS, Job, JobResult, Queue, Unavailable, announce_with, table
 from memoryhub.observability import context as log_context
 from memoryhub.observability import tracing
+from memoryhub.worker import JobThread
+
+log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
-
-Work = TypeVar("Work", bound=Callable[..., object])
-
-DRAIN_OUTBOX = "memories.drain_outbox"
-SCAN_HYGIENE = "memories.scan_hygiene"
-PROVE_CHAINS = "memories.prove_chains"
-# A long line of changes must not keep a key waiting: the queues take turns (Redis transport: round robin), and a drain
-# is short.
-CHANGES, KEYS = "memoryhub.changes", "memoryhub.keys"
-# A consolidation waits for a model, minutes at worst; a scan and the proof of chains look at every memory.
-UPKEEP = "memoryhub.upkeep"
+if not apps.ready:  # in Celery's own processes: the apps register their jobs
+    django.setup()
 
 # A task that takes longer is ended; the next one goes on. Rebuilding the part of a large owner takes minutes.
-TASK_SECONDS = 30 * 60
+TASK_SECONDS = int(2 * RUN_SECONDS)
 # A message whose worker died without a word is delivered again after so long; never while its task may still run.
 VISIBILITY_SECONDS = 2 * TASK_SECONDS
 # A request for what is asked again soon is worthless when it is old; nobody works through those of a long outage.
@@ -47,29 +40,8 @@ MESSAGE_SECONDS = 60
 # The broker is next door. One that does not answer in this time is away.
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
-
-# Changes are announced when they are committed; this finds those whose announcement was lost, and those held back.
-DRAIN_EVERY = timedelta(seconds=3)
-SCHEDULE = {
-    DRAIN_OUTBOX: DRAIN_EVERY,
-    "memories.consolidate": timedelta(minutes=1),
-    "memories.collect": timedelta(days=1),
-    SCAN_HYGIENE: timedelta(days=1),
-    PROVE_CHAINS: timedelta(days=1),
-    "memories.expire_sessions": timedelta(hours=1),
-    "memories.tune_recall": timedelta(days=1),
-    "memories.sample_metrics": timedelta(minutes=1),
-    "memories.erase": timedelta(seconds=15),
-}
-# With Elasticsearch only. A key is revoked in the application at once, in the cluster by the sweep.
-CLUSTER_SCHEDULE = {
-    "tenants.revoke_waiting": timedelta(seconds=3),
-    "tenants.mint_waiting": timedelta(seconds=5),
-    "tenants.rotate_due": timedelta(minutes=10),
-    "tenants.end_orphans": timedelta(hours=1),
-    "memories.expunge": timedelta(hours=1),
-}
-
+# One message asks for all changes of this long: a drain takes everything that waits.
+ANNOUNCE_SECONDS = 0.25
 
 # The spans of the tasks in hand here.
 _watched: dict[str, ExitStack] = {}
@@ -77,14 +49,6 @@ _watched: dict[str, ExitStack] = {}
 
 class BrokerAway(Unavailable):
     """The broker did not take a message. The message says what kind of error it was, and nothing of its text."""
-
-
-def _schedule() -> dict[str, dict[str, Any]]:
-    times = SCHEDULE | (CLUSTER_SCHEDULE if in_use() else {})
-    return {
-        name: {"task": name, "schedule": every, "options": {"expires": max(MESSAGE_SECONDS, every.total_seconds())}}
-        for name, every in times.items()
-    }
 
 
 app = Celery("memoryhub")
@@ -104,15 +68,9 @@ app.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
-    task_queues={CHANGES: {}, KEYS: {}, UPKEEP: {}},
-    task_default_queue=CHANGES,
-    task_routes={
-        "tenants.*": {"queue": KEYS},
-        "memories.consolidate": {"queue": UPKEEP},
-        SCAN_HYGIENE: {"queue": UPKEEP},
-        "memories.erase": {"queue": UPKEEP},
-        PROVE_CHAINS: {"queue": UPKEEP},
-    },
+    task_queues={queue.value: {} for queue in Queue},
+    task_default_queue=Queue.CHANGES.value,
+    task_routes={job.name: {"queue": job.queue.value} for job in table()},
     # A message is done when its task is, and goes back if the process is killed in the middle.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
@@ -121,24 +79,85 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     # A drain that loses the broker still has the database and the plane: it finishes, and may run again.
     worker_cancel_long_running_tasks_on_connection_loss=False,
-    beat_schedule=_schedule(),
+    beat_schedule={
+        job.name: {
+            "task": job.name,
+            "schedule": job.every,
+            "options": {"expires": max(MESSAGE_SECONDS, job.every.total_seconds())},
+        }
+        for job in table()
+        if job.when()
+    },
     beat_schedule_filename=str(settings.MEMORYHUB_DATA_DIR / "celery-beat"),
     timezone="UTC",
 )
-app.autodiscover_tasks()
 
 
-def task(name: str) -> Callable[[Work], Work]:
-    """Make a function a task. It must be idempotent, and take ids or nothing."""
-    return cast("Callable[[Work], Work]", app.task(name=name))
+def _add_task(job: Job) -> None:
+    @app.task(name=job.name)
+    def run() -> None:
+        try:
+            result = job.run()
+        except Unavailable as error:
+            log.warning("%s: %s The schedule tries again.", job.name, error)
+            return
+        if result is JobResult.MORE:  # it stopped early, so that other tasks have their turn
+            try:
+                send(job.name)
+            except BrokerAway as error:
+                log.warning("%s The schedule continues %s.", error, job.name)
 
 
-def send(name: str, *ids: str) -> None:
-    """Ask the workers for a task; for background threads and tasks, never within a request. Raises BrokerAway."""
+for _job in table():
+    _add_task(_job)
+
+
+def send(name: str) -> None:
+    """Ask the workers for a job; from background threads and tasks only, never in a request. Raises BrokerAway."""
     try:
-        app.send_task(name, args=ids, expires=MESSAGE_SECONDS, ignore_result=True, headers=tracing.headers())
+        app.send_task(name, expires=MESSAGE_SECONDS, ignore_result=True, headers=tracing.headers())
     except (OperationalError, OSError) as error:
         raise BrokerAway(f"The broker took no message ({type(error.__cause__ or error).__name__}).") from None
+
+
+class Announcer:
+    """Sends the names of woken jobs from a thread, so that no request waits for the broker.
+
+    A burst of wake-ups is one message. The schedule finds work whose message was lost.
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._thread = JobThread("announcer", self._send, rest=ANNOUNCE_SECONDS)
+
+    @property
+    def running(self) -> bool:
+        """Whether its thread is alive."""
+        return self._thread.running
+
+    def start(self) -> None:
+        """Announce what is woken in this process from now on."""
+        self._thread.start()
+        announce_with(self.announce)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._thread.stop()
+        self._thread.join()
+
+    def announce(self, name: str) -> None:
+        """Send this name soon."""
+        self._names.add(name)
+        self._thread.wake()
+
+    def _send(self) -> None:
+        for name in tuple(self._names):
+            self._names.discard(name)
+            try:
+                send(name)
+            except BrokerAway:
+                self._names.add(name)
+                raise
 
 
 def refuse_a_bad_environment(**_: object) -> None:
@@ -151,7 +170,6 @@ def refuse_a_bad_environment(**_: object) -> None:
 
 def refuse_what_no_command_starts_with(**_: object) -> None:
     """End a worker at once where a system check finds an error, such as an identity that is a superuser."""
-    django.setup()
     errors = [found for found in checks.run_checks(tags=[checks.Tags.security]) if found.is_serious()]
     if errors:
         raise SystemExit("\n".join(f"{error.msg} {error.hint or ''}".rstrip() for error in errors))

@@ -1,9 +1,7 @@
-"""The one place that builds Elasticsearch clients, and the names of the indices they may speak of.
+"""The one place that builds Elasticsearch clients, and the names of this installation's indices.
 
-Invariant: the shared client carries no credential. Every caller names whose request it is, a service identity or the
-holder of a member's key, and without that credential there is no client: nothing falls through to somebody else's.
-
-How requests to Elasticsearch are written and answers read: by orjson, which takes vectors as the arrays they are.
+The shared client carries no credential. Every caller names a service identity or brings a member's key; without that
+credential there is no client, so no request falls through to another identity.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer
 
 from memoryhub.env import SHELVES
 
@@ -125,26 +122,20 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     # Half a second to import, and everything starts with this module, whether or not there is a cluster.
     from elastic_transport.client_utils import DEFAULT  # noqa: PLC0415
     from elasticsearch import Elasticsearch  # noqa: PLC0415
+    from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer  # noqa: PLC0415
 
-    # recompose: self import
+    class Lines(NdjsonSerializer):
+        """Lines of JSON, written by orjson, which takes vectors as the arrays they are."""
 
+        def json_dumps(self, data: Any) -> bytes:
+            return json.json_dumps(data)
+
+    json = OrjsonSerializer()
     return Elasticsearch(
         list(urls),
         ca_certs=ca_certs or DEFAULT,
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
-        serializers=SERIALIZERS,
+        serializers={json.mimetype: json, Lines.mimetype: Lines()},
     )
-
-
-class _Lines(NdjsonSerializer):
-    """Lines of JSON."""
-
-    _line = OrjsonSerializer()
-
-    def json_dumps(self, data: Any) -> bytes:
-        return self._line.json_dumps(data)
-
-
-SERIALIZERS = {OrjsonSerializer.mimetype: OrjsonSerializer(), _Lines.mimetype: _Lines()}

@@ -71,6 +71,7 @@ def _asked(probe: Probe) -> State:
 
 _probes: dict[str, _Seen] = {}
 _gates: list[Callable[[], bool]] = []
+_warm_ups: list[Callable[[], None]] = []
 
 
 def register_probe(part: str, probe: Probe) -> None:
@@ -81,6 +82,19 @@ def register_probe(part: str, probe: Probe) -> None:
 def register_gate(warm: Callable[[], bool]) -> None:
     """Hold readiness back until `warm` says True, which it must do some day whatever happens."""
     _gates.append(warm)
+
+
+def register_warm_up(work: Callable[[], None]) -> None:
+    """Have each serving process call `work` on a thread when it starts."""
+    _warm_ups.append(work)
+
+
+def warm_up() -> list[threading.Thread]:
+    """Start the warm-ups of this process, each on a thread."""
+    threads = [threading.Thread(target=work, name=work.__name__, daemon=True) for work in _warm_ups]
+    for thread in threads:
+        thread.start()
+    return threads
 
 
 @never_cache

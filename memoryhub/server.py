@@ -14,6 +14,8 @@ from typing import Any, Final
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
+from memoryhub.worker import WorkerProcess
+
 _LAST_PORT: Final = 65_535
 
 
@@ -54,9 +56,18 @@ class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no typ
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no types
-    """Serves `memoryhub.wsgi` on `host`:`port` until a signal ends it; `ready` runs once it listens."""
+    """Serves `memoryhub.wsgi` on `host`:`port` until a signal ends it, with the worker process of the jobs beside it.
+
+    `ready` runs once it listens.
+    """
 
     def __init__(self, *, host: str, port: int, workers: int, threads: int, ready: Callable[[], None]) -> None:
+        jobs = WorkerProcess()
+
+        def listening(_arbiter: object) -> None:
+            jobs.start()
+            ready()
+
         self._settings: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "worker_class": "gthread",
@@ -68,7 +79,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             "logger_class": _DjangosLogger,
             "forwarded_allow_ips": "",
             "control_socket_disable": True,
-            "when_ready": lambda _arbiter: ready(),
+            "when_ready": listening,
+            # In the parent of gunicorn's processes only, after they ended.
+            "on_exit": lambda _arbiter: jobs.stop(),
         }
         super().__init__()
 

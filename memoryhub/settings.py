@@ -36,7 +36,7 @@ MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
 # Memory
 
 MEMORYHUB_SEARCH = ENV.search.value
-MEMORYHUB_DRAIN = ENV.drain.value
+MEMORYHUB_JOBS = ENV.jobs.value
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
 MEMORYHUB_RECORDING = ENV.recording.value
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads

@@ -1,11 +1,11 @@
-"""The WSGI entry point. It refuses to serve with a bad environment, and says which variable to mend."""
+"""The WSGI entry point. It ends at once on a bad environment and names the variable to correct."""
 
 import os
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from memoryhub import background
+from memoryhub import health
 from memoryhub.env.problems import refuse
 from memoryhub.middleware.responses import reading_utf8
 
@@ -13,4 +13,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 
 application = reading_utf8(get_wsgi_application())
 refuse(settings.ENVIRONMENT_PROBLEMS)
-background.start_all()
+health.warm_up()
+if settings.MEMORYHUB_JOBS == "celery":
+    from memoryhub.celery import Announcer
+
+    Announcer().start()

@@ -8,19 +8,20 @@ Actor: who does something to a tenant, its members or its tokens, where no owner
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from uuid import UUID
+
+from django.db.models import TextChoices
 
 from tenants.errors import Forbidden
 
 
-class Role(StrEnum):
+class Role(TextChoices):
     """What a membership may do in its tenant."""
 
-    MEMBER = "member"
-    SUPPORT = "support"
-    AUDITOR = "auditor"
-    ADMIN = "admin"
+    MEMBER = "member", "member"
+    SUPPORT = "support", "support"
+    AUDITOR = "auditor", "auditor"
+    ADMIN = "admin", "admin"
 
 
 # What staff of each role may look at and do; platform staff (superusers) may do all of it in all tenants.
@@ -30,22 +31,22 @@ AUDITS: tuple[Role, ...] = (Role.AUDITOR, Role.ADMIN)
 ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
 
 
-class ActorKind(StrEnum):
+class ActorKind(TextChoices):
     """Who acts: the member in person, their agent, a token of theirs, tenant staff, or the system (commands, tasks)."""
 
-    MEMBER = "member"
-    AGENT = "agent"
-    TOKEN = "token"  # noqa: S105 - an actor, not a secret
-    STAFF = "staff"
-    SYSTEM = "system"
+    MEMBER = "member", "member"
+    AGENT = "agent", "agent"
+    TOKEN = "token", "token"
+    STAFF = "staff", "staff"
+    SYSTEM = "system", "system"
 
 
-class Right(StrEnum):
+class Right(TextChoices):
     """What a principal may do; also the scopes of an API token."""
 
-    READ = "memory:read"
-    WRITE = "memory:write"
-    CHAT = "chat"
+    READ = "memory:read", "memory:read"
+    WRITE = "memory:write", "memory:write"
+    CHAT = "chat", "chat"
 
 
 ALL_RIGHTS: frozenset[Right] = frozenset(Right)

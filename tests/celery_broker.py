@@ -18,7 +18,8 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from memoryhub.celery import CHANGES, app
+from memoryhub.celery import app
+from memoryhub.jobs import Queue
 from tests.celery_process import CeleryProcess
 from tests.real_parts import Redis
 
@@ -30,7 +31,7 @@ class Broker:
         self.server = server
         self.url = server.url
 
-    def messages(self, queue: str = CHANGES) -> list[str]:
+    def messages(self, queue: Queue = Queue.CHANGES) -> list[str]:
         """The tasks that wait in a queue, the oldest first."""
         with self._client() as client:
             found = client.lrange(queue, 0, -1)
@@ -75,7 +76,7 @@ class Broker:
             "MEMORYHUB_DATA_DIR": str(folder),
             "MEMORYHUB_INDEX_DIR": str(settings.MEMORYHUB_INDEX_DIR),
             "MEMORYHUB_BROKER_URL": self.url,
-            "MEMORYHUB_DRAIN": "celery",
+            "MEMORYHUB_JOBS": "celery",
             "MEMORYHUB_LOG_FORMAT": log_format,
         }
         return CeleryProcess(*arguments, environ=environ, log=folder / f"{arguments[0]}.log")

@@ -18,7 +18,7 @@ _folder = tempfile.mkdtemp(prefix="memoryhub-tests-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["MEMORYHUB_DATA_DIR"] = _folder
 os.environ["MEMORYHUB_RECORDING"] = "inline"
-os.environ["MEMORYHUB_DRAIN"] = "off"
+os.environ["MEMORYHUB_JOBS"] = "off"
 os.environ["MEMORYHUB_CONSOLIDATE"] = "off"
 
 from memoryhub.settings import *  # noqa: E402, F403 - after the environment is in place

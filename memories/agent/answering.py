@@ -1,14 +1,9 @@
-"""Answering one stored turn: the bounded loop of model calls and tools, and how it is put down whatever happens.
+"""Answering one stored turn: the bounded loop of model calls and tools, and how its end is stored.
 
-Invariant: however `events` ends, it first stores one answer with exactly the text that it gave out, and says in its
-state how it ended. The exceptions: what must not be stored is masked in it (such a value came from the model, nothing
-that it is given holds one); a turn that erased something: its words are erased too, see `_close`; and one that was
-erased meanwhile: it is stored without words, see `services/sessions/turns.py`.
-
-Putting a turn's answer into the transcript, message by message.
-
-Invariant: each message goes after the one that this record wrote before it, so a turn that is answered elsewhere
-meanwhile raises Conflict here and the two never mix. It is closed once.
+However `events` ends, it first stores one answer with exactly the text that it gave out, and the state says how it
+ended. There are three exceptions. A value that must not be stored is masked in it (it came from the model: nothing that
+the model is given holds one). A turn that erased something has its own words erased, see `_close`. A turn that was
+erased meanwhile is stored without words, see `services/sessions/turns.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +23,6 @@ from memories.agent.boundary import Boundary
 from memories.agent.events import (
     Doing,
     Event,
-    MemoriesRecalled,
-    MemoriesRetired,
-    MemoryWritten,
     Notice,
     NoticeKind,
     Stage,
@@ -39,97 +31,26 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
+from memories.agent.prompt import render_progress, render_standing
+from memories.agent.tool_schemas import FORGET, RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import Answer, Toolbox, failed
-from memories.agent.working_memory import render_progress, render_standing
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.hygiene.sensitivity.telling import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
-from memories.models import Message, MessageState
-from memories.selectors.policies import policy_of
-from memories.selectors.session_memory import working_memory
-from memories.selectors.sessions import transcript
+from memories.models import Mention, Message, MessageState, Relation
+from memories.selectors.memories import Memory
+from memories.selectors.session_memory import slots_of
+from memories.selectors.sessions import TurnView, conversation, turn_as_stored
 from memories.services.erasure.forget import forget
-from memories.services.screening import Screen, masked_kinds
-from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, finish_turn
-from memories.types import Kind, WriteResult
+from memories.services.screening import masked_kinds
+from memories.services.sessions.turns import FinalAnswer, ToolResult, ToolStep, Turn, TurnMessage, extend_turn
+from memories.types import Kind
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 
 logger = logging.getLogger(__name__)
-
-
-class TurnRecord:
-    """What is stored of one answer."""
-
-    def __init__(self, principal: Principal, turn: Turn) -> None:
-        self._principal = principal
-        self._turn = turn
-        self._last_id = turn.message_id
-        self._started = time.monotonic()
-        self.closed = False
-
-    @property
-    def took_ms(self) -> float:
-        """Since the record was opened."""
-        return (time.monotonic() - self._started) * 1000
-
-    def calls(self, calls: Sequence[Mapping[str, Any]]) -> None:
-        """The agent calls tools."""
-        self._wrote(add_tool_step(self._principal, tool_calls=calls, **self._place()))
-
-    def answer(self, call_id: str, answer: Answer) -> None:
-        """What a tool answered."""
-        message = add_tool_result(
-            self._principal,
-            tool_call_id=call_id,
-            text=answer.error,
-            recall=answer.recall,
-            written=[answer.written] if answer.written else answer.proposed,
-            forgotten=answer.forgotten,
-            **self._place(),
-        )
-        self._wrote(message)
-
-    def close(
-        self, state: MessageState, *, text: str, memory_tokens: int, error: str = "", wordless: bool = False
-    ) -> Message:
-        """Store the final answer and return it. `wordless`: see `finish_turn`."""
-        message = finish_turn(
-            self._principal,
-            text=text,
-            state=state,
-            error=error,
-            took_ms=self.took_ms,
-            memory_tokens=memory_tokens,
-            wordless=wordless,
-            **self._place(),
-        )
-        self._wrote(message)
-        self.closed = True
-        return message
-
-    def erase(self) -> None:
-        """Erase what the user said in this turn, and what was stored of it so far."""
-        if self._turn.episode_id is None:
-            return
-        try:
-            forget(
-                self._principal,
-                kind=Kind.EPISODIC,
-                memory_id=self._turn.episode_id,
-                reason="the words of a request to erase",
-            )
-        except NotFound:
-            logger.info("turn %s of session %s was erased already", self._turn.turn, self._turn.session_id)
-
-    def _place(self) -> dict[str, Any]:
-        return {"session_id": self._turn.session_id, "turn": self._turn.turn, "after": self._last_id}
-
-    def _wrote(self, message: Message) -> None:
-        self._last_id = message.pk
 
 
 OFFLINE = "No language model is configured: this answer quotes your memory."
@@ -139,7 +60,69 @@ FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 
 _LONGEST_TOOL_NAME = 64
-_MADE = (WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW)
+_READING = (RECALL, SEARCH_SESSION)
+
+
+class Transcript:
+    """The agent's messages of one turn: kept here, and stored together when the turn ends.
+
+    Each batch goes after the last message that is known, so a turn that is answered elsewhere meanwhile raises Conflict
+    here and the two never mix. Until a batch is stored nothing of it was acknowledged: what tools wrote is committed by
+    their own services, and a process that dies leaves a turn that can be answered again.
+    """
+
+    def __init__(self, principal: Principal, turn: Turn) -> None:
+        self._principal = principal
+        self._turn = turn
+        self._started = time.monotonic()
+        self._pending: list[TurnMessage] = []
+        self._rows = [turn.message]
+        self._mentions: list[Mention] = []
+        self.closed = False
+
+    @property
+    def took_ms(self) -> float:
+        """Since the turn began to be answered."""
+        return (time.monotonic() - self._started) * 1000
+
+    def add(self, message: TurnMessage) -> None:
+        """Keep a message for the next `store`."""
+        self._pending.append(message)
+
+    def store(self, *last: TurnMessage) -> Message:
+        """Store what is kept, and `last`; return the last message of the turn. Raises Conflict, NotFound."""
+        if batch := [*self._pending, *last]:
+            rows, mentions = extend_turn(
+                self._principal,
+                session_id=self._turn.session_id,
+                turn=self._turn.turn,
+                messages=batch,
+                after=self._rows[-1].pk,
+                policy=self._turn.policy,
+            )
+            self._pending.clear()
+            self._rows += rows
+            self._mentions += mentions
+        return self._rows[-1]
+
+    def close(self, answer: FinalAnswer) -> Message:
+        """Store the answer, once, with all that is kept; return it."""
+        stored = self.store(answer)
+        self.closed = True
+        return stored
+
+    def count(self, *relations: Relation) -> int:
+        """How many distinct memories the turn mentions so."""
+        return len({mention.memory_id for mention in self._mentions if mention.relation in relations})
+
+    def view(self, memories: Mapping[UUID, Memory]) -> TurnView | None:
+        """The turn as it is stored, if nothing took words out of it and all its memories are among `memories`."""
+        if any(row.state == MessageState.REDACTED for row in self._rows):
+            return None
+        if any(mention.memory_id not in memories for mention in self._mentions):
+            return None
+        self._rows[0].episode_pk = self._turn.episode_id  # type: ignore[attr-defined]  # as the selectors annotate it
+        return turn_as_stored(self._rows, self._mentions, memories)
 
 
 class Answering:
@@ -149,7 +132,7 @@ class Answering:
         self._principal = principal.as_agent()
         self._turn = turn
         self._model = model
-        self._boundary = Boundary(tokens=ModelTokens(model.name), alone=model.offline)
+        self._boundary = Boundary(turn.policy, ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
             session_id=turn.session_id,
@@ -157,15 +140,10 @@ class Answering:
             turn=turn.turn,
             boundary=self._boundary,
         )
-        self._record = TurnRecord(self._principal, turn)
-        self._screen = Screen(self._principal)
+        self._transcript = Transcript(self._principal, turn)
         self._streamed: list[str] = []
         self._characters = 0
-        self._degraded = False
-        self._closed = False
-        self._used: set[UUID] = set()
-        self._wrote: set[UUID] = set()
-        self._replaced: set[UUID] = set()
+        self._noticed: set[NoticeKind] = set()
 
     def events(self) -> Generator[Event]:
         """Answer, event by event."""
@@ -198,7 +176,6 @@ class Answering:
         """Recall, then let the model answer; the last step has to be an answer."""
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
-        self._boundary.follow(policy_of(self._principal.tenant_id))
         messages = self._opening()
         if self._boundary.pushes:
             yield Stage(Doing.RECALLING)
@@ -215,8 +192,8 @@ class Answering:
 
     def _opening(self) -> list[ChatMessage]:
         turn, policy = self._turn, self._boundary.policy
-        turns = transcript(self._principal, turn.session_id, last=HISTORY_TURNS + 1)
-        slots = working_memory(self._principal, turn.session_id)
+        turns = conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
+        slots = slots_of(turn.session)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
             prompt.history(turns, before=turn.turn, count=self._boundary.count),
@@ -272,7 +249,7 @@ class Answering:
         return TextDelta(text)
 
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
-        """Call the tools in order; what each did is stored before the next begins."""
+        """Call the tools in order. Before one that erases, all that came before is stored, for the erasure to find."""
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
@@ -287,9 +264,9 @@ class Answering:
             if place >= MAX_TOOL_CALLS_AT_ONCE:
                 refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
             # What is kept of a call and shown to the model again is masked; the tools screen what they are given.
-            name, arguments = self._screen.said(call.name).text, self._screen.arguments(given[identity])
+            name, arguments = self._tools.screen.said(call.name).text, self._tools.screen.arguments(given[identity])
             calls.append({"id": identity, "name": name[:_LONGEST_TOOL_NAME], "arguments": arguments})
-        looks = all(call["name"] in (RECALL, SEARCH_SESSION) for call in calls)
+        looks = all(call["name"] in _READING for call in calls)
         topic = self._topic(calls, refusals)
         if topic:
             query = topic[: prompt.SHOWN_QUERY_CHARACTERS]
@@ -300,8 +277,12 @@ class Answering:
             refusal = refusals.get(made["id"])
             if made["id"] == beside:
                 answer = self._tools.recall_beside(topic)
+            elif refusal:
+                answer = failed(refusal)
             else:
-                answer = failed(refusal) if refusal else self._tools.run(made["name"], given[made["id"]])
+                if made["name"] == FORGET:
+                    self._transcript.store()
+                answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
@@ -310,51 +291,49 @@ class Answering:
         return "" if self._tools.erased else self._boundary.topic(made)
 
     def _calls(self, calls: Sequence[Mapping[str, Any]], messages: list[ChatMessage]) -> None:
-        self._record.calls(calls)
+        self._transcript.add(ToolStep(calls))
         messages.append(prompt.tool_calls_message(calls))
 
     def _answer(self, call_id: str, answer: Answer, messages: list[ChatMessage]) -> Iterator[Event]:
-        """Store and pass on what a tool did, count it, and tell it."""
-        self._record.answer(call_id, answer)
+        """Note the result of a tool, give it to the model, and pass on its events."""
+        written = [answer.written] if answer.written else answer.proposed
+        self._transcript.add(ToolResult(call_id, answer.error, answer.recall, written, answer.forgotten))
         messages.append(prompt.tool_result_message(call_id, answer.content))
-        if answer.closed and not self._closed:
-            self._closed = True
-            yield Notice(NoticeKind.CLOSED, answer.error)
-        self._wrote |= {outcome.memory_id for outcome in answer.proposed if outcome.result in _MADE}
-        match answer.event:
-            case MemoriesRecalled(recall):
-                self._used |= {item.id for item in recall.items}
-                if recall.degraded and not self._degraded:
-                    self._degraded = True
-                    yield Notice(NoticeKind.DEGRADED, DEGRADED)
-            case MemoryWritten(outcome):
-                if outcome.result in _MADE:
-                    self._wrote.add(outcome.memory_id)
-                self._replaced |= set(outcome.superseded_ids)
-            case MemoriesRetired():
-                self._replaced |= {memory_id for memory_id, _ in answer.event.ended}
+        if answer.closed:
+            yield from self._notice(NoticeKind.CLOSED, answer.error)
+        if answer.recall and answer.recall.degraded:
+            yield from self._notice(NoticeKind.DEGRADED, DEGRADED)
         if answer.event is not None:
             yield answer.event
+
+    def _notice(self, kind: NoticeKind, text: str) -> Iterator[Event]:
+        """The notice, once in a turn."""
+        if kind not in self._noticed:
+            self._noticed.add(kind)
+            yield Notice(kind, text)
 
     def _finish(self) -> Iterator[Event]:
         stored = self._close(MessageState.COMPLETE)
         masked = masked_kinds(stored.sensitivity)
         if self._tools.erased:
             yield Notice(NoticeKind.ERASED, ERASED)
+        only_read = not self._tools.changed
         yield TurnFinished(
             message_id=stored.pk,
             state=MessageState.COMPLETE,
-            took_ms=self._record.took_ms,
-            used=len(self._used),
-            wrote=len(self._wrote),
-            replaced=len(self._replaced),
+            took_ms=self._transcript.took_ms,
+            used=self._transcript.count(Relation.RECALLED),
+            wrote=self._transcript.count(Relation.WROTE),
+            replaced=self._transcript.count(Relation.REPLACED),
             masked=masked,
             text=stored.text if masked else "",
+            view=self._transcript.view(self._tools.rows) if only_read else None,
+            session=self._turn.session if only_read else None,
         )
 
     def _cut_off(self) -> None:
         """Nobody listens any more: keep what was streamed."""
-        if self._record.closed:
+        if self._transcript.closed:
             return
         try:
             self._close(MessageState.CUT_OFF)
@@ -362,7 +341,7 @@ class Answering:
             logger.info("turn %s of session %s was left: %s", self._turn.turn, self._turn.session_id, error)
 
     def _fail(self, message: str, *, retryable: bool) -> TurnFailed:
-        if not self._record.closed:
+        if not self._transcript.closed:
             try:
                 self._close(MessageState.FAILED, error=message)
             except (MemoriesError, TenantsError) as error:
@@ -373,9 +352,28 @@ class Answering:
 
     def _close(self, state: MessageState, *, error: str = "") -> Message:
         """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
-        took = self._boundary.memory_tokens
-        if not self._tools.erased:
-            return self._record.close(state, text="".join(self._streamed), memory_tokens=took, error=error)
-        self._record.erase()
-        text = erased(self._tools.erased)
-        return self._record.close(state, text=text, memory_tokens=took, error=error, wordless=True)
+        text = "".join(self._streamed)
+        if self._tools.erased:
+            self._transcript.store()
+            self._erase_words()
+            text = erased(self._tools.erased)
+        answer = FinalAnswer(
+            text,
+            state,
+            error,
+            took_ms=self._transcript.took_ms,
+            memory_tokens=self._boundary.memory_tokens,
+            wordless=bool(self._tools.erased),
+        )
+        return self._transcript.close(answer)
+
+    def _erase_words(self) -> None:
+        """Erase what the user said in this turn, and what was stored of it so far."""
+        turn = self._turn
+        if turn.episode_id is None:
+            return
+        reason = "the words of a request to erase"
+        try:
+            forget(self._principal, kind=Kind.EPISODIC, memory_id=turn.episode_id, reason=reason)
+        except NotFound:
+            logger.info("turn %s of session %s was erased already", turn.turn, turn.session_id)

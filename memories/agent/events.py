@@ -1,15 +1,46 @@
-"""What happens while a turn is answered, as values: the loop yields them, the chat page and the API send them on.
+"""The events of a turn that is being answered, and their form as JSON and as server-sent events.
 
-Invariant: a turn begins with one TurnStarted and ends with one TurnFinished or one TurnFailed, unless it was closed.
+A turn is one TurnStarted, any of the others, then one TurnFinished or TurnFailed, unless the reader closed it. The loop
+yields the events; the chat page's script and clients of the API read them.
+
+Each frame is `event: <type>`, one `data:` line of JSON, and an empty line. The JSON always holds its own `type`.
+Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes, by type:
+
+    turn_started      session_id, turn (int), message_id, episode_id|null, masked: [kind],
+                      text (what was stored, where something was masked; else absent)
+    stage             doing: "recalling" | "thinking" | "writing"
+    notice            kind: "offline" | "degraded" | "closed" | "erased" | "masked", text
+    memories_recalled automatic (bool), trace_id, query, degraded (bool), took_ms, items: [item]
+    text_delta        text
+    memory_written    result: "created" | "merged" | "superseded" | "blocked" | "queued_for_review",
+                      kind, id, key, text, reason, superseded: [{id, text}]
+    memories_retired  kind, harsh (bool: they never were true), ended: [{id, text}]
+    memory_forgotten  kind, id, text, erased: [{kind, id}]
+    task_changed      goal, steps (int), done (int), current, finished (bool)
+    turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints), masked: [kind],
+                      text (the answer as stored, where something was masked in it; else absent)
+    turn_failed       message, retryable (bool)
+
+    item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title,
+                      key, speaker,
+                      since|null, until|null, status, scope, session_id|null, superseded_by|null, retracted (bool),
+                      confidence|null, trigger, steps: [str], success_count, failure_count, reasons: [str]
+
+Clients ignore types and members that they do not know.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime
+from enum import Enum, StrEnum
+from typing import Any
 from uuid import UUID
 
-from memories.models import MessageState
+from memories.models import MessageState, Session
+from memories.selectors.sessions import TurnView
 from memories.types import Kind, Recall, WriteOutcome
 
 
@@ -121,6 +152,7 @@ class TurnFinished:
     """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced.
 
     `masked` are the kinds of values that the model had put into it; `text` is then what was stored, without them.
+    `view` and `session` are the turn and its session as they are stored, where nothing but recalls happened in it.
     """
 
     message_id: UUID
@@ -131,6 +163,8 @@ class TurnFinished:
     replaced: int
     masked: tuple[str, ...] = ()
     text: str = ""
+    view: TurnView | None = field(default=None, compare=False, repr=False)
+    session: Session | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +188,107 @@ Event = (
     | TurnFinished
     | TurnFailed
 )
+
+
+CONTENT_TYPE = "text/event-stream; charset=utf-8"
+
+_TYPES: dict[type[Event], str] = {
+    TurnStarted: "turn_started",
+    Stage: "stage",
+    Notice: "notice",
+    MemoriesRecalled: "memories_recalled",
+    TextDelta: "text_delta",
+    MemoryWritten: "memory_written",
+    MemoriesRetired: "memories_retired",
+    MemoryForgotten: "memory_forgotten",
+    TaskChanged: "task_changed",
+    TurnFinished: "turn_finished",
+    TurnFailed: "turn_failed",
+}
+# The score and signals of a memory stay in the trace; the event of an end carries its rows for the chat page.
+_LEFT_OUT = frozenset({"score", "signals", "valid_from", "valid_to", "view", "session"})
+
+
+def frames(events: Iterator[Event]) -> Generator[bytes]:
+    """The body of a `text/event-stream` response. Closing it closes `events`, so a turn learns that nobody listens."""
+    try:
+        for event in events:
+            yield frame(event)
+    finally:
+        if isinstance(events, Generator):
+            events.close()
+
+
+def frame(event: Event) -> bytes:
+    """One event as a server-sent event. JSON escapes line breaks, so the data is always one line."""
+    data = json.dumps(to_json(event), ensure_ascii=False, separators=(",", ":"))
+    return f"event: {type_of(event)}\ndata: {data}\n\n".encode()
+
+
+def type_of(event: Event) -> str:
+    """The name of an event on the wire."""
+    return _TYPES[type(event)]
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """One event as plain values, with its `type`; see the module's docstring for the shapes."""
+    return {"type": type_of(event), **_members(event)}
+
+
+def _members(event: Event) -> dict[str, Any]:
+    match event:
+        case TurnStarted() | TurnFinished():
+            members = _plain(event)
+            if not event.masked:
+                del members["text"]
+            if isinstance(event, TurnFinished):
+                members["took_ms"] = round(event.took_ms, 1)
+            return members
+        case MemoriesRecalled(recall):
+            items = [{"rank": rank, **_plain(item)} for rank, item in enumerate(recall.items, start=1)]
+            return {
+                "automatic": event.automatic,
+                "trace_id": str(recall.trace_id),
+                "query": recall.query,
+                "degraded": recall.degraded,
+                "took_ms": round(recall.took_ms, 1),
+                "items": items,
+            }
+        case MemoryWritten(outcome, text, key, superseded):
+            members = {
+                "result": outcome.result,
+                "kind": outcome.kind,
+                "id": outcome.memory_id,
+                "reason": outcome.reason,
+            }
+            return _plain(members | {"key": key, "text": text, "superseded": _named(superseded)})
+        case MemoriesRetired():
+            return _plain(event) | {"ended": _named(event.ended)}
+        case MemoryForgotten():
+            erased = [{"kind": kind.value, "id": str(memory_id)} for kind, memory_id in event.erased]
+            return {"kind": event.kind.value, "id": str(event.memory_id), "text": event.text, "erased": erased}
+        case _:
+            return _plain(event)
+
+
+def _named(memories: Iterable[tuple[UUID, str]]) -> list[dict[str, str]]:
+    return [{"id": str(memory_id), "text": text} for memory_id, text in memories]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; a dataclass is an object of its fields."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name not in _LEFT_OUT}
+    match value:
+        case Enum():
+            return value.value
+        case UUID():
+            return str(value)
+        case datetime():
+            return value.isoformat()
+        case Mapping():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case tuple() | list():
+            return [_plain(inner) for inner in value]
+        case _:
+            return value

@@ -182,7 +182,8 @@ class Choice(serializers.ChoiceField):
 
     def __init__(self, kind: type[StrEnum], **options: Any) -> None:
         self.kind = kind
-        super().__init__(choices=[(member.value, member.name) for member in kind], **options)
+        named = [(member.value, member.name) for member in kind]
+        super().__init__(choices=getattr(kind, "choices", named), **options)
         self.error_messages |= _COMMON | {"invalid_choice": f"must be one of {', '.join(kind)}."}
 
     def to_internal_value(self, data: Any) -> StrEnum:

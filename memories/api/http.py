@@ -21,8 +21,8 @@ from memories.agent.events import (
     TurnFailed,
     TurnFinished,
     TurnStarted,
+    to_json,
 )
-from memories.agent.sse import to_json
 from memories.api.problems import TurnNotAnswered
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, OutcomeSerializer
 from memories.selectors.history.stories import supporting_episodes

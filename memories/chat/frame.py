@@ -1,14 +1,7 @@
-"""What the frame around every page shows: the theme, the tenants of the reader, and what does not work right now.
+"""What surrounds a page of the chat: the context of `base.html`, the list of conversations, and a turn as a stream.
 
-The list of conversations beside the chat, under headings that say how long ago.
-
-Parts of the chat page as rendered HTML, for scripts that put them in place of what they drew while streaming.
-
-Invariant: one set of templates draws a turn, whether the page was loaded, streamed or refreshed.
-
-A turn as server-sent events for the chat page: the agent's events, and at the end the rendered turn and its panel.
-
-Invariant: closing the stream closes the turn, so that the agent stores what was said until then.
+A streamed turn is the agent's events, and at the end a frame with the rendered turn, its panel and the list, which the
+script puts in place of what it drew meanwhile. The same templates draw a page that is loaded whole.
 """
 
 from __future__ import annotations
@@ -18,7 +11,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
@@ -26,15 +18,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from memories.agent import sse
-from memories.agent.events import Event, TurnStarted
+from memories.agent.events import Event, TurnFinished, TurnStarted
+from memories.agent.events import frame as frame_of
 from memories.agent.model import chat_model
 from memories.chat.presenting import shown_task
 from memories.chat.turns import panel_of, shown_turns
 from memories.models import Session
 from memories.presenting.moments import Group, age_title, grouped
 from memories.search import seems_well
-from memories.selectors.session_memory import working_memory
+from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions
 from tenants.middleware import memberships_here
 from tenants.models import Membership, User
@@ -88,11 +80,11 @@ def by_age(sessions: Iterable[Session]) -> tuple[Group[Session], ...]:
     return tuple(grouped(sessions, lambda each: age_title(timezone.localdate(each.last_turn_at), today)))
 
 
-def turn_fragments(principal: Principal, view: TurnView, *, csrf_token: str) -> dict[str, object]:
+def turn_fragments(principal: Principal, view: TurnView, session: Session, *, csrf_token: str) -> dict[str, object]:
     """`turn_html` and `panel_html` of one turn, with how its answer ended (null: it has none yet)."""
     (shown,) = shown_turns(principal, [view])
     panel = panel_of(principal, view)
-    task = shown_task(view.session_id, working_memory(principal, view.session_id))
+    task = shown_task(session.pk, slots_of(session))
     shared = {"csrf_token": csrf_token}
     return {
         "turn": view.turn,
@@ -100,11 +92,6 @@ def turn_fragments(principal: Principal, view: TurnView, *, csrf_token: str) -> 
         "turn_html": render_to_string("chat/_turn.html", {"turn": shown, "selected": view.turn, **shared}),
         "panel_html": render_to_string("chat/_panel.html", {"panel": panel, "task": task, **shared}),
     }
-
-
-def sessions_fragment(principal: Principal, current: object) -> str:
-    """The list of conversations, with the current one marked."""
-    return render_to_string("chat/_sessions.html", {"groups": recent_sessions(principal), "current": current})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +104,30 @@ class Reader:
 
 
 def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Generator[bytes]:
-    """The frames of a turn that has begun."""
+    """The frames of a turn that has begun, then the page's. Closing it closes the turn, so that the agent stores it."""
+    last: Event = started
     try:
-        yield sse.frame(started)
-        yield from sse.frames(rest)
-        yield page_frame(reader, started.session_id, started.turn)
+        yield frame_of(started)
+        for last in rest:
+            yield frame_of(last)
+        yield page_frame(reader, started, last)
     finally:
         close = getattr(rest, "close", None)
         if close is not None:
             close()
 
 
-def page_frame(reader: Reader, session_id: UUID, turn: int) -> bytes:
-    """`event: page`: the turn, the panel and the list of conversations as HTML, with the title and addresses."""
-    principal = reader.principal
-    view = find_turn(principal, session_id, turn)
-    session = get_session(principal, session_id)
+def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
+    """`event: page`: the turn, the panel and the list of conversations as HTML, with the title and addresses.
+
+    They are drawn from the last event if it carries the turn as it was stored, else read back.
+    """
+    principal, session_id = reader.principal, started.session_id
+    if isinstance(last, TurnFinished) and last.view and last.session:
+        view, session = last.view, last.session
+    else:
+        view, session = find_turn(principal, session_id, started.turn), get_session(principal, session_id)
+    groups = recent_sessions(principal)
     with timezone.override(reader.zone):
         data = {
             "type": "page",
@@ -140,7 +135,7 @@ def page_frame(reader: Reader, session_id: UUID, turn: int) -> bytes:
             "url": reverse("chat:session", args=[session_id]),
             "send_url": reverse("chat:send", args=[session_id]),
             "menu_html": render_to_string("chat/_session_menu.html", {"session_id": session_id}),
-            "sessions_html": sessions_fragment(principal, session_id),
-            **turn_fragments(principal, view, csrf_token=reader.csrf_token),
+            "sessions_html": render_to_string("chat/_sessions.html", {"groups": groups, "current": session_id}),
+            **turn_fragments(principal, view, session, csrf_token=reader.csrf_token),
         }
     return f"event: page\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

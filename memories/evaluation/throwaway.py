@@ -47,6 +47,6 @@ def _environment(folder: Path) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
         "DATABASE_URL": f"sqlite:///{folder / 'evaluation.sqlite3'}",
         "MEMORYHUB_DATA_DIR": str(folder),
-        "MEMORYHUB_DRAIN": "off",
+        "MEMORYHUB_JOBS": "off",
         "MEMORYHUB_SEARCH": settings.MEMORYHUB_SEARCH,
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
@@ -27,14 +27,10 @@ from memories.metrics.alerts import Holding, Reading, Readings, Standing, follow
 from memories.metrics.definitions import ALERTS, BY_NAME
 from memories.metrics.measuring import Measured, measure
 from memories.models import MetricSample
-from memoryhub import background
-from memoryhub.background import Repeated
 
 log = logging.getLogger(__name__)
 
 EVERY = timedelta(minutes=5)
-# Whoever samples asks so often (s) whether it is time, so that no look is missed by a hair.
-PAUSE_SECONDS = 60.0
 # All looks are kept so long, then the first of each hour, then none.
 FINE = timedelta(hours=48)
 KEPT = timedelta(days=90)
@@ -95,11 +91,6 @@ def thin(now: datetime) -> int:
     for start in range(0, len(spare), _LOOKS_AT_ONCE):
         MetricSample.objects.filter(at__in=spare[start : start + _LOOKS_AT_ONCE]).delete()
     return len(spare)
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("metric sampling", sample_metrics, pause=PAUSE_SECONDS))
 
 
 def _values(measured: Measured, at: datetime) -> list[MetricSample]:

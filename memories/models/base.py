@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from django.conf import settings
@@ -21,11 +20,6 @@ from memories.types import CURRENT, Kind, Owner, Scope, Status
 from tenants.principal import Principal
 
 Row = TypeVar("Row", bound=models.Model)
-
-
-def choices(kind: type[StrEnum]) -> list[tuple[str, str]]:
-    """Django choices of an enumeration of `memories.types`."""
-    return [(member.value, member.name.replace("_", " ").lower()) for member in kind]
 
 
 class OwnedQuerySet(models.QuerySet[Row, Row]):
@@ -69,7 +63,7 @@ class MemoryRow(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
-    scope = models.CharField(max_length=8, choices=choices(Scope), default=Scope.USER)
+    scope = models.CharField(max_length=8, choices=Scope.choices, default=Scope.USER)
     task = models.CharField(max_length=64, null=True, blank=True)
     text = models.TextField()
     content_hash = models.CharField(max_length=64)
@@ -77,7 +71,7 @@ class MemoryRow(models.Model):
     embedding_model = models.CharField(max_length=80, blank=True, default="")
     token_ids = models.BinaryField(null=True, editable=False)
     version = models.PositiveBigIntegerField(default=1)
-    status = models.CharField(max_length=12, choices=choices(Status), default=Status.ACTIVE)
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.ACTIVE)
     sensitivity: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)

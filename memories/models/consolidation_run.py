@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, TextChoices
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import OwnedQuerySet
 
 
-class RunState(StrEnum):
+class RunState(TextChoices):
     """How a run stands. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
 
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
 
 
-class Trigger(StrEnum):
+class Trigger(TextChoices):
     """Why a run began."""
 
-    TURN = "turn"
-    COUNT = "count"
-    AGE = "age"
-    DEMAND = "demand"
-    RETRY = "retry"
-    RERUN = "rerun"
+    TURN = "turn", "turn"
+    COUNT = "count", "count"
+    AGE = "age", "age"
+    DEMAND = "demand", "demand"
+    RETRY = "retry", "retry"
+    RERUN = "rerun", "rerun"
 
 
 class ConsolidationRun(models.Model):
@@ -46,8 +45,8 @@ class ConsolidationRun(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    state = models.CharField(max_length=8, choices=choices(RunState), default=RunState.RUNNING)
-    trigger = models.CharField(max_length=8, choices=choices(Trigger), default=Trigger.DEMAND)
+    state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.RUNNING)
+    trigger = models.CharField(max_length=8, choices=Trigger.choices, default=Trigger.DEMAND)
     extractor = models.CharField(max_length=80)
     rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns")
     first_ordinal = models.PositiveBigIntegerField(default=0)

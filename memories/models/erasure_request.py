@@ -6,26 +6,23 @@ Invariant: nothing here quotes what is erased; the receipt holds counts, digests
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, TextChoices
 from django.utils import timezone
 
-from memories.models.base import choices
 
-
-class ErasureState(StrEnum):
+class ErasureState(TextChoices):
     """Asked: waits for a second person. Approved: waits to begin. Stopped: by a legal hold, and goes on after it."""
 
-    ASKED = "asked"
-    APPROVED = "approved"
-    RUNNING = "running"
-    STOPPED = "stopped"
-    DONE = "done"
-    REFUSED = "refused"
+    ASKED = "asked", "asked"
+    APPROVED = "approved", "approved"
+    RUNNING = "running", "running"
+    STOPPED = "stopped", "stopped"
+    DONE = "done", "done"
+    REFUSED = "refused", "refused"
 
 
 OPEN_ERASURES = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
@@ -42,7 +39,7 @@ class ErasureRequest(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
     membership = models.ForeignKey("tenants.Membership", on_delete=models.PROTECT, related_name="+")
-    state = models.CharField(max_length=8, choices=choices(ErasureState), default=ErasureState.ASKED)
+    state = models.CharField(max_length=8, choices=ErasureState.choices, default=ErasureState.ASKED)
     reason = models.CharField(max_length=300)
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

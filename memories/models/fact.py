@@ -6,7 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from memories.models.base import choices, scope_constraint, unique_while_current
+from memories.models.base import scope_constraint, unique_while_current
 from memories.models.episode import Episode
 from memories.models.supersedable import (
     Supersedable,
@@ -29,7 +29,7 @@ class Fact(Supersedable):
     key = models.CharField(max_length=100, blank=True, default="")
     category = models.CharField(max_length=100, blank=True, default="")
     confidence = models.FloatField(default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
-    source = models.CharField(max_length=16, choices=choices(Source), default=Source.USER_STATED)
+    source = models.CharField(max_length=16, choices=Source.choices, default=Source.USER_STATED)
     pinned = models.BooleanField(default=False)
     valid_from = models.DateTimeField(null=True, blank=True)
     valid_to = models.DateTimeField(null=True, blank=True)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 
 from django.db import models
+from django.db.models import TextChoices
 from django.utils import timezone
 
-from memories.models.base import choices
 
-
-class HygieneState(StrEnum):
+class HygieneState(TextChoices):
     """How a scan stands. One that was interrupted is gone on with, not begun anew."""
 
-    RUNNING = "running"
-    INTERRUPTED = "interrupted"
-    DONE = "done"
-    FAILED = "failed"
+    RUNNING = "running", "running"
+    INTERRUPTED = "interrupted", "interrupted"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
 
 
 class HygieneRun(models.Model):
@@ -30,7 +28,7 @@ class HygieneRun(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     trigger = models.CharField(max_length=10, default="demand")
-    state = models.CharField(max_length=11, choices=choices(HygieneState), default=HygieneState.RUNNING)
+    state = models.CharField(max_length=11, choices=HygieneState.choices, default=HygieneState.RUNNING)
     cursor: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     counts: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
     error = models.CharField(max_length=300, blank=True, default="")

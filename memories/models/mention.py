@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from django.conf import settings
 from django.db import models
+from django.db.models import TextChoices
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import OwnedQuerySet
 from memories.models.session import Message
 from memories.types import Kind
 
 
-class Relation(StrEnum):
+class Relation(TextChoices):
     """What the message did with the memory."""
 
-    RECALLED = "recalled"
-    WROTE = "wrote"
-    CONFIRMED = "confirmed"
-    REPLACED = "replaced"
-    FORGOT = "forgot"
+    RECALLED = "recalled", "recalled"
+    WROTE = "wrote", "wrote"
+    CONFIRMED = "confirmed", "confirmed"
+    REPLACED = "replaced", "replaced"
+    FORGOT = "forgot", "forgot"
 
 
 class Mention(models.Model):
@@ -32,8 +31,8 @@ class Mention(models.Model):
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="mentions")
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    relation = models.CharField(max_length=9, choices=choices(Relation))
-    kind = models.CharField(max_length=10, choices=choices(Kind))
+    relation = models.CharField(max_length=9, choices=Relation.choices)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
     memory_id = models.UUIDField()
     position = models.PositiveIntegerField(default=0)
     used = models.BooleanField(null=True, blank=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from django.db import models
+from django.db.models import TextChoices
 from django.utils import timezone
 
-from memories.models.base import choices
 from memories.types import Kind, Owner
 
 
-class Operation(StrEnum):
+class Operation(TextChoices):
     """What the search plane has to do."""
 
-    UPSERT = "upsert"
-    DELETE = "delete"
+    UPSERT = "upsert", "upsert"
+    DELETE = "delete", "delete"
 
 
 class OutboxEntry(models.Model):
@@ -27,10 +25,10 @@ class OutboxEntry(models.Model):
     id = models.BigAutoField(primary_key=True)
     tenant_id = models.UUIDField(null=True)
     user_id = models.UUIDField(null=True)
-    kind = models.CharField(max_length=10, choices=choices(Kind))
+    kind = models.CharField(max_length=10, choices=Kind.choices)
     memory_id = models.UUIDField()
     version = models.PositiveBigIntegerField()
-    operation = models.CharField(max_length=6, choices=choices(Operation))
+    operation = models.CharField(max_length=6, choices=Operation.choices)
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.CharField(max_length=200, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)

@@ -7,7 +7,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.models.base import choices
 from memories.types import RecallMode
 
 
@@ -24,7 +23,7 @@ class MemoryPolicy(models.Model):
     session_hours = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     consolidate_every = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     consolidate_hours = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
-    recall_mode = models.CharField(max_length=6, choices=choices(RecallMode), blank=True, default="")
+    recall_mode = models.CharField(max_length=6, choices=RecallMode.choices, blank=True, default="")
     recall_items = models.PositiveIntegerField(null=True, blank=True)
     recall_tokens = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     recall_threshold = models.FloatField(null=True, blank=True)

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, TextChoices
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import OwnedQuerySet
 from memories.models.fact import Fact
 from memories.models.playbook import Playbook
 
 
-class ReviewKind(StrEnum):
+class ReviewKind(TextChoices):
     """What is to be decided: which of two facts holds, or whether a memory goes."""
 
-    CONTRADICTION = "contradiction"
-    EVICTION = "eviction"
+    CONTRADICTION = "contradiction", "contradiction"
+    EVICTION = "eviction", "eviction"
 
 
-class ReviewDecision(StrEnum):
+class ReviewDecision(TextChoices):
     """What was decided. `withdrawn`: there is nothing to decide any more, for one of its memories ended otherwise."""
 
-    OPEN = "open"
-    KEEP_ONE = "keep_one"
-    KEEP_BOTH = "keep_both"
-    MERGE = "merge"
-    EDIT = "edit"
-    EVICT = "evict"
-    KEEP = "keep"
-    WITHDRAWN = "withdrawn"
+    OPEN = "open", "open"
+    KEEP_ONE = "keep_one", "keep one"
+    KEEP_BOTH = "keep_both", "keep both"
+    MERGE = "merge", "merge"
+    EDIT = "edit", "edit"
+    EVICT = "evict", "evict"
+    KEEP = "keep", "keep"
+    WITHDRAWN = "withdrawn", "withdrawn"
 
 
 class ReviewItem(models.Model):
@@ -45,7 +44,7 @@ class ReviewItem(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=13, choices=choices(ReviewKind), default=ReviewKind.CONTRADICTION)
+    kind = models.CharField(max_length=13, choices=ReviewKind.choices, default=ReviewKind.CONTRADICTION)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
@@ -55,7 +54,7 @@ class ReviewItem(models.Model):
     playbook = models.ForeignKey(Playbook, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     reason = models.CharField(max_length=300)
     evidence: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
-    decision = models.CharField(max_length=10, choices=choices(ReviewDecision), default=ReviewDecision.OPEN)
+    decision = models.CharField(max_length=10, choices=ReviewDecision.choices, default=ReviewDecision.OPEN)
     outcome: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import OwnedQuerySet
 from memories.types import Kind
 
 
@@ -21,7 +21,7 @@ class SealedOriginal(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    kind = models.CharField(max_length=10, choices=choices(Kind))
+    kind = models.CharField(max_length=10, choices=Kind.choices)
     memory_id = models.UUIDField(unique=True)
     sealed = models.TextField(editable=False)
     created_at = models.DateTimeField(default=timezone.now)

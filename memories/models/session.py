@@ -6,32 +6,32 @@ SessionEntry: L1, what the agent noted while it worked: goals, plans, observatio
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import TextChoices
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet, choices
+from memories.models.base import OwnedQuerySet
 from memories.types import Importance
 
 
-class MessageRole(StrEnum):
+class MessageRole(TextChoices):
     """Who a message is from, in the words of the chat protocol."""
 
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
+    USER = "user", "user"
+    ASSISTANT = "assistant", "assistant"
+    TOOL = "tool", "tool"
 
 
-class MessageState(StrEnum):
+class MessageState(TextChoices):
     """How a message ended: whole, cut off while streaming, failed before an answer, or redacted by an erasure."""
 
-    COMPLETE = "complete"
-    CUT_OFF = "cut_off"
-    FAILED = "failed"
-    REDACTED = "redacted"
+    COMPLETE = "complete", "complete"
+    CUT_OFF = "cut_off", "cut off"
+    FAILED = "failed", "failed"
+    REDACTED = "redacted", "redacted"
 
 
 class Session(models.Model):
@@ -81,8 +81,8 @@ class Message(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     turn = models.PositiveIntegerField()
     step = models.PositiveIntegerField(default=0)
-    role = models.CharField(max_length=10, choices=choices(MessageRole))
-    state = models.CharField(max_length=10, choices=choices(MessageState), default=MessageState.COMPLETE)
+    role = models.CharField(max_length=10, choices=MessageRole.choices)
+    state = models.CharField(max_length=10, choices=MessageState.choices, default=MessageState.COMPLETE)
     speaker = models.CharField(max_length=100, blank=True, default="")
     text = models.TextField(blank=True, default="")
     tool_calls: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
@@ -115,16 +115,16 @@ class Message(models.Model):
         return f"{self.role} {self.turn}.{self.step}"
 
 
-class EntryKind(StrEnum):
+class EntryKind(TextChoices):
     """Which slot of the working memory an entry went through, or that it is a decision."""
 
-    GOAL = "goal"
-    PLAN = "plan"
-    PROGRESS = "progress"
-    OBSERVATION = "observation"
-    CONSTRAINT = "constraint"
-    NOTE = "note"
-    DECISION = "decision"
+    GOAL = "goal", "goal"
+    PLAN = "plan", "plan"
+    PROGRESS = "progress", "progress"
+    OBSERVATION = "observation", "observation"
+    CONSTRAINT = "constraint", "constraint"
+    NOTE = "note", "note"
+    DECISION = "decision", "decision"
 
 
 class SessionEntry(models.Model):
@@ -139,8 +139,8 @@ class SessionEntry(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     turn = models.PositiveIntegerField(default=0)
     place = models.PositiveIntegerField()
-    kind = models.CharField(max_length=12, choices=choices(EntryKind))
-    importance = models.CharField(max_length=9, choices=choices(Importance), default=Importance.NORMAL)
+    kind = models.CharField(max_length=12, choices=EntryKind.choices)
+    importance = models.CharField(max_length=9, choices=Importance.choices, default=Importance.NORMAL)
     text = models.TextField()
     memory_id = models.UUIDField(null=True, blank=True)
     proposed_at = models.DateTimeField(null=True, blank=True)

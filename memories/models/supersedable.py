@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.models.base import MemoryRow, choices
+from memories.models.base import MemoryRow
 from memories.types import Contradiction, Status
 
 
@@ -35,13 +35,13 @@ class Supersedable(MemoryRow):
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="supersedes"
     )
     superseded_at = models.DateTimeField(null=True, blank=True)
-    contradiction = models.CharField(max_length=8, choices=choices(Contradiction), blank=True, default="")
+    contradiction = models.CharField(max_length=8, choices=Contradiction.choices, blank=True, default="")
     retracted = models.BooleanField(default=False)
     restores = models.UUIDField(null=True, blank=True)
     promoted_from = models.UUIDField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     evicted_at = models.DateTimeField(null=True, blank=True)
-    evicted_from = models.CharField(max_length=12, choices=choices(Status), blank=True, default="")
+    evicted_from = models.CharField(max_length=12, choices=Status.choices, blank=True, default="")
     staleness = models.FloatField(null=True, blank=True, editable=False)
 
     class Meta(MemoryRow.Meta):

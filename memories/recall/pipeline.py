@@ -142,6 +142,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
         degraded=found.degraded,
         took_ms=stages.took_ms,
         as_of=request.as_of,
+        rows={row.pk: row for row in selection.loaded.values()},
     )
     return Run(request, parsed, found, pool, scores, selection, stages, answer)
 

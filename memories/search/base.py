@@ -1,13 +1,13 @@
 """The Protocol of a search plane: a copy of the memories that finds candidates and can be rebuilt at any time.
 
-Invariants, which the contract suite holds for every plane:
+The contract suite holds every plane to these rules:
 
 - Writes are versioned: an equal or lower version changes nothing, and a deletion leaves its version behind, so a late
-  or repeated delivery never brings back an older state.
-- A plane answers a principal from three parts (their own, their tenant's shared memories, the global ones) and from no
-  other; nothing in another part moves an order or a score.
-- A part that is missing says so; it never passes for an empty one.
-- An archived memory is in the archive of its part alone, which only searches for superseded ones look into.
+  or repeated delivery never restores an older state.
+- A plane answers a principal from three parts only (their own, their tenant's shared memories, the global ones);
+  nothing in another part changes an order or a score.
+- A missing part is reported and never passes for an empty one.
+- An archived memory is in the archive of its part only; only searches for superseded memories look there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What a plane holds of one memory, for comparing with the database; removed memories are not listed."""
+    """A plane's version and status of one memory, for comparison with the database. Removed memories have none."""
 
     kind: Kind
     id: UUID
@@ -52,7 +52,7 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class SeenDocument:
-    """One memory as a search opens it: the words that it is found by, and the state by which it is hidden or not."""
+    """One memory as a search sees it: its indexed text, and the state that hides or shows it."""
 
     version: int
     status: Status
@@ -63,10 +63,10 @@ class SeenDocument:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a principal's own right to search opens of one memory; no document if nothing of it.
+    """The answer of `SearchPlane.see`; `document` is None if the principal cannot see the memory.
 
-    `incomplete` names the owners whose part is missing, so that it might be there; `without_archive`: the archive could
-    not be looked into.
+    `incomplete` names the owners whose part is missing and might hold it. `without_archive`: the archive could not be
+    searched.
     """
 
     document: SeenDocument | None
@@ -76,7 +76,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether a plane answers. `detail` says what is wrong, without naming an owner."""
+    """The state of a plane. `detail` gives the problem without naming an owner."""
 
     plane: str
     ok: bool
@@ -88,81 +88,66 @@ class SearchPlane(Protocol):
 
     @property
     def name(self) -> str:
-        """The plane, as in the setting that selects it."""
-        ...
+        """The value of MEMORYHUB_SEARCH that selects this plane."""
 
     @property
     def joint(self) -> bool:
-        """Whether all owners share one store, so that a write may carry documents of many."""
-        ...
+        """True if all owners share one store, so that one write may hold documents of several."""
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
-        """Store documents (of one owner unless `joint`), each if its version is newer than what the plane holds.
+        """Store the documents (of one owner unless `joint`) that are newer than the plane's version.
 
         A call that raises may have stored some of them; repeating it is harmless.
         """
-        ...
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
-        """Remove memories with everything that can be read of them, leaving only their versions."""
-        ...
+        """Remove memories and their texts, leaving only their versions."""
 
     def settle(self) -> None:
-        """Return once everything that was stored before is found by searches that begin now."""
-        ...
+        """Return once new searches find everything that was stored before."""
 
     def expunge(self) -> None:
-        """Have what was removed some time ago leave the disk, too; may take long on a large index."""
-        ...
+        """Remove the bytes of removed memories from the disk; slow on a large index."""
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """The best `per_leg` of each kind by words and by meaning, out of what the principal may see.
+        """The best `per_leg` of each kind by words and by meaning that the principal may see.
 
-        Raises SearchForbidden if the principal has no right to search now; nothing else answers in its place.
+        Raises SearchForbidden if the principal has no right to search now; there is no fallback.
         """
-        ...
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
-        """One memory, current or not, as it is opened by what the principal searches with, and by nothing else.
+        """One memory, current or not, opened with the principal's own search credential.
 
-        Raises SearchForbidden as `candidates` does. What may not be seen looks like what is not there.
+        Raises SearchForbidden as `candidates` does. A memory that the principal may not see looks absent.
         """
-        ...
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """Make the owner's part hold exactly `documents`, as one change; return how many.
+        """Replace the owner's part by `documents` in one step; return their number.
 
-        `documents` is read only after other writers of this part are held off, so an iterator over the database
-        misses nothing that was written before.
+        `documents` is read only once other writers of this part are locked out, so an iterator over the database
+        misses no earlier write.
         """
-        ...
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """Make the whole plane hold exactly these owners' documents; return how many. Reads and writes go on meanwhile.
+        """Replace the whole plane by these owners' documents; return their number. Reads and writes go on meanwhile.
 
-        What searches see changes at once and at the end where the plane is `joint`, part by part where it is not.
+        Searches see the change at the end and at once if the plane is `joint`, else part by part.
         """
-        ...
 
     def erase_owner(self, owner: Owner) -> None:
-        """Remove the owner's part and every trace of it, as far as anybody can read it; see `expunge` for the disk."""
-        ...
+        """Remove the owner's part, unreadable for everybody at once; `expunge` removes its bytes."""
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
-        """What the owner's part holds, in no particular order."""
-        ...
+        """The memories in the owner's part, in no particular order."""
 
     def owners(self) -> Iterator[Owner]:
         """The owners that the plane has a part for."""
-        ...
 
     def health(self) -> Health:
-        """Whether the plane can be read and written now. Never raises."""
-        ...
+        """Check that the plane can be read and written now. Never raises."""
 
     def close(self) -> None:
-        """Let go of files and connections; the next call opens them again."""
-        ...
+        """Close files and connections; the next call opens them again."""
 
 
 def readable_by(principal: Principal) -> tuple[Owner, Owner, Owner]:

@@ -1,32 +1,19 @@
-"""Taking what was removed off the cluster's disk, now and then: by Celery, or on a thread of a web process without it.
-
-A removed memory is found by nobody from the moment of its removal; this is about the bytes.
-"""
+"""The job that takes removed memories off the cluster's disk. Nobody finds them from the moment of their removal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
-from memoryhub import background
-from memoryhub.background import Repeated, Unavailable
-from memoryhub.elasticsearch import in_use
-
-PAUSE_SECONDS = 3600.0
+from memoryhub.jobs import Unavailable
 
 
 def expunge() -> None:
-    """Do it now. Raises SearchUnavailable."""
+    """Have the plane drop the bytes of what was removed. Raises SearchUnavailable."""
     search_plane().expunge()
 
 
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("index-expunger", _expunge, pause=PAUSE_SECONDS), wanted=in_use())
-
-
-def _expunge() -> None:
+def expunge_index() -> None:
+    """Run `expunge` as a job. Raises Unavailable."""
     try:
         expunge()
     except SearchUnavailable as error:

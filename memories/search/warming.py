@@ -1,6 +1,6 @@
-"""The first searches of a process are slow at the cluster (class loading, caches): made for nobody, before it is ready.
+"""Warming up: a process makes its first searches, which are slow at the cluster, before it reports that it is ready.
 
-Invariant: a process becomes ready whether or not the cluster answers; waiting for it is bounded.
+A process becomes ready whether or not the cluster answers; waiting for it is bounded.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
@@ -38,15 +37,6 @@ def ready() -> bool:
     return not in_use() or _done.is_set()
 
 
-def start() -> Callable[[], None]:
-    """Warm the searches of a serving process on a thread; return what awaits its end."""
-    if not in_use():
-        return lambda: None
-    thread = threading.Thread(target=_warm_and_tell, name="search-warming", daemon=True)
-    thread.start()
-    return lambda: thread.join(1.0)
-
-
 def warm() -> int:
     """Search for nobody, with a key for nobody; return how often. Raises MemoriesError, TenantsError."""
     from memories.search.elasticsearch.plane import ElasticsearchPlane  # noqa: PLC0415 - as in memories.search
@@ -68,7 +58,10 @@ def warm() -> int:
     return made
 
 
-def _warm_and_tell() -> None:
+def warm_up() -> None:
+    """Warm the searches of a serving process, and let it become ready."""
+    if not in_use():
+        return
     try:
         warm()
     except (MemoriesError, TenantsError) as error:

@@ -130,14 +130,20 @@ def transcript(
     if last is not None:
         newest = _NEWEST.values(*place, before)
         after = newest[0][0] - last if newest else None
-    return _turns(principal, _MESSAGES.all(*place, before, after))
+    return _with_memories(principal, _MESSAGES.all(*place, before, after))
+
+
+def conversation(principal: Principal, session_id: UUID, *, last: int, before: int) -> tuple[TurnView, ...]:
+    """What was said and answered in the `last` turns before turn `before`, without tools and memories; one query."""
+    place = (principal.tenant_id, principal.user_id, session_id)
+    return _turns(_SAID.all(*place, before, before - last - 1), (), {})
 
 
 def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
     """One turn of a session. Raises NotFound."""
     get_session(principal, session_id)
     place = (principal.tenant_id, principal.user_id, session_id)
-    turns = _turns(principal, _MESSAGES.all(*place, turn + 1, turn - 1))
+    turns = _with_memories(principal, _MESSAGES.all(*place, turn + 1, turn - 1))
     if not turns:
         raise NotFound("turn")
     return turns[0]
@@ -160,6 +166,11 @@ def _messages(
     return rows.annotate(episode_pk=F("episode__pk"))
 
 
+def _said(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None) -> QuerySet[Message]:
+    """The same without what tools answered."""
+    return _messages(tenant_id, user_id, session_id, before, after).exclude(role=MessageRole.TOOL)
+
+
 def _newest(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None) -> QuerySet[Message, Any]:
     return _told(tenant_id, user_id, session_id, before).order_by("-turn").values_list("turn")[:1]
 
@@ -170,16 +181,30 @@ def _mentions(tenant_id: UUID, user_id: UUID, messages: list[UUID]) -> QuerySet[
 
 
 _MESSAGES = Prepared(_messages)
+_SAID = Prepared(_said)
 _NEWEST = Prepared(_newest)
 _MENTIONS = Prepared(_mentions)
 
 
-def _turns(principal: Principal, rows: Sequence[Message]) -> tuple[TurnView, ...]:
+def turn_as_stored(
+    messages: Sequence[Message], mentions: Iterable[Mention], memories: Mapping[UUID, Memory]
+) -> TurnView:
+    """One turn from the rows that were just stored for it, the user's message first."""
+    (view,) = _turns(messages, mentions, memories)
+    return view
+
+
+def _with_memories(principal: Principal, rows: Sequence[Message]) -> tuple[TurnView, ...]:
     mentions: list[Mention] = []
     for start in range(0, len(rows), MOST_IDS):
         some = [row.pk for row in rows[start : start + MOST_IDS]]
         mentions += _MENTIONS.all(principal.tenant_id, principal.user_id, some)
-    memories = _memories(principal, mentions)
+    return _turns(rows, mentions, _memories(principal, mentions))
+
+
+def _turns(
+    rows: Iterable[Message], mentions: Iterable[Mention], memories: Mapping[UUID, Memory]
+) -> tuple[TurnView, ...]:
     by_message: dict[UUID, list[MentionView]] = defaultdict(list)
     for mention in mentions:
         by_message[mention.message_id].append(

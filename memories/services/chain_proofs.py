@@ -15,16 +15,14 @@ from django.utils import timezone
 
 from memories.selectors.history.chains import ChainsReport, chain_of_owner, owners_of_memories, verify_owner
 from memories.types import Owner
-from memoryhub import background
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.jobs import RUN_SECONDS, JobResult
 from tenants.audit.recorded_checks import Proof, keep, prove, proven_since, prune, timed
 from tenants.audit.verification import chain_names
 from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 24 * 3600.0
 # A process that starts anew does not prove anew.
 RESTS = timedelta(hours=20)
 
@@ -35,27 +33,19 @@ def prove_supersession(owner: Owner, by: User | None = None) -> ChainCheck:
     return keep(chain_of_owner(owner), Checked.SUPERSESSION, _proof(report), took_ms=took_ms, by=by)
 
 
-def prove_daily(*, seconds: float | None = None) -> bool:
-    """Prove what was not proven today, unless another process is at it; after `seconds` pause.
-
-    Returns whether nothing is left to go on with.
-    """
-    ends = None if seconds is None else time.monotonic() + seconds
+def prove_daily() -> JobResult:
+    """Prove the chains that were not proven today; MORE when the time of a run is over before that."""
+    ends = time.monotonic() + RUN_SECONDS
     try:
         with alone("chain-proofs"):
             for proving in _due():
-                if ends is not None and time.monotonic() >= ends:
-                    return False
+                if time.monotonic() >= ends:
+                    return JobResult.MORE
                 _tell(proving())
             prune(timezone.now())
     except Busy:
         log.info("Another process is proving the chains.")
-    return True
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("chain proofs", prove_daily, pause=PAUSE_SECONDS))
+    return JobResult.DONE
 
 
 def _due() -> Iterator[Callable[[], ChainCheck]]:

@@ -9,7 +9,7 @@ The daily look at what recorded use says of each tenant's recall threshold, wher
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
 
@@ -22,8 +22,6 @@ from memories.models import Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import Verdict, propose
 from memories.selectors.policies import policy_of
 from memories.services.policies import administrator, set_policy
-from memoryhub import background
-from memoryhub.background import Repeated
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.locks import wait_for_tenant
 from tenants.models import Tenant
@@ -164,8 +162,6 @@ def _tell(actor: Actor, proposal: ThresholdProposal, action: str) -> None:
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 24 * 3600.0
-
 
 def tune_daily() -> None:
     """Propose a threshold to each tenant for which there is a new one; apply it if `MEMORYHUB_TUNE_RECALL` says so."""
@@ -179,9 +175,3 @@ def tune_daily() -> None:
                     apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
         except MemoriesError as error:  # it went meanwhile, or an administrator was faster
             log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    thread = Repeated("recall tuning", tune_daily, pause=PAUSE_SECONDS)
-    return background.serve(thread, wanted=settings.MEMORYHUB_TUNE_RECALL != "off")

@@ -12,10 +12,10 @@ class Mode(StrEnum):
     PRODUCTION = "production"
 
 
-class Drain(StrEnum):
-    """Who carries the outbox to the search plane: a thread of the web process, Celery, or nobody but the command."""
+class JobRunner(StrEnum):
+    """Who runs the background jobs: one worker process, Celery, or nobody."""
 
-    THREAD = "thread"
+    WORKER = "worker"
     CELERY = "celery"
     OFF = "off"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memoryhub.env.choices import Drain, Search
+from memoryhub.env.choices import JobRunner, Search
 from memoryhub.env.problems import Problem, of_identities
 from memoryhub.env.variables import Env
 
@@ -39,7 +39,7 @@ def _missing(env: Env, bad: set[str]) -> list[Problem]:
         Problem(name, f"needed with {why}")
         for name, value, why in (
             ("ELASTICSEARCH_URL", env.elasticsearch_urls or env.search is Search.EMBEDDED, _WITH_ELASTICSEARCH),
-            ("MEMORYHUB_BROKER_URL", env.broker_url or env.drain is not Drain.CELERY, "MEMORYHUB_DRAIN=celery"),
+            ("MEMORYHUB_BROKER_URL", env.broker_url or env.jobs is not JobRunner.CELERY, "MEMORYHUB_JOBS=celery"),
         )
         if not value and name not in bad
     ]

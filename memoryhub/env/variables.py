@@ -8,7 +8,7 @@ from typing import Any
 import dj_database_url
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr
 
-from memoryhub.env.choices import Consolidate, Drain, LogFormat, Mode, Recording, Search, TuneRecall
+from memoryhub.env.choices import Consolidate, JobRunner, LogFormat, Mode, Recording, Search, TuneRecall
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
@@ -162,14 +162,14 @@ class Env(BaseModel):
     )
     broker_url: BrokerUrl = variable(
         "MEMORYHUB_BROKER_URL",
-        "`redis://…` of the broker that Celery's workers listen to. Required with `MEMORYHUB_DRAIN=celery`.",
+        "`redis://…` of the broker that Celery's workers listen to. Required with `MEMORYHUB_JOBS=celery`.",
         default=SecretStr(""),
     )
-    drain: Drain = variable(
-        "MEMORYHUB_DRAIN",
-        "Who carries the outbox to the search plane: `thread` (the web process), `celery` (the workers), or `off`"
-        " (`manage.py index drain`).",
-        default=Drain.THREAD,
+    jobs: JobRunner = variable(
+        "MEMORYHUB_JOBS",
+        "Who runs the background jobs: `worker` (one `manage.py worker`, which `serve` and `demo` start), `celery`, or"
+        " `off` (nobody; `manage.py index drain` delivers what waits for the search plane).",
+        default=JobRunner.WORKER,
     )
     recording: Recording = variable(
         "MEMORYHUB_RECORDING",

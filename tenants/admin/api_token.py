@@ -20,9 +20,7 @@ from tenants.selectors import active_memberships, tenant_ids_of
 class ApiTokenForm(forms.ModelForm[ApiToken]):
     """What a new token may do, as boxes to tick."""
 
-    scopes = forms.MultipleChoiceField(
-        choices=[(right.value, right.value) for right in Right], widget=CheckboxSelectMultiple
-    )
+    scopes = forms.MultipleChoiceField(choices=Right.choices, widget=CheckboxSelectMultiple)
 
     class Meta:
         model = ApiToken

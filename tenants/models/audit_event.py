@@ -27,7 +27,7 @@ class AuditEvent(models.Model):
     payload_digest = models.CharField(max_length=64)
     tenant_id = models.UUIDField(null=True, blank=True)
     owner_id = models.UUIDField(null=True, blank=True)
-    actor_kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in ActorKind])
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
     actor_id = models.UUIDField(null=True, blank=True)
     action = models.CharField(max_length=50)
     target_kind = models.CharField(max_length=30, blank=True, default="")

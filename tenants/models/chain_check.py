@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from django.conf import settings
 from django.db import models
+from django.db.models import TextChoices
 from django.utils import timezone
 
 
-class Checked(StrEnum):
+class Checked(TextChoices):
     """What was proven: the digests of the audit trail, or what the memories say against what the trail says."""
 
-    AUDIT = "audit"
-    SUPERSESSION = "supersession"
+    AUDIT = "audit", "audit"
+    SUPERSESSION = "supersession", "supersession"
 
 
 class ChainCheck(models.Model):
@@ -24,7 +23,7 @@ class ChainCheck(models.Model):
     """
 
     chain = models.CharField(max_length=90)
-    what = models.CharField(max_length=12, choices=[(each.value, each.value) for each in Checked])
+    what = models.CharField(max_length=12, choices=Checked.choices)
     ok = models.BooleanField()
     count = models.PositiveBigIntegerField(default=0)
     erased = models.PositiveBigIntegerField(default=0)

@@ -18,9 +18,7 @@ class Membership(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
-    role = models.CharField(
-        max_length=8, choices=[(role.value, role.value) for role in Role], default=Role.MEMBER.value
-    )
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
     external_id = models.CharField(max_length=200, blank=True, default="")
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

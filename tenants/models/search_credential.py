@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, TextChoices
 from django.utils import timezone
 
 from tenants.models.membership import Membership
@@ -20,13 +20,13 @@ MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership
 USABLE = Q(**dict.fromkeys(MAY_ACT, True))
 
 
-class CredentialState(StrEnum):
+class CredentialState(TextChoices):
     """Pending: to be made. Active: has a key. Suspended: nobody may act as this member. Revoked: taken by hand."""
 
-    PENDING = "pending"
-    ACTIVE = "active"
-    SUSPENDED = "suspended"
-    REVOKED = "revoked"
+    PENDING = "pending", "pending"
+    ACTIVE = "active", "active"
+    SUSPENDED = "suspended", "suspended"
+    REVOKED = "revoked", "revoked"
 
 
 class KeyTrouble(StrEnum):
@@ -69,7 +69,7 @@ class SearchCredential(models.Model):
     )
     state = models.CharField(
         max_length=9,
-        choices=[(state.value, state.value) for state in CredentialState],
+        choices=CredentialState.choices,
         default=CredentialState.PENDING.value,
     )
     key_id = models.CharField(max_length=64, blank=True, default="")

@@ -8,6 +8,7 @@ Whether members' search keys come near their end unreplaced: then nobody replace
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from memoryhub.health import State
+from memoryhub.jobs import Unavailable
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
@@ -26,6 +28,8 @@ from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import LEASE, locked, locked_one, retire, take_key
 from tenants.search_keys.policy import is_temporary
+
+log = logging.getLogger(__name__)
 
 # A key is made without waiting for the cluster's own index of keys, which shows it about a second later.
 VISIBLE_AFTER = timedelta(seconds=15)
@@ -141,6 +145,16 @@ def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None 
     orphaned = [key.key_id for key in orphans(older_than=older_than, tenant_id=tenant_id)]
     invalidate(orphaned)
     return len(orphaned)
+
+
+def end_orphans_now() -> None:
+    """Run `end_orphans` as a job. Raises Unavailable."""
+    try:
+        ended = end_orphans()
+    except SearchKeysUnavailable as error:
+        raise Unavailable(f"Keys without a member could not be looked for: {error}") from error
+    if ended:
+        log.warning("Ended %d key(s) that no member held.", ended)
 
 
 def orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> list[cluster.FoundKey]:

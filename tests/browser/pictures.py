@@ -21,7 +21,7 @@ def main() -> int:
         sys.stderr.write(str(__doc__))
         return 2
     with tempfile.TemporaryDirectory(prefix="memoryhub-pictures-") as data:
-        os.environ.update(DJANGO_SETTINGS_MODULE="memoryhub.settings", MEMORYHUB_DATA_DIR=data, MEMORYHUB_DRAIN="off")
+        os.environ.update(DJANGO_SETTINGS_MODULE="memoryhub.settings", MEMORYHUB_DATA_DIR=data, MEMORYHUB_JOBS="off")
         # Playwright keeps an event loop in this thread, in which Django would refuse the database.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         django.setup()

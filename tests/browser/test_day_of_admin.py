@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.test import override_settings
 from playwright.sync_api import Page, expect
 
 from memories.models import Episode, Fact, MemoryPolicy
 from memories.services.erasure import stages
 from memoryhub.elasticsearch import in_use
+from memoryhub.worker import JobThread
 from tests.browser.conftest import SitDown
 from tests.browser.workshop import AFTERNOONS, Workshop, make_workshop
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, say, two_widths
@@ -35,11 +35,12 @@ def workshop(transactional_db: None) -> Workshop:
 
 @pytest.fixture
 def eraser() -> Iterator[None]:
-    """The thread of a serving process that erases what was approved."""
-    with override_settings(MEMORYHUB_DRAIN="thread"):
-        stop = stages.serve()
+    """A thread that erases what was approved, as the worker process does."""
+    thread = JobThread("erasure", stages.carry_out_due, pause=1.0)
+    thread.start()
     yield
-    stop()
+    thread.stop()
+    thread.join()
 
 
 def test_an_administrator_settles_a_review_by_the_keyboard(sit_down: SitDown, workshop: Workshop) -> None:

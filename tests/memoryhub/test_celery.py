@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 
@@ -11,58 +10,62 @@ from django.apps import apps
 from django.test import Client
 from pytest_django import Settings
 
+from memories.search.outbox import DRAIN
 from memoryhub import broker as broker_probe
 from memoryhub import health
-from memoryhub.celery import CLUSTER_SCHEDULE, DRAIN_OUTBOX, KEYS, SCHEDULE, BrokerAway, app, send
+from memoryhub.celery import BrokerAway, app, send
+from memoryhub.jobs import JobResult, Queue, table
 from tests.celery_broker import Broker
-from tests.celery_process import ROOT
 
 
-def test_every_task_runs_by_itself_and_nothing_else_is_scheduled() -> None:
-    app.loader.import_default_modules()
+def test_every_job_is_a_task_and_nothing_else_is() -> None:
     ours = {name for name in app.tasks if name.startswith(("memories.", "tenants."))}
-    assert ours == {*SCHEDULE, *CLUSTER_SCHEDULE}
+    assert ours == {job.name for job in table()}
+    assert {*app.conf.beat_schedule} == {job.name for job in table() if job.when()}
 
 
-def test_the_guide_names_every_task() -> None:
-    guide = (ROOT / "docs/tasks.md").read_text()
-    assert {*re.findall(r"^\| `((?:memories|tenants)\.\w+)` \|", guide, re.MULTILINE)} == {*SCHEDULE, *CLUSTER_SCHEDULE}
+def test_a_job_that_stopped_early_is_asked_for_again(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.search.outbox.drain_some", lambda: JobResult.MORE)
+    app.tasks[DRAIN]()
+    assert broker.messages() == [DRAIN]
+    with broker.away():
+        app.tasks[DRAIN]()
 
 
 def test_a_message_is_json_and_holds_a_name_alone(broker: Broker) -> None:
     assert (app.conf.accept_content, app.conf.task_serializer) == (["json"], "json")
-    send(DRAIN_OUTBOX)
-    assert broker.messages() == [DRAIN_OUTBOX]
+    send(DRAIN)
+    assert broker.messages() == [DRAIN]
 
 
 def test_keys_have_a_queue_of_their_own(broker: Broker) -> None:
     send("tenants.revoke_waiting")
-    assert (broker.messages(), broker.messages(KEYS)) == ([], ["tenants.revoke_waiting"])
+    assert (broker.messages(), broker.messages(Queue.KEYS)) == ([], ["tenants.revoke_waiting"])
 
 
 def test_a_broker_that_is_away_is_noticed_at_once_and_its_return_too(broker: Broker) -> None:
-    send(DRAIN_OUTBOX)
+    send(DRAIN)
     with broker.away():
         started = time.monotonic()
         for _ in range(3):
             with pytest.raises(BrokerAway):
-                send(DRAIN_OUTBOX)
+                send(DRAIN)
         assert time.monotonic() - started < 30.0  # Celery's own way is to try again for minutes
-    send(DRAIN_OUTBOX)
-    assert broker.messages() == [DRAIN_OUTBOX]
+    send(DRAIN)
+    assert broker.messages() == [DRAIN]
 
 
 def test_a_broker_that_is_silent_is_away(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(app.conf.broker_transport_options, "socket_timeout", 0.2)
-    send(DRAIN_OUTBOX)
+    send(DRAIN)
     with broker.silent(), pytest.raises(BrokerAway):
-        send(DRAIN_OUTBOX)
+        send(DRAIN)
 
 
 def test_an_error_of_the_broker_repeats_no_password(broker: Broker) -> None:
     broker.point(broker.url.replace("redis://", "redis://nobody:a-secret@"))
     with pytest.raises(BrokerAway) as caught:
-        send(DRAIN_OUTBOX)
+        send(DRAIN)
     assert "a-secret" not in str(caught.value)
     assert caught.value.__suppress_context__  # nor does the error before it, in no traceback
 
@@ -73,7 +76,7 @@ def test_without_an_address_of_the_broker_nothing_starts(program: str, broker: B
     broker.url = ""
     with broker.process(program, folder=tmp_path) as process:
         assert process.wait() == 1
-        assert "MEMORYHUB_BROKER_URL: needed with MEMORYHUB_DRAIN=celery.\n" in process.words()
+        assert "MEMORYHUB_BROKER_URL: needed with MEMORYHUB_JOBS=celery.\n" in process.words()
 
 
 def test_the_probe_tells_whether_the_broker_answers(broker: Broker) -> None:
@@ -94,7 +97,7 @@ def test_readyz_names_the_broker_where_there_is_one(
     monkeypatch.setattr(health, "SEEN_SECONDS", 0.0)
     apps.get_app_config("memoryhub").ready()
     assert "broker" not in client.get("/readyz").json()
-    settings.MEMORYHUB_DRAIN = "celery"
+    settings.MEMORYHUB_JOBS = "celery"
     apps.get_app_config("memoryhub").ready()
     with broker.away():
         answer = client.get("/readyz")

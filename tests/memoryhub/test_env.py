@@ -55,7 +55,7 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("OPENAI_BASE_URL", "s3cret", id="no address"),
         pytest.param("OPENAI_BASE_URL", "http://[s3cret", id="a broken address"),
         pytest.param("MEMORYHUB_SEARCH", "s3cret", id="an unknown search plane"),
-        pytest.param("MEMORYHUB_DRAIN", "s3cret", id="an unknown drain"),
+        pytest.param("MEMORYHUB_JOBS", "s3cret", id="an unknown drain"),
         pytest.param("MEMORYHUB_RECORDING", "s3cret", id="an unknown recording"),
         pytest.param("MEMORYHUB_ORIGINAL_KEYS", "s3cret", id="no Fernet key"),
         pytest.param("MEMORYHUB_SIGNING_KEYS", "s3cret", id="no signing key"),

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from memoryhub.celery import app, task
+from memoryhub.celery import app
 from memoryhub.env.problems import traces_can_be_sent
 from memoryhub.observability import context as log_context
 from memoryhub.observability import otel, tracing
@@ -67,7 +67,7 @@ def test_a_request_goes_on_with_the_trace_of_its_caller(collector: Collector, cl
 def test_a_task_goes_on_with_the_trace_of_whoever_sent_it(collector: Collector) -> None:
     seen: list[object] = []
 
-    @task("tests.look")
+    @app.task(name="tests.look")
     def look() -> None:
         seen.extend((tracing.trace_id(), log_context.ids()["task"]))
 

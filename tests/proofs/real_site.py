@@ -87,7 +87,7 @@ class RealSite(Site):
         environ = {
             "DATABASE_URL": self._database_url,
             "MEMORYHUB_BROKER_URL": parts.redis.url,
-            "MEMORYHUB_DRAIN": "celery",
+            "MEMORYHUB_JOBS": "celery",
             "MEMORYHUB_SEARCH": "elasticsearch",
             "ELASTICSEARCH_URL": cluster.url,
             "ELASTICSEARCH_PREFIX": self.prefix,

@@ -16,7 +16,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.agent import sse
+from memories.agent.events import CONTENT_TYPE, frames
 from memories.agent.loop import run_turn
 from memories.api.authentication import CONVERSE
 from memories.api.http import whole_answer
@@ -55,7 +55,7 @@ class TurnView(ApiView):
         )
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
             return Response(AnswerSerializer(whole_answer(events)).data)
-        response = StreamingHttpResponse(sse.frames(events), content_type=sse.CONTENT_TYPE)
+        response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
         response.headers["X-Accel-Buffering"] = "no"
         return response
 

@@ -54,8 +54,8 @@ def show(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpRe
 @member_page
 def turn(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> JsonResponse:
     """One turn and its panel as rendered HTML, as they are now."""
-    view = find_turn(principal, session_id, turn)
-    return JsonResponse(turn_fragments(principal, view, csrf_token=get_token(request)))
+    session, view = get_session(principal, session_id), find_turn(principal, session_id, turn)
+    return JsonResponse(turn_fragments(principal, view, session, csrf_token=get_token(request)))
 
 
 def render_chat(

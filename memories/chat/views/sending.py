@@ -16,8 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from memories.agent import sse
-from memories.agent.events import Event, TurnFailed, TurnStarted
+from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
 from memories.chat.frame import Reader, stream
 from memories.chat.presenting import member_page, refusal
@@ -32,8 +31,6 @@ from tenants.principal import Principal
 def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
     """Say something, in a session or in a new one. The same `turn_id` again adds nothing."""
     text = request.POST.get("message", "").replace("\r\n", "\n")
-    if session_id is not None:
-        get_session(principal, session_id)
     try:
         _require_same_tenant(request, principal)
         turn_id = _turn_id(request)
@@ -63,7 +60,7 @@ def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event])
         raise TypeError(f"A turn begins with TurnStarted, not {type(started).__name__}.")
     if _wants_stream(request):
         reader = Reader(principal, timezone.get_current_timezone(), get_token(request))
-        response = StreamingHttpResponse(stream(reader, started, events), content_type=sse.CONTENT_TYPE)
+        response = StreamingHttpResponse(stream(reader, started, events), content_type=CONTENT_TYPE)
         response["X-Accel-Buffering"] = "no"
         return response
     for _event in events:

@@ -1,4 +1,4 @@
-"""`manage.py serve`: serve the site with threads, and carry the outbox to the search plane meanwhile."""
+"""`manage.py serve`: serve the site, with one worker process beside it for the background jobs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The Elasticsearch plane: candidates by one `_msearch` with the member's own key, writes by the indexer.
 
-Isolation is the cluster's: a key opens the documents that its query names and no others, whatever is asked with it.
-Invariant: a member is answered with their own key or not at all.
+The cluster isolates owners: a member's key opens only the documents that its query names. No search falls back to
+another credential.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -32,8 +31,8 @@ from memories.search.elasticsearch.transport import (
     NO_LICENCE,
     Calls,
     Unlicensed,
+    cluster_errors,
     of_status,
-    translated,
 )
 from memories.search.elasticsearch.writing import changes, removals, send, write
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
@@ -42,16 +41,16 @@ from tenants.errors import NoSearchKey
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, record_refusal, search_key
 
-# A tombstone has done its work when no delivery from before it can still be under way.
+# No delivery from before a removal can still be under way after this time.
 TOMBSTONE_LIFETIME = timedelta(days=7)
-# An index that was replaced stays until what began on it must have ended.
+# Searches that began on a replaced index finish within this time.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
-# One damaged row must not keep an index from being made; of an owner with more of them something else is wrong.
+# A rebuild survives a few damaged rows; more of them mean another fault.
 MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
 REBUILD = "Run `manage.py index rebuild`."
-# What an installation from before there was an archive lacks is made without filling the other indices anew.
+# Makes a missing archive without refilling the other indices.
 SET_UP = "Run `manage.py elasticsearch setup`."
 _OK = 200
 _ANSWER = "responses.status,responses.error.reason," + ",".join(
@@ -60,8 +59,8 @@ _ANSWER = "responses.status,responses.error.reason," + ",".join(
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """The answers to all legs; those on the archive are empty where the cluster did not let it be searched."""
+class _Answers:
+    """The answers to all sub-queries; those on the archive are empty if the cluster did not search it."""
 
     answers: list[dict[str, Any]]
     without_archive: bool = False
@@ -69,7 +68,7 @@ class _Answered:
 
 
 class ElasticsearchPlane:
-    """A plane over the cluster that the settings name. Everything may be called from any thread."""
+    """A SearchPlane over the cluster that the settings name. Thread-safe."""
 
     name = "elasticsearch"
     joint = True
@@ -81,46 +80,43 @@ class ElasticsearchPlane:
         self._licensed = True
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
-        """See SearchPlane."""
-        write(self._indexer, changes(documents))
+        write(_client(Identity.INDEXER), changes(documents))
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:  # noqa: ARG002 - an id is enough here
-        """See SearchPlane."""
-        write(self._indexer, removals(tombstones))
+        write(_client(Identity.INDEXER), removals(tombstones))
 
     def settle(self) -> None:
-        """See SearchPlane: by a refresh, for a write alone is found only some time later."""
-        answer = translated(lambda: self._indexer.indices.refresh(index=writing_pattern(), ignore_unavailable=True))
+        """Refresh the indices: Elasticsearch finds a write only after a refresh."""
+        with cluster_errors():
+            answer = _client(Identity.INDEXER).indices.refresh(index=writing_pattern(), ignore_unavailable=True)
         if answer["_shards"]["failed"]:
             raise SearchUnavailable(NO_ANSWER)
 
     def expunge(self) -> None:
-        """See SearchPlane: segments that hold removed documents are written anew.
+        """Rewrite the segments that hold removed documents.
 
-        Old tombstones go too, where the checker that finds them is configured; a rebuild drops them all. The cluster
-        keeps what was removed in the last half minute for its replicas: the next call removes that.
+        Old tombstones go too if a checker is configured to find them; a rebuild drops them all. The cluster keeps
+        removals of the last half minute for its replicas: the next call removes those.
         """
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
-        with self._expunging:
+        with self._expunging, cluster_errors():
             if is_configured(Identity.CHECKER):
                 for shelf in SHELVES:
                     self._purge(shelf, before)
-            client = self._indexer.options(request_timeout=EXPUNGE_SECONDS).indices
-            # A flush ends the log of writes, which holds texts, too; before the merge it lets go of what was kept.
-            translated(partial(client.flush, index=writing_pattern(), force=True))
-            translated(partial(client.forcemerge, index=writing_pattern(), only_expunge_deletes=True))
-            translated(partial(client.flush, index=writing_pattern(), force=True))
+            client = _client(Identity.INDEXER).options(request_timeout=EXPUNGE_SECONDS).indices
+            # The transaction log holds texts, too; a flush ends it and releases retained operations to the merge.
+            client.flush(index=writing_pattern(), force=True)
+            client.forcemerge(index=writing_pattern(), only_expunge_deletes=True)
+            client.flush(index=writing_pattern(), force=True)
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """See SearchPlane."""
         asked = legs(principal, request)
-        answered = self._answers(principal, asked)
+        answered = self._search(principal, asked)
         return Candidates(_merged(asked, answered.answers), without_archive=answered.without_archive)
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
-        """See SearchPlane."""
         asked = legs_to_one(principal, kind, memory_id)
-        answered = self._answers(principal, asked)
+        answered = self._search(principal, asked)
         for leg, answer in zip(asked, answered.answers, strict=True):
             for hit in answer.get("hits", {}).get("hits", ()):
                 found = hit["_source"]
@@ -129,98 +125,86 @@ class ElasticsearchPlane:
         return Seen(None, without_archive=answered.without_archive)
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """See SearchPlane. What the indices hold in a version above the database's stays: see `rebuild_all`."""
+        """Documents that the indices hold in a version above the database's stay; `rebuild_all` drops them."""
         wanted = list(documents)
         kept = {document.id for document in wanted}
         self.settle()
-        gone = [state for state in reading.stored(self._checker, owner) if state.id not in kept]
-        write(self._indexer, changes(wanted))
+        gone = [state for state in self.stored(owner) if state.id not in kept]
+        self.upsert(wanted)
         self.delete(owner, [Tombstone(state.kind, state.id, state.version + 1) for state in gone])
         self.settle()
         return len(wanted)
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """See SearchPlane: into new indices, which take over when they are complete.
+        """Fill new indices, which take over when they are complete.
 
-        Changes reach the old and the new index from the moment the new one exists. A row that changes after it was
-        read here is in the outbox then, and its later version wins whichever comes first. A document that the cluster
-        does not take is left out and named in the log; comparing names it, too.
+        Changes reach the old and the new index from the moment the new one exists. A row that changes after the
+        rebuild read it is in the outbox, and its later version wins whichever arrives first. A document that the
+        cluster refuses is left out and logged; `index check` reports it, too.
         """
-        manager = translated(partial(service_client, Identity.MANAGER))
-        translated(lambda: indices.install(manager))
-        made = {shelf: translated(partial(indices.new_index, manager, shelf)) for shelf in SHELVES}
-        try:
-            count = sum(self._fill(made, documents(owner)) for owner in owners)
-            self.settle()
-            before = [
-                name
-                for shelf, index in made.items()
-                for name in translated(partial(indices.point, manager, shelf, index))
-            ]
-        except BaseException:
-            with suppress(SearchUnavailable):  # then the next rebuild removes them
-                translated(lambda: indices.drop(manager, made.values()))
-            raise
-        if before:
-            time.sleep(GRACE_SECONDS)
-            translated(partial(indices.drop, manager, before))
+        with cluster_errors():
+            manager = _client(Identity.MANAGER)
+            indices.install(manager)
+            made = {shelf: indices.new_index(manager, shelf) for shelf in SHELVES}
+            try:
+                count = sum(_fill(made, documents(owner)) for owner in owners)
+                self.settle()
+                before = [name for shelf, index in made.items() for name in indices.point(manager, shelf, index)]
+            except BaseException:
+                with suppress(SearchUnavailable), cluster_errors():  # else the next rebuild removes them
+                    indices.drop(manager, made.values())
+                raise
+            if before:
+                time.sleep(GRACE_SECONDS)
+                indices.drop(manager, before)
         return count
 
     def erase_owner(self, owner: Owner) -> None:
-        """See SearchPlane."""
         self.rebuild(owner, ())
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
-        """See SearchPlane."""
-        return reading.stored(self._checker, owner)
+        return reading.stored(_client(Identity.CHECKER), owner)
 
     def owners(self) -> Iterator[Owner]:
-        """See SearchPlane."""
-        yield from set(reading.owners(self._checker))
+        yield from set(reading.owners(_client(Identity.CHECKER)))
 
     def health(self) -> Health:
-        """See SearchPlane."""
-        if self._calls.circuit.open:
-            return Health(self.name, ok=False, detail=NO_ANSWER)
-        if not self._licensed:
-            return Health(self.name, ok=False, detail=NO_LICENCE)
-        client = self._indexer.options(request_timeout=HEALTH_SECONDS)
-        try:
-            found = translated(lambda: indices.targets(client, SHELVES))
-            encoders = translated(lambda: indices.encoders(client))
-        except MemoriesError as error:
-            return Health(self.name, ok=False, detail=str(error))
-        if missing := [shelf for shelf, names in found.items() if not names]:
-            mending = SET_UP if missing == [ARCHIVE] else REBUILD
-            return Health(self.name, ok=False, detail=f"No index for {', '.join(missing)}. {mending}")
-        if encoders != {encoder_name()}:
-            return Health(self.name, ok=False, detail=f"The indices hold vectors of another encoder. {REBUILD}")
-        return Health(self.name, ok=True)
+        problem = self._problem()
+        return Health(self.name, ok=not problem, detail=problem)
 
     def close(self) -> None:
-        """See SearchPlane: the connections are the process's (memoryhub.elasticsearch)."""
+        """Nothing to close: the connections belong to the process (memoryhub.elasticsearch)."""
 
-    @property
-    def _indexer(self) -> Elasticsearch:
-        return translated(partial(service_client, Identity.INDEXER))
-
-    @property
-    def _checker(self) -> Elasticsearch:
-        return translated(partial(service_client, Identity.CHECKER))
+    def _problem(self) -> str:
+        """Why the plane cannot be read or written now; empty if it can."""
+        if self._calls.circuit.open:
+            return NO_ANSWER
+        if not self._licensed:
+            return NO_LICENCE
+        try:
+            with cluster_errors():
+                client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
+                found = indices.targets(client, SHELVES)
+                encoders = indices.encoders(client)
+        except MemoriesError as error:
+            return str(error)
+        if missing := [shelf for shelf, names in found.items() if not names]:
+            return f"No index for {', '.join(missing)}. {SET_UP if missing == [ARCHIVE] else REBUILD}"
+        return "" if encoders == {encoder_name()} else f"The indices hold vectors of another encoder. {REBUILD}"
 
     def _key(self, principal: Principal) -> SearchKey:
-        """The principal's key. Raises SearchForbidden, and leaves a mark of it in the audit trail."""
+        """The principal's key. Raises SearchForbidden after auditing the refusal."""
         try:
             return self._key_of(principal)
         except NoSearchKey as error:
             record_refusal(principal, reason=error.state)
             raise SearchForbidden(str(error)) from error
 
-    def _answers(self, principal: Principal, asked: Sequence[Leg]) -> _Answered:
-        """What the cluster answers the principal's own key. Raises SearchForbidden, SearchUnavailable."""
+    def _search(self, principal: Principal, asked: Sequence[Leg]) -> _Answers:
+        """Search with the principal's own key. Raises SearchForbidden, SearchUnavailable."""
         key = self._key(principal)
         if not asked:
-            return _Answered([])
+            return _Answers([])
         try:
             answered = self._ask(key, asked)
         except SearchForbidden:
@@ -231,49 +215,57 @@ class ElasticsearchPlane:
                 raise
             answered = self._ask(newer, asked)
         if answered.archive_refused:
-            # A key from before there was an archive opens the rest: `keys verify --repair` replaces it.
+            # The key is older than the archive and opens the rest: `keys verify --repair` replaces it.
             record_refusal(principal, reason="refused the archive by the cluster")
         return answered
 
-    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answered:
+    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answers:
         try:
-            answered = self._calls.make(lambda: _answered(key_client(key.encoded), asked))
+            answered = self._calls.make(lambda: _answers(key_client(key.encoded), asked))
         except Unlicensed:
-            self._licensed = False  # the indexer may not ask for the licence: searches tell, until one is answered
+            self._licensed = False  # the indexer may not read the licence, so searches report it until one succeeds
             raise
         self._licensed = True
         return answered
 
-    def _fill(self, made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
-        wanted = changes(documents)
-        targets = {shelf: [index] for shelf, index in made.items()}
-        arriving, leaving = actions(wanted.arrivals, targets), actions(wanted.departures, targets)
-        count = translated(lambda: send(self._indexer, arriving, may_leave_out=MOST_LEFT_OUT))
-        translated(lambda: send(self._indexer, leaving))
-        return count
-
     def _purge(self, shelf: str, before: str) -> None:
-        while old := reading.removed_before(self._checker, shelf, before):
-            behind = translated(lambda: indices.targets(self._indexer, [shelf]))[shelf]
+        """Delete the tombstones from before a moment (ISO 8601) from every index of a shelf."""
+        while old := reading.removed_before(_client(Identity.CHECKER), shelf, before):
+            client = _client(Identity.INDEXER)
+            behind = indices.targets(client, [shelf])[shelf]
             doomed = [
                 {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
                 for id_, version in old
                 for index in behind
             ]
-            translated(partial(send, self._indexer, doomed))
+            send(client, doomed)
             self.settle()
 
 
-def _answered(client: Elasticsearch, asked: Sequence[Leg]) -> _Answered:
-    """The answers to all legs; one that failed fails them all, for half a recall must not look like a whole one.
+def _client(identity: Identity) -> Elasticsearch:
+    """A client of a service identity. Raises SearchUnavailable if it has no credential."""
+    with cluster_errors():
+        return service_client(identity)
 
-    But for the archive: that it is not there yet, or closed to a key from before, is told to the caller.
+
+def _fill(made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
+    client, wanted = _client(Identity.INDEXER), changes(documents)
+    targets = {shelf: [index] for shelf, index in made.items()}
+    count = send(client, actions(wanted.arrivals, targets), may_leave_out=MOST_LEFT_OUT)
+    send(client, actions(wanted.departures, targets))
+    return count
+
+
+def _answers(client: Elasticsearch, asked: Sequence[Leg]) -> _Answers:
+    """Send all sub-queries; one that fails fails them all, because half a recall must not look like a whole one.
+
+    A missing archive, or one that the key does not open, is reported to the caller instead.
     """
     searches = [line for leg in asked for line in (leg.header, leg.body)]
     said = client.msearch(searches=searches, filter_path=_ANSWER).body
     answers: list[dict[str, Any]] = said.get("responses", []) if isinstance(said, dict) else []
     if len(answers) != len(asked):
-        raise SearchUnavailable(NO_ANSWER)  # whoever said that, a proxy perhaps, it was not the cluster
+        raise SearchUnavailable(NO_ANSWER)  # a proxy may have answered in place of the cluster
     without: set[int] = set()
     for leg, answer in zip(asked, answers, strict=True):
         status = int(answer["status"])
@@ -283,11 +275,11 @@ def _answered(client: Elasticsearch, asked: Sequence[Leg]) -> _Answered:
             without.add(status)
         elif status != _OK:
             raise of_status(status)
-    return _Answered(answers, bool(without), FORBIDDEN in without)
+    return _Answers(answers, bool(without), FORBIDDEN in without)
 
 
 def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
-    """One candidate for each memory, with what each leg said of it."""
+    """One candidate for each memory, with its lexical and dense scores."""
     words: dict[tuple[Kind, str], float] = {}
     meaning: dict[tuple[Kind, str], float] = {}
     for leg, answer in zip(asked, answers, strict=True):
@@ -301,5 +293,5 @@ def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Ca
 
 
 def _cosine(score: float | None) -> float | None:
-    """The cosine behind the cluster's score, which is (1 + cosine) / 2."""
+    """The cosine from the cluster's score, (1 + cosine) / 2."""
     return None if score is None else 2.0 * score - 1.0

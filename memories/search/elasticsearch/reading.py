@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from elasticsearch import Elasticsearch
 from memories.search.base import StoredState
 from memories.search.elasticsearch.documents import visibility_of
 from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
-from memories.search.elasticsearch.transport import translated
+from memories.search.elasticsearch.transport import cluster_errors
 from memories.types import Kind, Owner, Status
 from memoryhub.elasticsearch import reading_alias
 
@@ -37,7 +36,8 @@ def owners(client: Elasticsearch) -> Iterator[Owner]:
 def removed_before(client: Elasticsearch, shelf: str, moment: str) -> list[tuple[str, int]]:
     """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
     query = {"range": {"gone_at": {"lt": moment}}}
-    answer = translated(lambda: _page(client, shelf, [query], "gone_at", None))
+    with cluster_errors():
+        answer = _page(client, shelf, [query], "gone_at", None)
     return [(hit["_id"], int(hit["_version"])) for hit in answer["hits"]["hits"]]
 
 
@@ -53,7 +53,8 @@ def _of(owner: Owner) -> list[dict[str, Any]]:
 def _all(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     after: list[Any] | None = None
     while True:
-        answer = translated(partial(_page, client, shelf, filters, "id", after))
+        with cluster_errors():
+            answer = _page(client, shelf, filters, "id", after)
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         yield from hits
         if len(hits) < PAGE:
@@ -83,7 +84,14 @@ def _owners_of(client: Elasticsearch, shelf: str) -> Iterator[Owner]:
     ]
     while True:
         composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
-        answer = translated(partial(_grouped, client, shelf, composite))
+        with cluster_errors():
+            answer = client.search(
+                index=reading_alias(shelf),
+                size=0,
+                aggregations={"owners": {"composite": composite}},
+                track_total_hits=False,
+                allow_partial_search_results=False,
+            )
         grouped = answer["aggregations"]["owners"]
         for bucket in grouped["buckets"]:
             key = bucket["key"]
@@ -92,16 +100,6 @@ def _owners_of(client: Elasticsearch, shelf: str) -> Iterator[Owner]:
         after = grouped.get("after_key")
         if after is None:
             return
-
-
-def _grouped(client: Elasticsearch, shelf: str, composite: dict[str, Any]) -> Any:
-    return client.search(
-        index=reading_alias(shelf),
-        size=0,
-        aggregations={"owners": {"composite": composite}},
-        track_total_hits=False,
-        allow_partial_search_results=False,
-    )
 
 
 def _uuid(value: str | None) -> UUID | None:

@@ -1,12 +1,10 @@
-"""Calls to the cluster: what may go wrong, in the words of the search plane; when to try again, and when not to ask.
+"""Calls to the cluster: error translation, retries, the circuit breaker, and the archive's lifecycle policy.
 
-Invariants: no error repeats what the cluster said, for it may quote a query; a cluster that fails costs each request at
-most one try and one retry, and a cluster that keeps failing is left alone for a while.
+No error repeats what the cluster said, because a cluster may quote the query. A failing cluster costs each request one
+try and one retry at most; a cluster that keeps failing is not asked for a while.
 
-The lifecycle policy of the cluster that the archive's index may be under: whether it is there and can be used.
-
-Invariant: no policy is used that would remove the archive or close it to writes, for the database is the record, and
-what is forgotten has to leave every index.
+A lifecycle policy that would remove the archive or close it to writes is refused: forgotten memories must be removable
+from every index.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from django.conf import settings
@@ -38,9 +37,9 @@ SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py ela
 
 
 class Circuit:
-    """Opens after `failures` in a row, and lets one call a `pause` (seconds) through until one succeeds.
+    """Opens after `failures` in a row, then lets one call through every `pause` seconds until one succeeds.
 
-    pybreaker was not taken: it holds a lock while it calls, so that one search would run at a time.
+    Unlike pybreaker it holds no lock during a call, so searches run in parallel.
     """
 
     def __init__(self, failures: int = 5, pause: float = 2.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,7 +52,7 @@ class Circuit:
 
     @property
     def open(self) -> bool:
-        """Whether the cluster has failed so often that it is left alone."""
+        """True after enough failures in a row."""
         return self._failed >= self._failures
 
     def enter(self) -> None:
@@ -62,10 +61,10 @@ class Circuit:
             if self.open:
                 if self._clock() < self._closed_until:
                     raise SearchUnavailable(NO_ANSWER)
-                self._closed_until = self._clock() + self._pause  # this call tries; the others wait for it
+                self._closed_until = self._clock() + self._pause  # this call probes; the others wait for it
 
     def succeeded(self) -> None:
-        """The cluster answered, whatever it said."""
+        """Record an answer, even an error that is the caller's fault."""
         if self._failed:
             with self._lock:
                 if self.open:
@@ -73,7 +72,7 @@ class Circuit:
                 self._failed = 0
 
     def failed(self) -> None:
-        """The cluster did not answer, or was too busy to."""
+        """Record a failure of the cluster."""
         with self._lock:
             self._failed += 1
             if self._failed == self._failures:
@@ -82,9 +81,9 @@ class Circuit:
 
 
 class RetryBudget:
-    """Lets one in `calls` be tried again, so that retries never double the load of a cluster in trouble.
+    """Allows one retry per `calls` calls, so that retries never double the load of a failing cluster.
 
-    `saved` is how many retries may be saved up by calls that needed none.
+    Calls that need no retry save up to `saved` of them.
     """
 
     def __init__(self, calls: int = 10, saved: int = 10) -> None:
@@ -94,12 +93,12 @@ class RetryBudget:
         self._lock = threading.Lock()
 
     def earn(self) -> None:
-        """A call was made."""
+        """Record a call."""
         with self._lock:
             self._left = min(self._most, self._left + 1)
 
     def spend(self) -> bool:
-        """Whether there may be a retry; it is counted."""
+        """Take one retry from the budget; False if it is empty."""
         with self._lock:
             if self._left < self._price:
                 return False
@@ -108,14 +107,14 @@ class RetryBudget:
 
 
 class Calls:
-    """How one process asks the cluster for candidates: behind a circuit, with a budget of retries."""
+    """Candidate searches of one process, behind one circuit and one retry budget."""
 
     def __init__(self) -> None:
         self.circuit = Circuit()
         self._budget = RetryBudget()
 
     def make(self, call: Callable[[], Answer]) -> Answer:
-        """The answer of `call`. Raises SearchUnavailable, SearchForbidden."""
+        """Return the answer of `call`, retried once. Raises SearchUnavailable, SearchForbidden."""
         self.circuit.enter()
         self._budget.earn()
         try:
@@ -131,40 +130,44 @@ class Calls:
 
     def _tried(self, call: Callable[[], Answer]) -> Answer:
         try:
-            return answered(call)
+            with member_errors():
+                return call()
         except SearchUnavailable as error:
             # A call that took its whole time would take it twice.
             if isinstance(error, TimedOut) or not self._budget.spend():
                 raise
-            return answered(call)
+        with member_errors():
+            return call()
 
 
 class TimedOut(SearchUnavailable):
-    """The cluster took too long."""
+    """The cluster did not answer within the request timeout."""
 
 
 class Unlicensed(SearchForbidden):
-    """The cluster would limit nobody's search now, so it refuses them all."""
+    """The cluster's licence has no document-level security, so it refuses every member search."""
 
 
-def translated(call: Callable[[], Answer]) -> Answer:
-    """The answer of `call`, by an identity of the application's, once. Raises SearchUnavailable.
+@contextmanager
+def cluster_errors() -> Iterator[None]:
+    """Translate errors of calls by a service identity. Raises SearchUnavailable.
 
-    A cluster that has just started refuses these, for it cannot read yet who they are; to the work it makes no
-    difference whether that or a wrong password keeps it waiting.
+    A refusal counts as unavailable, too: a cluster that has just started cannot authenticate anybody yet.
     """
     try:
-        return answered(call)
+        with member_errors():
+            yield
     except SearchForbidden:
         raise SearchUnavailable(SERVICE_REFUSED) from None
 
 
-def answered(call: Callable[[], Answer]) -> Answer:
-    """The answer of `call`, once. Raises SearchUnavailable, SearchForbidden; other errors are faults of ours."""
+@contextmanager
+def member_errors() -> Iterator[None]:
+    """Translate errors of calls with a member's key. Raises SearchUnavailable, SearchForbidden."""
     try:
-        return call()
+        yield
     except ApiError as error:
-        raise _of(error) from None
+        raise SearchUnavailable(NO_ANSWER) if _could_not_look(error) else of_status(error.meta.status) from None
     except TransportError as error:
         kind = TimedOut if "Timeout" in type(error).__name__ else SearchUnavailable
         raise kind(NO_ANSWER) from None
@@ -172,14 +175,10 @@ def answered(call: Callable[[], Answer]) -> Answer:
         raise SearchUnavailable(str(error)) from None
 
 
-def _of(error: ApiError) -> SearchUnavailable | SearchForbidden:
-    return SearchUnavailable(NO_ANSWER) if _could_not_look(error) else of_status(error.meta.status)
-
-
 def _could_not_look(error: ApiError) -> bool:
-    """Whether the cluster did not know the key because it could not read its keys, as in the seconds after a start.
+    """True if the cluster could not read its keys, as in the seconds after a start.
 
-    Of a key that is unknown, ended or expired it says so.
+    For an unknown, invalidated or expired key the cluster gives that reason instead.
     """
     if error.meta.status != UNAUTHORIZED or not isinstance(error.body, dict):
         return False
@@ -189,7 +188,7 @@ def _could_not_look(error: ApiError) -> bool:
 
 
 def of_status(status: int) -> SearchUnavailable | SearchForbidden:
-    """What an error status means for the one who asked."""
+    """The search plane's error for an HTTP status."""
     if status in {UNAUTHORIZED, FORBIDDEN}:
         return SearchForbidden(REFUSED)
     if status == MISSING:
@@ -199,19 +198,19 @@ def of_status(status: int) -> SearchUnavailable | SearchForbidden:
     return SearchUnavailable(NO_ANSWER)
 
 
-# What a policy may do: where and with which priority an index lies. It stays one index, under its name, open to writes.
+# Actions that keep one index, under its name, open to writes.
 HARMLESS = frozenset({"allocate", "migrate", "set_priority", "wait_for_snapshot"})
 LIFECYCLE = "index.lifecycle.name"
 
 
 def lifecycle_settings() -> dict[str, str]:
-    """What an archive's index is told of the policy; nothing where there is none."""
+    """The lifecycle setting of the archive's index; empty without a policy."""
     name = settings.ELASTICSEARCH_ARCHIVE_POLICY
     return {LIFECYCLE: name} if name else {}
 
 
 def trouble(manager: Elasticsearch) -> str:
-    """Why the policy cannot be used, in a sentence; empty if it can, or if none is wanted. Raises TransportError."""
+    """Why the configured policy cannot be used; empty if it can, or without one. Raises TransportError."""
     name = settings.ELASTICSEARCH_ARCHIVE_POLICY
     if not name:
         return ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from elasticsearch import Elasticsearch
@@ -20,7 +19,7 @@ from memories.search.base import Tombstone
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.indices import targets
 from memories.search.elasticsearch.routing import leaving, shelf_of, shelves_of
-from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, translated
+from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, cluster_errors
 from memories.types import SearchDocument, Status
 
 log = logging.getLogger(__name__)
@@ -67,12 +66,13 @@ def write(client: Elasticsearch, wanted: Changes) -> None:
     shelves = sorted({shelf for shelf, _ in (*wanted.arrivals, *wanted.departures)})
     if not shelves:
         return
-    indices = translated(lambda: targets(client, shelves))
-    if not all(indices[shelf] for shelf in shelves):
-        raise SearchUnavailable(NO_INDEX)
-    for step in (wanted.arrivals, wanted.departures):
-        if step:
-            translated(partial(send, client, actions(step, indices)))
+    with cluster_errors():
+        indices = targets(client, shelves)
+        if not all(indices.values()):
+            raise SearchUnavailable(NO_INDEX)
+        for step in (wanted.arrivals, wanted.departures):
+            if step:
+                send(client, actions(step, indices))
 
 
 def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]], *, may_leave_out: int = 0) -> int:

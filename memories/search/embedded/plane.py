@@ -1,7 +1,7 @@
 """The embedded search plane: SQLite FTS5 and int8 vectors, a file for each owner, no server.
 
-Isolation is physical: the files of a search are named by the principal's own UUIDs, and each has its own statistics, so
-nothing another owner stores can be found or felt. Files are caches: delete them and they are rebuilt.
+Isolation is physical: a search opens files named by the principal's own UUIDs, and each file has its own statistics, so
+another owner's memories influence neither hits nor scores. Files are caches: a deleted file is rebuilt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class EmbeddedPlane:
         self._open = OpenParts(encoder, cache_bytes)
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
-        """See SearchPlane."""
         if not documents:
             return
         (owner,) = {document.owner for document in documents}
@@ -50,18 +49,17 @@ class EmbeddedPlane:
             writing.upsert(connection, documents)
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
-        """See SearchPlane."""
         with self._writing(owner) as connection:
             writing.delete(connection, tombstones)
 
     def settle(self) -> None:
-        """See SearchPlane: a commit is found at once."""
+        """Nothing to do: a commit is searchable at once."""
 
     def expunge(self) -> None:
-        """See SearchPlane: what is removed is overwritten by the removal itself."""
+        """Nothing to do: a removal overwrites what it removes."""
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """See SearchPlane: part by part. A part of nobody's is removed."""
+        """Rebuild part by part, and remove the parts of unknown owners."""
         left = set(self.owners())
         count = 0
         for owner in owners:
@@ -72,7 +70,7 @@ class EmbeddedPlane:
         return count
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """See SearchPlane. A damaged file is replaced."""
+        """A damaged file is replaced."""
         with suppress(PartMissing):
             return self._fill(owner, documents)
         try:
@@ -81,22 +79,18 @@ class EmbeddedPlane:
             raise SearchUnavailable("The search index cannot be written.") from error
 
     def erase_owner(self, owner: Owner) -> None:
-        """See SearchPlane."""
         self._discard(path_of(self.root, owner))
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
-        """See SearchPlane."""
         with self._reading(owner) as connection:
             rows = [(shelf is ARCHIVE, row) for shelf in SHELVES for row in writing.rows_of(connection, shelf)]
         for archived, (kind, id_, version, status) in rows:
             yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status), archived)
 
     def owners(self) -> Iterator[Owner]:
-        """See SearchPlane."""
         return owners_in(self.root)
 
     def health(self) -> Health:
-        """See SearchPlane."""
         folder = self.root if self.root.exists() else self.root.parent
         if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             return Health(self.name, ok=True)
@@ -107,30 +101,24 @@ class EmbeddedPlane:
         self._open.close()
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """See SearchPlane."""
         hits: list[Candidate] = []
         incomplete: list[Owner] = []
         for owner in readable_by(principal):
             try:
-                found = self._search(owner, request)
+                hits += self._search(owner, request)
             except PartMissing as missing:
                 incomplete.append(missing.owner)
-                continue
-            hits += found
         return Candidates(tuple(hits), tuple(incomplete))
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
-        """See SearchPlane."""
         incomplete: list[Owner] = []
         for owner in readable_by(principal):
             try:
                 with self._reading(owner) as connection:
-                    document = writing.document_of(connection, kind, memory_id)
+                    if document := writing.document_of(connection, kind, memory_id):
+                        return Seen(document)
             except PartMissing as missing:
                 incomplete.append(missing.owner)
-                continue
-            if document is not None:
-                return Seen(document)
         return Seen(None, tuple(incomplete))
 
     def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
@@ -154,7 +142,7 @@ class EmbeddedPlane:
 
     @contextmanager
     def _reading(self, owner: Owner) -> Iterator[sqlite3.Connection]:
-        """A connection of one's own to a usable file of `owner`; raises PartMissing if there is none."""
+        """A new connection to the owner's file. Raises PartMissing if there is no usable one."""
         path = path_of(self.root, owner)
         with self._errors(owner, path):
             connection = connect(path)
@@ -178,7 +166,7 @@ class EmbeddedPlane:
 
     @contextmanager
     def _errors(self, owner: Owner, path: Path) -> Iterator[None]:
-        """Errors of files in the words of the Protocol. A damaged file is removed: it can only be rebuilt."""
+        """Translate file errors into the Protocol's. A damaged file is removed, to be rebuilt."""
         try:
             yield
         except FileNotFoundError as error:
@@ -213,7 +201,7 @@ def _best(
     lexical: Floats,
     cosines: Floats | None,
 ) -> list[Candidate]:
-    """The best rows of each kind in each leg, with both scores where both are known."""
+    """The best rows of each kind by words and by meaning, with both scores where both are known."""
     chosen: list[NDArray[np.intp]] = []
     for kind in request.kinds:
         of_kind = visible & (snapshot.kind == KIND_CODES[kind])

@@ -40,6 +40,7 @@ from memories.services.consolidation.leasing import Lease
 from memories.services.ownership import owner_lock
 from memories.services.sessions.episodes import ledger_of
 from memories.types import Kind, Recalled, Scope, Source, Status
+from memoryhub.leases import backoff
 from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
@@ -259,10 +260,10 @@ def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
 
 def postpone(lease: Lease, fault: ExtractionFault) -> None:
     """Move nothing, and say when to try again; the caller holds the owner's lock."""
-    ledger = ledger_of(lease.principal)
-    if ledger.lease != lease.token:
+    if not lease.row.is_held():
         return
-    wait = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(ledger.attempts, 16))
+    ledger = ledger_of(lease.principal)
+    wait = FIRST_RETRY_SECONDS * backoff(ledger.attempts, LONGEST_RETRY_SECONDS / FIRST_RETRY_SECONDS)
     ledger.attempts += 1
     ledger.retry_at = _later(max(wait, fault.retry_after))
     ledger.save(update_fields=["attempts", "retry_at"])

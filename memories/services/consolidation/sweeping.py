@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -19,19 +19,14 @@ from django.utils import timezone
 from memories.errors import MemoriesError
 from memories.models import EpisodeLedger, Trigger
 from memories.selectors.policies import Policy, policy_of
-from memories.services.consolidation.leasing import longest
 from memories.services.consolidation.running import RunReport, consolidate
-from memories.services.sessions.episodes import waiting
-from memoryhub import background
-from memoryhub.background import Repeated
+from memoryhub.leases import free
 from tenants.errors import TenantsError
 from tenants.principals import system_principal
 from tenants.selectors import active_memberships, has_active_member
 
 log = logging.getLogger(__name__)
 
-# How often a serving process looks who is due when no turn wakes it.
-PAUSE_SECONDS = 60.0
 # A sweep begins no further owner after so long: those who waited longest are looked for anew.
 SWEEP_SECONDS = 600.0
 # One owner begins no further batch after so long, while others wait; then it is their turn.
@@ -50,10 +45,9 @@ class Due:
 
 def due(now: datetime) -> Iterator[Due]:
     """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
-    free = Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=longest(now))
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
-    rows = EpisodeLedger.objects.filter(has_active_member(), free, ready, waiting_since__isnull=False)
+    rows = EpisodeLedger.objects.filter(has_active_member(), free(now), ready, waiting_since__isnull=False)
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)
@@ -89,12 +83,6 @@ def consolidate_owner(owner: Due) -> RunReport | None:
     except (MemoriesError, TenantsError) as error:
         log.info("A consolidation was put off: %s", error)
         return None
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    thread = Repeated("consolidator", sweep, pause=PAUSE_SECONDS, wake=waiting, rest=0.2)
-    return background.serve(thread, wanted=settings.MEMORYHUB_CONSOLIDATE != OFF)
 
 
 def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | None:

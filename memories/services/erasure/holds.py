@@ -15,8 +15,9 @@ from memories.errors import Conflict, NotFound
 from memories.models import LegalHold
 from memories.selectors.erasure import holds_on
 from memories.services.admin_requests import administrator_of, asked_reason, person
-from memories.services.erasure.requests import waiting
+from memories.services.erasure.requests import ERASE
 from memories.types import Owner
+from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.locks import wait_for_tenant
 from tenants.models import Membership
@@ -63,7 +64,7 @@ def release_hold(by: Principal | Actor, *, hold_id: UUID, reason: str = "") -> L
         hold.released_at, hold.released_by = timezone.now(), person(actor)
         hold.save(update_fields=["released_at", "released_by"])
         record_tenant_event(actor, hold.tenant_id, EventDraft("hold.released", AUDIT_KIND, hold.pk, reason))
-        transaction.on_commit(waiting.set)
+        wake_on_commit(ERASE)
         return hold
 
 

@@ -7,7 +7,6 @@ What wakes the eraser of this process: an approval, or a hold that was released.
 
 from __future__ import annotations
 
-import threading
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -18,13 +17,14 @@ from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import is_erased, open_request
 from memories.selectors.policies import policy_of
 from memories.services.admin_requests import administrator_of, asked_reason, person
+from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.models import Membership
 from tenants.principal import Actor, Principal
 
-# Set when there may be something to erase.
-waiting = threading.Event()
+# The job that carries out what is approved.
+ERASE = "memories.erase"
 
 
 AUDIT_KIND = "erasure"
@@ -96,7 +96,7 @@ def _decide(actor: Actor, request: ErasureRequest, state: ErasureState, reason: 
     request.decided_by, request.decided_at = person(actor), timezone.now()
     request.save(update_fields=["state", "decided_by", "decided_at"])
     _record(actor, request, state.value, reason)
-    transaction.on_commit(waiting.set)
+    wake_on_commit(ERASE)
 
 
 def _record(

@@ -27,12 +27,10 @@ from memories.services.erasure.copies import (
     erase_copies,
     erase_part,
 )
-from memories.services.erasure.leasing import Counts, Held, LeaseLost, Work, put_off, take
+from memories.services.erasure.leasing import Counts, UnderLegalHold, Work, put_off, take
 from memories.services.erasure.receipt import ERASED, complete
-from memories.services.erasure.requests import waiting
 from memories.services.erasure.stores import BATCH, OUTBOX, STORES, forget_hygiene_places
-from memoryhub import background
-from memoryhub.background import Repeated
+from memoryhub.leases import LeaseLost
 from memoryhub.observability import tracing
 from tenants.audit.chain import EventDraft, record_events
 from tenants.erasure import (
@@ -47,7 +45,6 @@ from tenants.models import AuditPayload, User
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 5.0
 # What it is doing, in words, by the name of its stage.
 STAGES = {
     "stop": "ending logins, tokens and the search key",
@@ -79,7 +76,7 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
     with tracing.span("erasure", erasure=request_id) as span:
         try:
             _Erasure(work, noted).to_the_end()
-        except Held:
+        except UnderLegalHold:
             span.note(held=True)
             return False
         except LeaseLost:
@@ -95,11 +92,6 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
 def carry_out_due() -> int:
     """Go on with everything that is due; return how many erasures were brought to their end."""
     return sum(carry_out(request.pk) for request in due_requests())
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("erasure", carry_out_due, pause=PAUSE_SECONDS, wake=waiting))
 
 
 class _Erasure:

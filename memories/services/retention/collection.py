@@ -4,8 +4,6 @@ Invariants: a dry run and a real one ask the same planner, so they agree; a batc
 under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
 nothing half done and the next run goes on; whoever may not act any more is collected all the same; what a legal hold
 keeps is left as it is; and an owner whose collection fails keeps nobody else waiting.
-
-The daily collection: by Celery, or on a thread of a web process without it.
 """
 
 from __future__ import annotations
@@ -32,8 +30,6 @@ from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
 from memories.services.keeping import Keeper, change, keeping
 from memories.services.reviews.queue import withdrawn
 from memories.types import Kind, Owner, Status
-from memoryhub import background
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy, alone
 from tenants.audit.chain import EventDraft
 from tenants.errors import TenantsError
@@ -184,11 +180,8 @@ def _event(planned: Planned, stands: dict[str, Any]) -> EventDraft:
     )
 
 
-PAUSE_SECONDS = 24 * 3600.0
-
-
 def collect_daily() -> None:
-    """Do it now, unless another process is at it."""
+    """Collect everything that is due; the job of the day."""
     try:
         report = collect(apply=True)
     except Busy:
@@ -196,8 +189,3 @@ def collect_daily() -> None:
         return
     if report.decisions:
         log.info("Collected: %s.", ", ".join(f"{count} {ending}" for (ending, _), count in report.counts.items()))
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("collection", collect_daily, pause=PAUSE_SECONDS))

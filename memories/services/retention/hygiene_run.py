@@ -27,9 +27,8 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.keeping import keeping
 from memories.services.retention.hygiene_scan import Place, Task, rules, scan_owner
 from memories.types import CURRENT, Kind, Owner, Scope
-from memoryhub import background
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.observability import tracing
 from tenants.models import Membership
 
@@ -256,30 +255,21 @@ def _begun(tenant_id: UUID | None, trigger: str, now: datetime | None) -> Hygien
     return HygieneRun.objects.create(tenant_id=tenant_id, trigger=trigger, started_at=begins, cursor={"rules": rules()})
 
 
-PAUSE_SECONDS = 24 * 3600.0
 # A process that starts anew does not scan anew.
 RESTS = timedelta(hours=20)
 
 
-def scan_daily(*, seconds: float | None = None) -> bool:
-    """Do it now, or go on with what was interrupted, unless another process is at it; after `seconds` pause.
-
-    Returns whether nothing is left to go on with.
-    """
+def scan_daily() -> JobResult:
+    """Scan everything once a day, or continue an interrupted scan; MORE when the time of a run is over before that."""
     since = timezone.now() - RESTS
     if HygieneRun.objects.filter(tenant=None, state=HygieneState.DONE, finished_at__gt=since).exists():
-        return True
-    ends = None if seconds is None else time.monotonic() + seconds
+        return JobResult.DONE
+    ends = time.monotonic() + RUN_SECONDS
     try:
-        scanned = hygiene_scan(apply=True, trigger="daily", stop=lambda: ends is not None and time.monotonic() >= ends)
+        scanned = hygiene_scan(apply=True, trigger="daily", stop=lambda: time.monotonic() >= ends)
     except Busy:
         log.info("Another process is scanning.")
-        return True
+        return JobResult.DONE
     told = ", ".join(f"{count} {name}" for name, count in scanned.counts.items() if count)
     log.info("Hygiene scan %s: %s.", scanned.state.value, told or "nothing to look at")
-    return scanned.state is not HygieneState.INTERRUPTED
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("hygiene", scan_daily, pause=PAUSE_SECONDS))
+    return JobResult.MORE if scanned.state is HygieneState.INTERRUPTED else JobResult.DONE

@@ -28,7 +28,7 @@ from memories.errors import Conflict, InvalidInput, MemoriesError
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, Episode, Message, MessageState, Session, SessionEntry
 from memories.selectors.erasure import on_hold
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import Policy, policy_of
 from memories.services.facts.remember import remember_fact
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
@@ -161,7 +161,7 @@ def expire_session(principal: Principal, *, session_id: UUID, now: datetime | No
         return True
 
 
-def renew(principal: Principal, session: Session, *, at: datetime) -> bool:
+def renew(principal: Principal, session: Session, *, at: datetime, policy: Policy | None = None) -> bool:
     """Let a session live on from `at`, and say whether it begins anew; the caller holds the owner's lock and saves it.
 
     One that expired has lost its working parts; where no sweep came yet, they go now.
@@ -170,7 +170,7 @@ def renew(principal: Principal, session: Session, *, at: datetime) -> bool:
     if overdue:
         _expire(principal, session, at)
     began_anew = overdue or session.expired_at is not None
-    session.expires_at = at + policy_of(principal.tenant_id).session_lifetime
+    session.expires_at = at + (policy or policy_of(principal.tenant_id)).session_lifetime
     session.expired_at = session.ended_at = None
     return began_anew
 

@@ -9,7 +9,6 @@ Invariant: ordinals are given out under the owner's lock, each once, in the orde
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -33,17 +31,18 @@ from memories.services.screening import Said, Screen, joined, note_masked
 from memories.services.sessions.sessions import locked_session
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_events
 from tenants.principal import Principal
 
-# Set when the consolidator of this process has something to do at once.
-waiting = threading.Event()
+# The job that consolidates owners who are due.
+CONSOLIDATE = "memories.consolidate"
 
 
 def turn_ended() -> None:
     """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
     if settings.MEMORYHUB_CONSOLIDATE == "turn":
-        transaction.on_commit(waiting.set)
+        wake_on_commit(CONSOLIDATE)
 
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
@@ -126,7 +125,8 @@ def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequenc
         message_ids = {draft.message_id for draft in drafts if draft.message_id}
         if message_ids and session.messages.filter(pk__in=message_ids).count() != len(message_ids):
             raise NotFound("message")
-        return append_episodes(principal, session, [draft for draft in drafts if draft.episode_id not in known])
+        new = [draft for draft in drafts if draft.episode_id not in known]
+        return [row.pk for row in append_episodes(principal, session, new)]
 
 
 def check_episode(draft: EpisodeDraft) -> None:
@@ -151,10 +151,14 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
     )
 
 
-def append_episodes(principal: Principal, session: Session, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
-    """Insert checked drafts with audit and outbox; the caller holds the owner's lock."""
-    sequences = _LAST_SEQUENCE.values(session.pk)
-    last = sequences[0][0] if sequences else 0
+def append_episodes(
+    principal: Principal, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
+) -> list[Episode]:
+    """Insert checked drafts with audit and outbox; the caller holds the owner's lock, and may know the last number."""
+    last = after_sequence
+    if last is None:
+        sequences = _LAST_SEQUENCE.values(session.pk)
+        last = sequences[0][0] if sequences else 0
     now = timezone.now()
     stored = count_episodes(principal, len(drafts), at=now)
     rows = [
@@ -182,10 +186,12 @@ def append_episodes(principal: Principal, session: Session, drafts: Sequence[Epi
     originals = {draft.episode_id: draft.original for draft in drafts if draft.original is not None}
     keep_originals(principal, originals, kind=Kind.EPISODIC)
     enqueue_many(rows)
-    return [row.pk for row in rows]
+    return rows
 
 
-def create_episode(principal: Principal, session: Session, *, said: Said, message: Message) -> Episode:
+def create_episode(
+    principal: Principal, session: Session, *, said: Said, message: Message, after_sequence: int
+) -> Episode:
     """The episode of a chat turn; the caller holds the owner's lock, and has checked and screened the words."""
     draft = EpisodeDraft(
         said.text,
@@ -195,17 +201,12 @@ def create_episode(principal: Principal, session: Session, *, said: Said, messag
         sensitivity=said.marks,
         original=said.original,
     )
-    append_episodes(principal, session, [draft])
-    return _EPISODES.all(principal.tenant_id, principal.user_id, draft.episode_id)[0]
+    (episode,) = append_episodes(principal, session, [draft], after_sequence=after_sequence)
+    return episode
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
     return Episode.objects.filter(session_id=session_id).order_by("-sequence").values_list("sequence")[:1]
 
 
-def _episodes(tenant_id: UUID, user_id: UUID, episode_id: UUID) -> QuerySet[Episode]:
-    return Episode.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=episode_id).order_by()
-
-
 _LAST_SEQUENCE = Prepared(_last_sequence)
-_EPISODES = Prepared(_episodes)

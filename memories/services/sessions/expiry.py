@@ -1,13 +1,12 @@
-"""The sweep of sessions whose time is over: by Celery, or on a thread of a web process without it.
+"""The job that ends sessions after their time.
 
-Invariant: each session expires in a transaction of its own, so a sweep may be stopped anywhere, run again, or run
-beside another. What cannot expire now is left as it is, and does not keep others waiting.
+Each session expires in a transaction of its own, so a run may be stopped anywhere or run beside another. A session that
+cannot expire now stays as it is and keeps no other waiting.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,16 +16,12 @@ from django.utils import timezone
 from memories.errors import MemoriesError
 from memories.models import Session
 from memories.services.sessions.entries import expire_session
-from memoryhub import background
-from memoryhub.background import Repeated
 from tenants.errors import TenantsError
 from tenants.models import Membership
 from tenants.principals import system_principal
 from tenants.selectors import has_active_member
 
 log = logging.getLogger(__name__)
-
-PAUSE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +44,6 @@ def expire_sessions(now: datetime | None = None) -> Sweep:
             failed += 1
             log.warning("Session %s did not expire: %s. It is tried again.", session.pk, type(error).__name__)
     return Sweep(expired, failed)
-
-
-def serve() -> Callable[[], None]:
-    """Start the thread of a serving process that has no Celery; return what stops it again."""
-    return background.serve(Repeated("session-expiry", expire_sessions, pause=PAUSE_SECONDS))
 
 
 def _expire(session: Session, now: datetime) -> bool:

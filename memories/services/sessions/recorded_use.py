@@ -7,6 +7,7 @@ holds no word that the question did not, or the turn has no whole answer.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -22,13 +23,28 @@ from tenants.principal import Principal, Right
 _ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
 
 
-def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
-    """Say of each memory that was recalled in the turn of `answer` whether it was used; under the owner's lock.
+def can_judge(principal: Principal, answer: Message) -> bool:
+    """Whether use is noted for this answer: it is whole, and the principal may read."""
+    return answer.state == MessageState.COMPLETE and Right.READ in principal.rights
 
-    It was if the answer takes it up, or the turn confirmed, replaced or erased it. A `wordless` answer takes up nothing
-    and ignores nothing.
+
+def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, question: str, answer: str) -> None:
+    """Set `used` of the recalled mentions of a turn; nothing is stored.
+
+    A memory was used if the answer takes it up, or the turn confirmed, replaced or erased it. Without its text among
+    `texts` nobody can tell.
     """
-    if answer.state != MessageState.COMPLETE or Right.READ not in principal.rights:
+    mentions = list(mentions)
+    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
+    for mention in mentions:
+        if mention.relation == Relation.RECALLED:
+            text = texts.get(mention.memory_id)
+            mention.used = mention.memory_id in acted_on or (None if text is None else takes_up(answer, question, text))
+
+
+def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
+    """Judge the stored mentions of a turn, under the owner's lock. A `wordless` answer takes up nothing."""
+    if not can_judge(principal, answer):
         return
     turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
     mentions = _MENTIONS.all(*turn)
@@ -36,16 +52,8 @@ def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -
     if not recalled:
         return
     question = next((text for (text,) in _QUESTION.values(*turn)), "")
-    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
-    texts = {} if wordless else _texts(principal, recalled)
-    verdicts: dict[bool, list[int]] = defaultdict(list)
-    for mention in recalled:
-        text = texts.get(mention.memory_id)
-        used = mention.memory_id in acted_on or (None if text is None else takes_up(answer.text, question, text))
-        if used is not None:
-            verdicts[used].append(mention.pk)
-    for used, ids in verdicts.items():
-        Mention.objects.of(principal).filter(pk__in=ids).update(used=used)
+    judge_use(mentions, {} if wordless else _texts(principal, recalled), question=question, answer=answer.text)
+    Mention.objects.bulk_update(recalled, ["used"])
 
 
 def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:

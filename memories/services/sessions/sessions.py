@@ -12,7 +12,7 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Session
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import Policy, policy_of
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
 from memoryhub.db.compiled_query import Prepared
@@ -36,7 +36,12 @@ def start_session(
 
 
 def create_session(
-    principal: Principal, *, title: str, session_id: UUID | None = None, created_at: datetime | None = None
+    principal: Principal,
+    *,
+    title: str,
+    session_id: UUID | None = None,
+    created_at: datetime | None = None,
+    policy: Policy | None = None,
 ) -> Session:
     """Insert a session and its audit event; the caller holds the owner's lock."""
     started = created_at or timezone.now()
@@ -46,7 +51,7 @@ def create_session(
         title=title,
         created_at=started,
         last_turn_at=started,
-        expires_at=started + policy_of(principal.tenant_id).session_lifetime,
+        expires_at=started + (policy or policy_of(principal.tenant_id)).session_lifetime,
     )
     if session_id:
         session.pk = session_id

@@ -1,52 +1,120 @@
 """Turns of a conversation: what the user said is committed, with its episode, before any model is called.
 
-Invariant: a user message and its episode exist together or not at all; the same `turn_id` never makes a second one.
-Who answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
-whatever process, the slower one gets a Conflict at its next message, and their messages never mix. What an agent still
-adds to a turn that was erased while it was answered is stored without its words.
+A user message and its episode exist together or not at all; the same `turn_id` never makes a second one. Whoever
+answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
+whatever process, the slower one gets a Conflict when it stores its messages, and their messages never mix. What an
+agent adds to a turn that was erased meanwhile, or that used a memory which is gone by then, is stored without words.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
-from memories.models import Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
+from memories.models import Episode, Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
 from memories.selectors.erasure import require_no_hold
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import Policy, policy_of
 from memories.services.ownership import owner_lock
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.entries import renew
 from memories.services.sessions.episodes import create_episode, turn_ended
-from memories.services.sessions.recorded_use import note_use
-from memories.services.sessions.sessions import create_session, locked_session, title_from
+from memories.services.sessions.recorded_use import can_judge, judge_use, note_use
+from memories.services.sessions.sessions import create_session, title_from
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared, PreparedUpdate
+from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user turn as stored; `created` is False when the same `turn_id` had been stored before."""
+    """A user turn as stored, with the session and the policy that were read for it.
 
-    session_id: UUID
-    turn: int
-    message_id: UUID
+    `created` is False when the same `turn_id` had been stored before.
+    """
+
+    session: Session
+    policy: Policy
+    message: Message
     episode_id: UUID | None
-    created: bool
+    created: bool = False
+
+    @property
+    def session_id(self) -> UUID:
+        """The session that it belongs to."""
+        return self.session.pk
+
+    @property
+    def turn(self) -> int:
+        """Its number in the session, from 1."""
+        return self.message.turn
+
+    @property
+    def message_id(self) -> UUID:
+        """The user's message."""
+        return self.message.pk
+
+    @property
+    def text(self) -> str:
+        """What the user said, as it is stored."""
+        return self.message.text
+
+    @property
+    def happened_at(self) -> datetime:
+        """When it was said."""
+        return self.message.created_at
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """The kinds of values that were taken out of the words."""
+        return masked_kinds(self.message.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStep:
+    """The agent calls tools: `calls` are `{"id", "name", "arguments"}`."""
+
+    calls: Sequence[Mapping[str, Any]]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer of a tool. Memories are mentioned by id; `text` is for other answers (errors)."""
+
+    call_id: str
+    text: str = ""
+    recall: Recall | None = None
+    written: Sequence[WriteOutcome] = ()
+    forgotten: ForgetOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """The agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory.
+
+    `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
+    """
+
     text: str
-    happened_at: datetime
-    masked: tuple[str, ...] = ()
+    state: MessageState = MessageState.COMPLETE
+    error: str = ""
+    took_ms: float | None = None
+    memory_tokens: int | None = None
+    wordless: bool = False
+
+
+TurnMessage = ToolStep | ToolResult | FinalAnswer
 
 
 def begin_turn(
@@ -61,41 +129,104 @@ def begin_turn(
 
     `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
     nothing. What must not be stored is masked in message, episode and title; `masked` of the turn names the
-    kinds. `at` is when it was said, if not now: the other writers of a turn take it too, for conversations that are
-    told afterwards. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text or
-    session).
+    kinds. `at` is when it was said, if not now. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id`
+    with another text or session).
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
     message_id = _message_id(principal, turn_id)
     said = Screen(principal).said(text)
-    text = said.text
+    now = at or timezone.now()
     with owner_lock(principal):
-        mine = Message.objects.of(principal).select_related("episode")
-        stored = mine.filter(pk=message_id).first() if turn_id else None
-        if stored is not None:
-            if (session_id and stored.session_id != session_id) or stored.text != text:
+        if turn_id and _SENT_BEFORE.any(principal.tenant_id, principal.user_id, message_id):
+            stored = Message.objects.of(principal).select_related("episode", "session").get(pk=message_id)
+            if (session_id and stored.session_id != session_id) or stored.text != said.text:
                 raise Conflict("This turn was sent before with another text; send it as a new turn.")
-            return _turn(stored, created=False)
+            return _stored_turn(principal, stored)
+        policy = policy_of(principal.tenant_id)
         if session_id:
-            session = locked_session(principal, session_id)
-            renew(principal, session, at=at or timezone.now())
+            session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
+            if session is None:
+                raise NotFound("session")
+            renew(principal, session, policy=policy, at=now)
+            number, sequence = (session.last_turn or 0) + 1, session.last_sequence or 0  # type: ignore[attr-defined]
+            _RENEWED.run(session.pk, now, session.expires_at, session.expired_at, session.ended_at)
+            session.last_turn_at = now
         else:
-            session = create_session(principal, title=title_from(text), created_at=at)
-        message = _append(
-            principal,
-            session,
-            turn=_next_turn(session),
-            message_id=message_id,
-            at=at,
+            session = create_session(principal, title=title_from(said.text), policy=policy, created_at=now)
+            number, sequence = 1, 0
+        message = Message(
+            pk=message_id,
+            session=session,
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            turn=number,
+            step=0,
             role=MessageRole.USER,
             speaker=principal.speaker,
-            text=text,
+            text=said.text,
             sensitivity=dict(said.marks),
+            created_at=now,
         )
-        episode = create_episode(principal, session, said=said, message=message)
-        message.episode = episode
-        return _turn(message, created=True)
+        message.save(force_insert=True)
+        episode = create_episode(principal, session, said=said, message=message, after_sequence=sequence)
+        return Turn(session, policy, message, episode.pk, created=True)
+
+
+def extend_turn(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    messages: Sequence[TurnMessage],
+    after: UUID | None = None,
+    at: datetime | None = None,
+    policy: Policy | None = None,
+) -> tuple[list[Message], list[Mention]]:
+    """Append the agent's messages to a turn, in one transaction, and move the session's clock; an answer comes last.
+
+    What must not be stored is masked in them. With a whole answer it is noted which of the recalled memories it made
+    use of. Raises NotFound, and Conflict if `after` is given and is not the last message.
+    """
+    screen = Screen(principal)
+    drafts = [_columns(screen, each) for each in messages]
+    answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
+    now = at or timezone.now()
+    with owner_lock(principal):
+        stored = _OF_TURN.values(principal.tenant_id, principal.user_id, session_id, turn)
+        if not stored:
+            raise NotFound("turn")
+        last_id, last_step, _, _ = stored[-1]
+        if after is not None and last_id != after:
+            raise Conflict("This message was answered elsewhere meanwhile.")
+        if any(state == MessageState.REDACTED for _, _, state, _ in stored) or _used_forgotten(principal, messages):
+            drafts = [
+                columns if each is answer and answer.wordless else _without_words(columns)
+                for each, columns in zip(messages, drafts, strict=True)
+            ]
+        whose: dict[str, Any] = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
+        rows = [
+            Message(session_id=session_id, turn=turn, step=step, created_at=now, **whose, **columns)
+            for step, columns in enumerate(drafts, start=last_step + 1)
+        ]
+        mentions = [
+            Mention(
+                message=row, position=position, relation=relation, kind=kind, memory_id=id_, reasons=reasons, **whose
+            )
+            for row, each in zip(rows, messages, strict=True)
+            for position, (relation, kind, id_, reasons) in enumerate(_mentioned(each))
+        ]
+        if answer is not None and last_step == 0 and can_judge(principal, rows[-1]):
+            texts = {} if answer.wordless else _given(messages)
+            judge_use(mentions, texts, question=stored[0][3], answer=rows[-1].text)
+        Message.objects.bulk_create(rows)
+        Mention.objects.bulk_create(mentions)
+        _MOVED.run(session_id, now, now + (policy or policy_of(principal.tenant_id)).session_lifetime)
+        if answer is not None:
+            turn_ended()
+            if last_step:
+                note_use(principal, rows[-1], wordless=answer.wordless)
+    return rows, mentions
 
 
 def add_tool_step(
@@ -108,22 +239,9 @@ def add_tool_step(
     after: UUID | None = None,
     at: datetime | None = None,
 ) -> Message:
-    """Store that the agent called tools: `tool_calls` are `{"id", "name", "arguments"}`."""
-    screen = Screen(principal)
-    said = screen.said(text)
-    calls = [dict(call) | {"arguments": screen.arguments(call.get("arguments", {}))} for call in tool_calls]
-    with owner_lock(principal):
-        return _append(
-            principal,
-            locked_session(principal, session_id),
-            turn=turn,
-            after=after,
-            at=at,
-            role=MessageRole.ASSISTANT,
-            text=said.text,
-            sensitivity=dict(said.marks),
-            tool_calls=calls,
-        )
+    """Store that the agent called tools."""
+    step = ToolStep(tool_calls, text)
+    return extend_turn(principal, session_id=session_id, turn=turn, messages=[step], after=after, at=at)[0][0]
 
 
 def add_tool_result(
@@ -139,24 +257,9 @@ def add_tool_result(
     after: UUID | None = None,
     at: datetime | None = None,
 ) -> Message:
-    """Store what a tool answered. Memories are mentioned by id; `text` is for other answers (errors)."""
-    said = Screen(principal).said(text)
-    with owner_lock(principal):
-        message = _append(
-            principal,
-            locked_session(principal, session_id),
-            turn=turn,
-            after=after,
-            at=at,
-            role=MessageRole.TOOL,
-            text=said.text,
-            sensitivity=dict(said.marks),
-            tool_call_id=tool_call_id,
-            recall_id=recall.trace_id if recall else None,
-            degraded=bool(recall and recall.degraded),
-        )
-        Mention.objects.bulk_create(_mentions(message, recall, written, forgotten))
-        return message
+    """Store the answer of one tool."""
+    result = ToolResult(tool_call_id, text, recall, written, forgotten)
+    return extend_turn(principal, session_id=session_id, turn=turn, messages=[result], after=after, at=at)[0][0]
 
 
 def finish_turn(
@@ -164,42 +267,13 @@ def finish_turn(
     *,
     session_id: UUID,
     turn: int,
-    text: str,
-    state: MessageState = MessageState.COMPLETE,
-    error: str = "",
-    took_ms: float | None = None,
-    memory_tokens: int | None = None,
     after: UUID | None = None,
     at: datetime | None = None,
-    wordless: bool = False,
+    **answer: Any,
 ) -> Message:
-    """Store the agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory.
-
-    Which of the recalled memories a whole one made use of is noted beside them.
-
-    What must not be stored is masked in it, too. `wordless`: the text repeats nothing of the turn and of memory, so it
-    is stored even if they were erased meanwhile.
-    """
-    said = Screen(principal).said(text)
-    with owner_lock(principal):
-        turn_ended()
-        answer = _append(
-            principal,
-            locked_session(principal, session_id),
-            turn=turn,
-            wordless=wordless,
-            after=after,
-            at=at,
-            role=MessageRole.ASSISTANT,
-            text=said.text,
-            sensitivity=dict(said.marks),
-            state=state,
-            error=error[:300],
-            took_ms=took_ms,
-            memory_tokens=memory_tokens,
-        )
-        note_use(principal, answer, wordless=wordless)
-        return answer
+    """Store the agent's answer; the rest are the members of `FinalAnswer`."""
+    messages = [FinalAnswer(**answer)]
+    return extend_turn(principal, session_id=session_id, turn=turn, messages=messages, after=after, at=at)[0][0]
 
 
 def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
@@ -209,20 +283,20 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
     """
     with owner_lock(principal):
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
-        question = messages.filter(step=0).select_related("episode").first()
+        question = messages.filter(step=0).select_related("episode", "session").first()
         if question is None:
             raise NotFound("message")
         if question.state == MessageState.REDACTED:
-            raise Conflict("This message was erased.")
-        answer = messages.filter(step__gt=0).order_by("-step").first()
+            raise Conflict("This message was erased; it cannot be answered.")
+        followed = messages.filter(step__gt=0)
+        answer = followed.order_by("-step").first()
         answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
         if answer and answered and answer.state == MessageState.COMPLETE:
             raise Conflict("This turn is already answered.")
-        followed = messages.filter(step__gt=0)
         if any(message.text or message.tool_calls for message in followed):
             require_no_hold(Owner(principal.tenant_id, principal.user_id))
         followed.delete()
-        return _turn(question, created=False)
+        return _stored_turn(principal, question)
 
 
 def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
@@ -232,69 +306,35 @@ def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
     return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:turn:{turn_id}")
 
 
-def _next_turn(session: Session) -> int:
-    last = _LAST_TURN.values(session.pk)
-    return last[0][0] + 1 if last else 1
+def _stored_turn(principal: Principal, message: Message) -> Turn:
+    episode = getattr(message, "episode", None)
+    return Turn(message.session, policy_of(principal.tenant_id), message, episode.pk if episode else None)
 
 
-def _last_turn(session_id: UUID) -> QuerySet[Message, Any]:
-    return Message.objects.filter(session_id=session_id).order_by("-turn").values_list("turn")[:1]
-
-
-def _of_turn(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    return Message.objects.filter(session_id=session_id, turn=turn).order_by("-step").values_list("pk", "step", "state")
-
-
-_LAST_TURN = Prepared(_last_turn)
-_OF_TURN = Prepared(_of_turn)
-
-
-def _append(
-    principal: Principal,
-    session: Session,
-    *,
-    turn: int,
-    message_id: UUID | None = None,
-    after: UUID | None = None,
-    at: datetime | None = None,
-    wordless: bool = False,
-    **columns: Any,
-) -> Message:
-    """Insert the next message of `turn`, move the session's clock. Raises Conflict if `after` is not the last one.
-
-    A turn is known to be erased, or a memory that its answer is made from, by what `erasure/forget.py` left of it.
-    """
-    stored = _OF_TURN.values(session.pk, turn)
-    if after is not None and (not stored or stored[0][0] != after):
-        raise Conflict("This message was answered elsewhere meanwhile.")
-    if not wordless and any(state == MessageState.REDACTED for _, _, state in stored):
-        columns = _without_words(columns)
-    now = at or timezone.now()
-    message = Message(
-        pk=message_id or uuid.uuid4(),
-        session=session,
-        tenant_id=principal.tenant_id,
-        user_id=principal.user_id,
-        turn=turn,
-        step=stored[0][1] + 1 if stored else 0,
-        created_at=now,
-        **columns,
-    )
-    message.save(force_insert=True)
-    session.last_turn_at = now
-    session.expires_at = now + policy_of(principal.tenant_id).session_lifetime
-    _MOVED.run(session.pk, session.last_turn_at, session.expires_at, session.expired_at, session.ended_at)
-    return message
-
-
-def _moved(
-    session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
-) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.filter(pk=session_id), columns
-
-
-_MOVED = PreparedUpdate(_moved)
+def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
+    """The columns of a message of the agent, screened."""
+    said = screen.said(message.text)
+    columns: dict[str, Any] = {"text": said.text, "sensitivity": dict(said.marks)}
+    match message:
+        case ToolStep(calls):
+            screened = [dict(call) | {"arguments": screen.arguments(call.get("arguments", {}))} for call in calls]
+            return columns | {"role": MessageRole.ASSISTANT, "tool_calls": screened}
+        case ToolResult():
+            found = message.recall
+            return columns | {
+                "role": MessageRole.TOOL,
+                "tool_call_id": message.call_id,
+                "recall_id": found.trace_id if found else None,
+                "degraded": bool(found and found.degraded),
+            }
+        case FinalAnswer():
+            return columns | {
+                "role": MessageRole.ASSISTANT,
+                "state": message.state,
+                "error": message.error[:300],
+                "took_ms": message.took_ms,
+                "memory_tokens": message.memory_tokens,
+            }
 
 
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,46 +342,86 @@ def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
     if recall_id := columns.get("recall_id"):
         RecallTrace.objects.filter(pk=recall_id).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
-    return {**columns, "text": "", "tool_calls": calls, "state": MessageState.REDACTED}
+    return {**columns, "text": "", "sensitivity": {}, "tool_calls": calls, "state": MessageState.REDACTED}
 
 
-def _turn(message: Message, *, created: bool) -> Turn:
-    episode = getattr(message, "episode", None)
-    return Turn(
-        session_id=message.session_id,
-        turn=message.turn,
-        message_id=message.pk,
-        episode_id=episode.pk if episode else None,
-        created=created,
-        text=message.text,
-        happened_at=message.created_at,
-        masked=masked_kinds(message.sensitivity),
-    )
-
-
-def _mentions(
-    message: Message, recall: Recall | None, written: Sequence[WriteOutcome], forgotten: ForgetOutcome | None
-) -> list[Mention]:
-    rows: list[tuple[Relation, Kind, UUID, tuple[str, ...]]] = []
-    if recall:
-        rows += [(Relation.RECALLED, item.kind, item.id, item.reasons) for item in recall.items]
-    for outcome in written:
-        if outcome.memory_id not in outcome.superseded_ids:  # what ended with nothing in its place was not written
+def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, list[str]]]:
+    """The memories of a tool's result, in order."""
+    if not isinstance(message, ToolResult):
+        return
+    if message.recall:
+        for item in message.recall.items:
+            yield Relation.RECALLED, item.kind, item.id, list(item.reasons)
+    for outcome in message.written:
+        if outcome.result is WriteResult.BLOCKED:
+            continue
+        if outcome.memory_id not in outcome.superseded_ids:  # a memory that was only ended was not written
             relation = Relation.CONFIRMED if outcome.result is WriteResult.MERGED else Relation.WROTE
-            rows.append((relation, outcome.kind, outcome.memory_id, ()))
-        rows += [(Relation.REPLACED, outcome.kind, old, ()) for old in outcome.superseded_ids]
-    if forgotten:
-        rows += [(Relation.FORGOT, kind, memory_id, ()) for kind, memory_id in forgotten.erased]
-    return [
-        Mention(
-            message=message,
-            tenant_id=message.tenant_id,
-            user_id=message.user_id,
-            relation=relation,
-            kind=kind,
-            memory_id=memory_id,
-            position=position,
-            reasons=list(reasons),
-        )
-        for position, (relation, kind, memory_id, reasons) in enumerate(rows)
-    ]
+            yield relation, outcome.kind, outcome.memory_id, []
+        for old in outcome.superseded_ids:
+            yield Relation.REPLACED, outcome.kind, old, []
+    if message.forgotten:
+        for kind, memory_id in message.forgotten.erased:
+            yield Relation.FORGOT, kind, memory_id, []
+
+
+def _used_forgotten(principal: Principal, messages: Sequence[TurnMessage]) -> bool:
+    """Whether the owner has erased, since, a memory that these messages recalled or wrote."""
+    ids = {
+        memory_id
+        for message in messages
+        for relation, _, memory_id, _ in _mentioned(message)
+        if relation is not Relation.FORGOT
+    }
+    return bool(ids) and _FORGOTTEN.any(principal.tenant_id, principal.user_id, ids)
+
+
+def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
+    """The texts of the recalled memories as the model was given them, without keys, which are nobody's words."""
+    recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
+    return {
+        item.id: ". ".join(filter(None, [item.title, item.trigger, item.text, *item.steps]))
+        for recall in recalls
+        for item in recall.items
+    }
+
+
+def _sent_before(tenant_id: UUID, user_id: UUID, message_id: UUID) -> QuerySet[Message, Any]:
+    return Message.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=message_id).order_by().values_list("pk")
+
+
+def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
+    """A session with the numbers of its last turn and its last episode."""
+    turns = Message.objects.filter(session=OuterRef("pk")).order_by("-turn").values("turn")[:1]
+    episodes = Episode.objects.filter(session=OuterRef("pk")).order_by("-sequence").values("sequence")[:1]
+    rows = Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+    return rows.annotate(last_turn=Subquery(turns), last_sequence=Subquery(episodes))
+
+
+def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, turn=turn)
+    return rows.order_by("step").values_list("pk", "step", "state", "text")
+
+
+def _forgotten(tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> QuerySet[AuditEvent, Any]:
+    rows = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=ids)
+    return rows.filter(action__endswith=".forgotten").order_by().values_list("pk")[:1]
+
+
+def _renewed(
+    session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
+) -> tuple[QuerySet[Session], Mapping[str, Any]]:
+    columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
+    return Session.objects.filter(pk=session_id), columns
+
+
+def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
+    return Session.objects.filter(pk=session_id), {"last_turn_at": last, "expires_at": expires}
+
+
+_SENT_BEFORE = Prepared(_sent_before)
+_SESSION = Prepared(_session)
+_OF_TURN = Prepared(_of_turn)
+_FORGOTTEN = Prepared(_forgotten)
+_RENEWED = PreparedUpdate(_renewed)
+_MOVED = PreparedUpdate(_moved)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from uuid import UUID
 
 import pytest
-from django.db import DatabaseError
 
 from memories.agent.boundary import Boundary
 from memories.agent.events import MemoriesRecalled, TurnFinished
@@ -17,7 +15,7 @@ from memories.constants import MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm import tokens
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, Usage
 from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
-from memories.models import Fact, Mention, Message, MessageState, RecallTrace, Relation
+from memories.models import Fact, Mention, Message, RecallTrace, Relation
 from memories.selectors.policies import Policy
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
@@ -26,7 +24,7 @@ from memories.services.sessions.working_memory import set_task
 from memories.types import RecallMode
 from tenants.principal import Principal
 from tests.memories.agent.boundaries import answered, decide, offered, texts, told
-from tests.memories.agent.conftest import FakeRecall, ScriptedModel, failure, only_turn, say
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, only_turn, say
 from tests.openai_server import Call, Say
 
 pytestmark = pytest.mark.django_db
@@ -227,18 +225,6 @@ def test_the_turn_notes_what_it_made_use_of(principal: Principal) -> None:
     }
     assert used == {"Lives in Edinburgh": True, "Has two cats called Miso and Pixel": False}
     assert only_turn(principal).answer == "You live in Edinburgh."
-
-
-def test_a_policy_that_cannot_be_read_fails_the_turn_in_words(
-    principal: Principal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: UUID) -> Policy:
-        raise DatabaseError("gone")
-
-    monkeypatch.setattr("memories.agent.answering.policy_of", fail)
-    failed = failure(list(run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))))
-    assert failed.retryable
-    assert only_turn(principal).answer_state == MessageState.FAILED
 
 
 def test_without_a_policy_the_defaults_hold() -> None:

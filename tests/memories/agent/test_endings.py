@@ -103,12 +103,10 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (answering, "transcript"),
+        (answering, "conversation"),
         (tools, "recall"),
-        (answering, "add_tool_step"),
-        (answering, "add_tool_result"),
         (tools, "remember_fact"),
-        (answering, "finish_turn"),
+        (answering, "extend_turn"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -11,9 +11,8 @@ from itertools import groupby
 import pytest
 from django.core.serializers import serialize
 
-from memories.agent.events import Event, MemoryWritten, Stage, TextDelta, TurnFailed, TurnFinished, TurnStarted
+from memories.agent.events import Event, MemoryWritten, Stage, TextDelta, TurnFailed, TurnFinished, TurnStarted, to_json
 from memories.agent.loop import retry_turn, run_turn
-from memories.agent.sse import to_json
 from memories.constants import MAX_AGENT_STEPS
 from memories.llm.openai_chat import OpenAIChat
 from memories.models import Episode, Fact, Message, MessageState

@@ -15,9 +15,9 @@ from memories.agent.events import (
     NoticeKind,
     TurnFinished,
     TurnStarted,
+    type_of,
 )
 from memories.agent.loop import retry_turn, run_turn
-from memories.agent.sse import type_of
 from memories.constants import AUTOMATIC_RECALL_TOKENS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall

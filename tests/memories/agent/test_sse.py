@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from memories.agent import sse
+from memories.agent import events
 from memories.agent.events import (
     Doing,
     Event,
@@ -95,11 +95,11 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("event", "name", "members"), SHAPES, ids=[name for _, name, _ in SHAPES])
 def test_each_event_has_its_documented_shape(event: Event, name: str, members: dict[str, Any]) -> None:
-    assert sse.to_json(event) == {"type": name, **members}
+    assert events.to_json(event) == {"type": name, **members}
 
 
 def test_recalled_memories_come_with_when_and_why() -> None:
-    told = sse.to_json(MemoriesRecalled(RECALL, automatic=True))
+    told = events.to_json(MemoriesRecalled(RECALL, automatic=True))
     (item,) = told.pop("items")
     assert told == {
         "type": "memories_recalled", "automatic": True, "trace_id": str(A), "query": "tea?", "degraded": False,
@@ -111,13 +111,14 @@ def test_recalled_memories_come_with_when_and_why() -> None:
 
 
 def test_every_member_is_in_the_documentation() -> None:
-    events = [*(event for event, _, _ in SHAPES), MemoriesRecalled(RECALL, automatic=True)]
-    members = {member for event in events for member in sse.to_json(event)} | set(sse.item_to_json(RECALL.items[0]))
-    assert [member for member in sorted(members) if member not in (sse.__doc__ or "")] == []
+    told = [events.to_json(event) for event, _, _ in SHAPES]
+    recall = events.to_json(MemoriesRecalled(RECALL, automatic=True))
+    members = {member for each in [*told, recall, *recall["items"]] for member in each}
+    assert [member for member in sorted(members) if member not in (events.__doc__ or "")] == []
 
 
 def test_a_frame_is_one_line_of_data_whatever_the_text() -> None:
-    frame = sse.frame(TextDelta('a\n\nevent: fake\r\u2028data: "x" 🍵')).decode()
+    frame = events.frame(TextDelta('a\n\nevent: fake\r\u2028data: "x" 🍵')).decode()
     head, data, *rest = frame.split("\n")
     assert (head, rest) == ("event: text_delta", ["", ""])
     assert json.loads(data.removeprefix("data: "))["text"] == 'a\n\nevent: fake\r\u2028data: "x" 🍵'
@@ -126,21 +127,21 @@ def test_a_frame_is_one_line_of_data_whatever_the_text() -> None:
 def test_closing_the_frames_closes_the_events() -> None:
     closed: list[bool] = []
 
-    def events() -> Generator[Event]:
+    def two() -> Generator[Event]:
         try:
             yield TextDelta("a")
             yield TextDelta("b")
         finally:
             closed.append(True)
 
-    frames = sse.frames(events())
+    frames = events.frames(two())
     next(frames)
     frames.close()
     assert closed == [True]
 
 
 def test_what_was_masked_comes_with_the_words_that_were_stored() -> None:
-    started = sse.to_json(TurnStarted(A, 1, B, None, ("payment_card",), "Mine is [payment card removed]"))
-    finished = sse.to_json(TurnFinished(A, MessageState.COMPLETE, 1, 0, 0, 0, ("secret",), "It is [secret removed]"))
+    started = events.to_json(TurnStarted(A, 1, B, None, ("payment_card",), "Mine is [payment card removed]"))
+    finished = events.to_json(TurnFinished(A, MessageState.COMPLETE, 1, 0, 0, 0, ("secret",), "It is [secret removed]"))
     assert (started["masked"], started["text"]) == (["payment_card"], "Mine is [payment card removed]")
     assert (finished["masked"], finished["text"]) == (["secret"], "It is [secret removed]")

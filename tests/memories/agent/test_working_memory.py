@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memories.agent import prompt
-from memories.agent.working_memory import render_progress, render_standing
+from memories.agent.prompt import render_progress, render_standing
 from memories.constants import (
     HISTORY_TOKENS,
     MAX_CONSTRAINTS,

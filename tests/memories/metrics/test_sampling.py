@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import IntegrityError, connections
 
-from memories import tasks
 from memories.metrics import measuring, sampling
 from memories.metrics.alerts import LONGEST_GAP, Holding, Reading
 from memories.metrics.sampling import (
@@ -164,6 +163,6 @@ def _fails(_rows: object) -> None:
 
 def test_celery_asks_every_minute(db: None) -> None:
     assert SCHEDULE["memories.sample_metrics"] == timedelta(minutes=1)
-    tasks.sample_metrics()
-    tasks.sample_metrics()
+    sampling.sample_metrics()
+    sampling.sample_metrics()
     assert marks().count() == 1

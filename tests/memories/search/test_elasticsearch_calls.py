@@ -10,7 +10,14 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch.transport import Calls, Circuit, RetryBudget, answered, of_status, translated
+from memories.search.elasticsearch.transport import (
+    Calls,
+    Circuit,
+    RetryBudget,
+    cluster_errors,
+    member_errors,
+    of_status,
+)
 
 SECRET = "what a query may quote"
 
@@ -61,15 +68,15 @@ def raising(*errors: Exception, then: str = "answer") -> Callable[[], str]:
     ],
 )
 def test_an_error_says_what_to_do_and_quotes_nothing(error: Exception, expected: type[Exception]) -> None:
-    with pytest.raises(expected) as caught:
-        answered(raising(error))
+    with pytest.raises(expected) as caught, member_errors():
+        raise error
     assert SECRET not in f"{caught.value}{caught.value.__cause__}"
 
 
 @pytest.mark.parametrize("code", [401, 403])
 def test_an_identity_of_the_application_that_is_refused_has_to_wait(code: int) -> None:
-    with pytest.raises(SearchUnavailable):
-        translated(raising(status(code)))
+    with pytest.raises(SearchUnavailable), cluster_errors():
+        raise status(code)
 
 
 def test_a_missing_index_names_the_command_that_makes_it() -> None:

@@ -7,14 +7,11 @@ from typing import NoReturn
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
-from memories import tasks
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.retention import collection
 from memories.types import Status
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy
 from tenants.principal import Principal
 
@@ -29,7 +26,7 @@ def over(principal: Principal) -> None:
 
 
 def test_the_task_collects(over: None) -> None:
-    tasks.collect()
+    collection.collect_daily()
     assert Fact.objects.get().status == Status.EVICTED
 
 
@@ -42,14 +39,3 @@ def test_it_waits_for_nobody_who_is_at_it(over: None, monkeypatch: pytest.Monkey
     monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
     collection.collect_daily()
     assert Fact.objects.get().status == Status.ACTIVE
-
-
-def test_a_process_collects_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("collection"))
-    settings.MEMORYHUB_DRAIN = "celery"
-    collection.serve()()
-    assert started == []
-    settings.MEMORYHUB_DRAIN = "thread"
-    collection.serve()()
-    assert started == ["collection"]

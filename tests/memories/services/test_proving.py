@@ -8,17 +8,15 @@ from typing import NoReturn
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
-from memories import tasks
 from memories.models import Fact
 from memories.selectors.history.chains import chain_of_owner
 from memories.services import chain_proofs
 from memories.services.chain_proofs import prove_daily, prove_supersession
 from memories.services.facts.remember import remember_fact
 from memories.types import Owner, Scope
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy
+from memoryhub.jobs import JobResult
 from tenants.audit.recorded_checks import KEPT, latest
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
 from tenants.principal import Principal
@@ -64,16 +62,16 @@ def test_what_is_shared_has_a_proof_of_its_own(admin_principal: Principal) -> No
 def test_every_chain_is_proven_once_a_day(principal: Principal, other_member: Principal) -> None:
     moved(principal, "Bristol", "Leeds")
     moved(other_member, "Cork")
-    tasks.prove_chains()
+    prove_daily()
     audits = ChainCheck.objects.filter(what=Checked.AUDIT).values_list("chain", flat=True)
     owners = ChainCheck.objects.filter(what=Checked.SUPERSESSION).values_list("chain", flat=True)
     assert sorted(audits) == sorted(AuditHead.objects.values_list("chain", flat=True))
     assert sorted(owners) == sorted(chain_of_owner(owner(each)) for each in (principal, other_member))
     before = ChainCheck.objects.count()
-    tasks.prove_chains()
+    prove_daily()
     assert ChainCheck.objects.count() == before
     ChainCheck.objects.update(checked_at=timezone.now() - timedelta(days=1))
-    tasks.prove_chains()
+    prove_daily()
     assert ChainCheck.objects.count() == 2 * before
 
 
@@ -95,13 +93,11 @@ def test_old_proofs_are_let_go_of(principal: Principal) -> None:
     assert ChainCheck.objects.count() == before
 
 
-def test_a_task_that_runs_long_asks_for_another(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_that_runs_long_asks_to_run_again(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     moved(principal, "Bristol")
-    sent: list[str] = []
-    monkeypatch.setattr(tasks, "SCAN_SECONDS", 0)
-    monkeypatch.setattr(tasks, "send", sent.append)
-    tasks.prove_chains()
-    assert (sent, ChainCheck.objects.count()) == (["memories.prove_chains"], 0)
+    monkeypatch.setattr(chain_proofs, "RUN_SECONDS", 0)
+    assert chain_proofs.prove_daily() is JobResult.MORE
+    assert ChainCheck.objects.count() == 0
 
 
 def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,14 +107,5 @@ def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: p
         raise Busy(work)
 
     monkeypatch.setattr(chain_proofs, "alone", busy)
-    assert prove_daily()
+    prove_daily()
     assert not ChainCheck.objects.exists()
-
-
-def test_a_process_proves_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("proofs"))
-    for drain in ("celery", "thread"):
-        settings.MEMORYHUB_DRAIN = drain
-        chain_proofs.serve()()
-    assert started == ["proofs"]

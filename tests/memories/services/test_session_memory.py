@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -12,9 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 from django.utils import timezone
-from pytest_django import Settings
 
-from memories import tasks
 from memories.constants import SESSION_LIFETIME
 from memories.errors import InvalidInput, NotFound
 from memories.models import EntryKind, Episode, Fact, MemoryPolicy, Message, Session, SessionEntry
@@ -28,7 +25,6 @@ from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Plan
 from memories.types import Importance, Source, WriteResult
-from memoryhub.celery import SCHEDULE, app
 from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
@@ -341,24 +337,7 @@ def test_the_lifetime_is_a_day() -> None:
     assert timedelta(hours=24) == SESSION_LIFETIME
 
 
-def test_a_serving_process_without_celery_expires_sessions(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    swept = threading.Event()
-    monkeypatch.setattr(expiry, "expire_sessions", swept.set)
-    settings.MEMORYHUB_DRAIN = "celery"
-    expiry.serve()()
-    assert not swept.is_set()
-    settings.MEMORYHUB_DRAIN = "thread"
-    stop = expiry.serve()
-    assert swept.wait(10)
-    stop()
-
-
-def test_the_schedule_names_the_task() -> None:
-    assert SCHEDULE["memories.expire_sessions"] <= timedelta(hours=1)
-    assert "memories.expire_sessions" in app.tasks
-
-
 def test_the_task_expires_sessions(principal: Principal, worked: UUID) -> None:
     overdue(worked)
-    tasks.expire_sessions()
+    expiry.expire_sessions()
     assert Session.objects.get().expired_at

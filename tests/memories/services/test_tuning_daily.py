@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from memories import tasks
 from memories.models import ThresholdProposal
 from memories.selectors.policies import policy_of
 from memories.services import tuning
 from memories.services.policies import set_policy
 from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
-from memoryhub.background import Repeated
 from tenants.models import Tenant
 from tenants.principal import SYSTEM, Principal
 from tests.memories.services.test_tuning import record_enough
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def test_by_default_nothing_is_proposed(principal: Principal) -> None:
     record_enough(principal)
-    tasks.tune_recall()
+    tuning.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -31,7 +29,7 @@ def test_it_proposes_to_whom_the_data_speak_and_changes_nothing(
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     for _ in range(2):
-        tasks.tune_recall()
+        tuning.tune_daily()
     proposal = ThresholdProposal.objects.get()
     assert (proposal.tenant_id, proposal.value) == (principal.tenant_id, 1.8)
     assert policy_of(principal.tenant_id).recall_threshold is None
@@ -43,7 +41,7 @@ def test_it_applies_if_the_setting_says_so(
     settings.MEMORYHUB_TUNE_RECALL = "apply"
     record_enough(principal)
     for _ in range(2):
-        tasks.tune_recall()
+        tuning.tune_daily()
     assert ThresholdProposal.objects.get().applied_at
     assert policy_of(principal.tenant_id).recall_threshold == 1.8
     assert policy_of(other_tenant_member.tenant_id).recall_threshold is None
@@ -54,7 +52,7 @@ def test_what_was_dismissed_does_not_come_back_every_day(principal: Principal, s
     record_enough(principal)
     proposal = propose_threshold(SYSTEM, tenant_id=principal.tenant_id)
     dismiss_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal.pk)
-    tasks.tune_recall()
+    tuning.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold is None
 
 
@@ -62,7 +60,7 @@ def test_what_holds_already_is_no_news(principal: Principal, settings: Settings)
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     set_policy(SYSTEM, tenant_id=principal.tenant_id, recall_threshold=1.8)
-    tasks.tune_recall()
+    tuning.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -70,7 +68,7 @@ def test_an_inactive_tenant_is_left_alone(principal: Principal, settings: Settin
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     Tenant.objects.update(is_active=False)
-    tasks.tune_recall()
+    tuning.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -87,20 +85,7 @@ def test_one_tenants_trouble_is_not_the_others(
 
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "apply_proposal", faster)
-        tasks.tune_recall()
+        tuning.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold is None
-    tasks.tune_recall()
+    tuning.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold == 1.8
-
-
-@pytest.mark.parametrize(
-    ("drain", "mode", "starts"), [("thread", "propose", 1), ("thread", "off", 0), ("celery", "apply", 0)]
-)
-def test_a_process_tunes_on_a_thread_if_asked_and_unless_celery_does(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, drain: str, mode: str, starts: int
-) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("tuning"))
-    settings.MEMORYHUB_DRAIN, settings.MEMORYHUB_TUNE_RECALL = drain, mode
-    tuning.serve()()
-    assert len(started) == starts

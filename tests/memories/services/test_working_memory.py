@@ -126,7 +126,7 @@ def test_another_process_goes_on_with_the_task_and_may_be_killed_anywhere(
     set_plan(principal, session_id=session, steps=["Buy soil", "Repot"], done=1)
     environment = {
         "PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": database_url(),
-        "MEMORYHUB_DATA_DIR": str(tmp_path), "MEMORYHUB_DRAIN": "off",
+        "MEMORYHUB_DATA_DIR": str(tmp_path), "MEMORYHUB_JOBS": "off",
     }  # fmt: skip
     chance = random.Random(5)
     for _ in range(3):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from memories.consolidation.proposals import FaultKind, Proposal
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
 from memories.services.consolidation import Busy, consolidate, running, sweeping
 from memories.services.consolidation.sweeping import Due, consolidate_owner, due, sweep
-from memories.services.sessions import episodes
 from memories.services.sessions.turns import begin_turn, finish_turn
 from tenants.errors import Forbidden
 from tenants.models import Membership
@@ -70,14 +68,17 @@ def test_every_turn_is_due_in_the_mode_turn(principal: Principal, settings: Sett
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_end_of_a_turn_wakes_the_consolidator_in_the_mode_turn(principal: Principal, settings: Settings) -> None:
-    for mode, wakes in (("batch", False), ("turn", True)):
+def test_the_end_of_a_turn_wakes_the_consolidator_in_the_mode_turn(
+    principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[str] = []
+    monkeypatch.setattr("memories.services.sessions.episodes.wake_on_commit", woken.append)
+    for mode, wakes in (("batch", []), ("turn", ["memories.consolidate"])):
         settings.MEMORYHUB_CONSOLIDATE = mode
-        episodes.waiting.clear()
         turn = begin_turn(principal, text="Plays the cello")
-        assert not episodes.waiting.is_set()
+        assert woken == []
         finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Noted.")
-        assert episodes.waiting.is_set() is wakes
+        assert woken == wakes
 
 
 def test_off_means_on_demand_alone(principal: Principal, settings: Settings) -> None:
@@ -135,7 +136,7 @@ def test_a_batch_that_is_halved_is_finished_whatever_the_time(
 
 def test_a_lease_from_a_clock_that_was_put_back_is_free(principal: Principal) -> None:
     tell(principal, *(f"Owns map {number}" for number in range(20)))
-    EpisodeLedger.objects.update(lease=uuid.uuid4(), leased_until=timezone.now() + timedelta(minutes=1))
+    EpisodeLedger.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
     assert triggers() == []
     with pytest.raises(Busy):
         consolidate(principal)

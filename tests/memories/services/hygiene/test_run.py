@@ -11,9 +11,8 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
-from pytest_django import DjangoDbBlocker, Settings
+from pytest_django import DjangoDbBlocker
 
-from memories import tasks
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
 from memories.services.contradictions import Found as Contradicting
 from memories.services.erasure.receipt import stored_receipt, verify_receipt
@@ -26,8 +25,8 @@ from memories.services.retention import hygiene_scan as scanning
 from memories.services.retention.hygiene_run import hygiene_scan
 from memories.services.retention.hygiene_scan import found_in
 from memories.types import Owner
-from memoryhub.background import Repeated
 from memoryhub.db.advisory_lock import Busy
+from memoryhub.jobs import JobResult
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
@@ -181,36 +180,24 @@ def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], m
     monkeypatch.setattr(hygiene_run, "alone", at_work)
     with pytest.raises(Busy):
         hygiene_scan(apply=True)
-    assert hygiene_run.scan_daily()
+    hygiene_run.scan_daily()
     assert not HygieneRun.objects.exists()
     assert hygiene_scan(apply=False, now=NOW).counts["owners"] == 3
 
 
 def test_the_task_scans_once_a_day(owners: list[Principal]) -> None:
-    tasks.scan_hygiene()
+    hygiene_run.scan_daily()
     assert HygieneRun.objects.get().counts["facts"] == 18
-    tasks.scan_hygiene()
+    hygiene_run.scan_daily()
     assert HygieneRun.objects.count() == 1
 
 
 def test_what_the_task_has_no_time_for_is_another_task(
     owners: list[Principal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[str] = []
-    monkeypatch.setattr(tasks, "send", sent.append)
-    monkeypatch.setattr(tasks, "SCAN_SECONDS", 0.0)
-    tasks.scan_hygiene()
-    assert sent == ["memories.scan_hygiene"]
+    monkeypatch.setattr(hygiene_run, "RUN_SECONDS", 0.0)
+    assert hygiene_run.scan_daily() is JobResult.MORE
     assert HygieneRun.objects.get().state == HygieneState.INTERRUPTED
-
-
-def test_a_process_scans_on_a_thread_unless_celery_does(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(Repeated, "start", lambda _self: started.append("hygiene"))
-    for drain in ("celery", "thread"):
-        settings.MEMORYHUB_DRAIN = drain
-        hygiene_run.serve()()
-    assert started == ["hygiene"]
 
 
 def test_no_place_is_kept_in_a_member_who_is_erased_while_they_are_scanned(

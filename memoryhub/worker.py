@@ -1,0 +1,164 @@
+"""Running the jobs of the table: a thread for each in one worker process, which a server starts beside itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+from django.conf import settings
+from django.db import connections
+
+from memoryhub.jobs import Job, JobResult, Unavailable, table, wake_file
+from memoryhub.leases import backoff
+from memoryhub.observability import context as log_context
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 5.0
+# A failing job, or a worker process that ended, is tried again after 1, 2, 4, … seconds, at most this many.
+MAX_BACKOFF_SECONDS = 15.0
+# How often the worker process looks whether a job was woken, and whether its parent is alive.
+TICK_SECONDS = 0.1
+
+
+class JobThread:
+    """Runs `work` at once, every `pause` seconds and when woken; two runs are `rest` seconds apart at least.
+
+    Whatever `work` raises, the thread goes on. A failure that lasts is logged when it begins and when it ends.
+    """
+
+    def __init__(
+        self, name: str, work: Callable[[], object], *, pause: float | None = None, rest: float = TICK_SECONDS
+    ) -> None:
+        self._name = name
+        self._work = work
+        self._pause = pause
+        self._rest = rest
+        self._failures = 0
+        self._woken = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is alive."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Run the work soon; a call during a run causes another run."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """Ask the thread to end after the work in hand."""
+        self._stopping.set()
+        self._woken.set()
+
+    def join(self, timeout: float = STOP_SECONDS) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._woken.clear()
+            more = self._try()
+            self._stopping.wait(backoff(self._failures - 1, MAX_BACKOFF_SECONDS) if self._failures else self._rest)
+            if not more and not self._failures and not self._stopping.is_set():
+                self._woken.wait(self._pause)
+
+    def _try(self) -> bool:
+        try:
+            with log_context.bound(task=self._name):
+                more = self._work() is JobResult.MORE
+        except Exception as error:
+            if not self._failures:
+                expected = isinstance(error, Unavailable)
+                reason = str(error) if expected else "It failed."
+                log.warning("%s: %s It is tried again.", self._name, reason, exc_info=not expected)
+            self._failures += 1
+            return False
+        else:
+            if self._failures:
+                log.warning("%s: it works again.", self._name)
+            self._failures = 0
+            return more
+        finally:
+            connections.close_all()
+
+
+def run_worker(jobs: Sequence[Job], stopping: threading.Event, *, parent: int | None = None) -> None:
+    """Run `jobs` until `stopping` is set, or until the process `parent` that started this one is gone."""
+    threads = {job.name: JobThread(job.name, job.run, pause=job.every.total_seconds()) for job in jobs}
+    seen = {name: _woken_at(name) for name in threads}
+    for thread in threads.values():
+        thread.start()
+    while not stopping.wait(TICK_SECONDS) and (parent is None or os.getppid() == parent):
+        for name, thread in threads.items():
+            if (woken := _woken_at(name)) != seen[name]:
+                seen[name] = woken
+                thread.wake()
+    for thread in threads.values():
+        thread.stop()
+    for thread in threads.values():
+        thread.join()
+
+
+def wanted_jobs() -> tuple[Job, ...]:
+    """The rows of the table that this installation needs."""
+    return tuple(job for job in table() if job.when())
+
+
+def _woken_at(name: str) -> int:
+    try:
+        return wake_file(name).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+class WorkerProcess:
+    """One `manage.py worker` beside a server: started again when it ends, stopped with the server.
+
+    It has a session of its own, so that Ctrl-C reaches the server alone. If the server is killed, the worker notices.
+    """
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="worker-process", daemon=True)
+
+    def start(self) -> None:
+        """Start the process, unless Celery or nobody runs the jobs of this installation."""
+        if settings.MEMORYHUB_JOBS == "worker":
+            self._keeper.start()
+
+    def stop(self) -> None:
+        """End the process after the work in hand."""
+        self._stopping.set()
+        if self._keeper.is_alive():
+            self._keeper.join()
+
+    def _keep(self) -> None:
+        ended = 0
+        while not self._stopping.wait(backoff(ended - 1, MAX_BACKOFF_SECONDS) if ended else 0.0):
+            if ended:
+                log.warning("The worker process ended; it is started again.")
+            self._run_once()
+            ended += 1
+
+    def _run_once(self) -> None:
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", f"--parent={os.getpid()}"]
+        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own interpreter and arguments
+        while process.poll() is None and not self._stopping.wait(TICK_SECONDS):
+            pass
+        process.terminate()
+        try:
+            process.wait(2 * STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,169 @@
+"""The people of the throwaway tenants: what is theirs, what they may be shown, and by which means they come in.
+
+What the residents say: the same for everybody but for a rare word and the secret, so that all are alike to a search.
+
+Invariant: no text here names a person, and none is a request that the agent would act on.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from memories.embedding import Floats
+from memories.types import Kind
+from memoryhub.env import ARCHIVE
+from proof.marks import Marks
+from tenants.models import Membership, Tenant
+from tenants.principal import Principal
+
+# How often the victim is of the attacker's own tenant, and how often one whose memories stay as they are.
+_NEAR, _STILL = 0.5, 0.7
+
+
+class Part(StrEnum):
+    """What somebody is there for.
+
+    Residents attack and write; watchers change nothing, so whatever changes for them was done by others; wanderers are
+    users with two memberships; ghosts were deactivated; administrators write what their tenant shares.
+    """
+
+    RESIDENT = "resident"
+    WATCHER = "watcher"
+    WANDERER = "wanderer"
+    GHOST = "ghost"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A memory with a secret. `words` are all of its text but the secret, `rare` the rarest of them."""
+
+    kind: Kind
+    id: UUID
+    words: str
+    rare: str
+    secret: str
+    vector: Floats
+    task: str = ""
+    session_id: UUID | None = None
+    archived: bool = False
+
+    @property
+    def shelf(self) -> str:
+        """Where a cluster keeps it: with its kind, or in the archive."""
+        return ARCHIVE if self.archived else self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A throwaway tenant; `number` is the owner of what its members share."""
+
+    number: int
+    tenant: Tenant
+    shared: list[Planted] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resident:
+    """One owner, in one tenant. `allowed` are the numbers of the owners whose memories they may be shown."""
+
+    number: int
+    part: Part
+    company: Company
+    membership: Membership
+    principal: Principal
+    token: str = field(repr=False)
+    revoked_token: str = field(repr=False)
+    cookie: str = field(repr=False)
+    planted: list[Planted] = field(default_factory=list)
+    sessions: list[UUID] = field(default_factory=list)
+    written: list[tuple[Kind, UUID]] = field(default_factory=list)
+    reviews: list[UUID] = field(default_factory=list)
+
+    @property
+    def allowed(self) -> frozenset[int]:
+        """Their own number and that of their company."""
+        return frozenset((self.number, self.company.number))
+
+
+@dataclass(frozen=True, slots=True)
+class EndedKey:
+    """A search key that must open nothing any more: whose it was, and why it ended."""
+
+    resident: Resident
+    why: str
+    encoded: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everybody, and the marks by which what is theirs is known; `ended_keys` only where members have keys."""
+
+    marks: Marks
+    companies: tuple[Company, ...]
+    residents: tuple[Resident, ...]
+    ended_keys: tuple[EndedKey, ...] = ()
+
+    def of(self, *parts: Part) -> tuple[Resident, ...]:
+        """Everybody with one of these parts."""
+        return tuple(each for each in self.residents if each.part in parts)
+
+    def victim_of(self, attacker: Resident, chance: random.Random) -> Resident:
+        """Somebody else with memories: half of the time of the same tenant, mostly one who changes nothing."""
+        others = [each for each in self.residents if each.planted and each.number != attacker.number]
+        near = [each for each in others if each.company is attacker.company]
+        pool = near if near and chance.random() < _NEAR else others
+        still = [each for each in pool if each.part in (Part.WATCHER, Part.GHOST)]
+        return chance.choice(still if still and chance.random() < _STILL else pool)
+
+    def named(self, number: int) -> tuple[UUID, UUID | None]:
+        """The ids of an owner: the tenant's, and the user's unless it is what the tenant shares."""
+        for resident in self.residents:
+            if resident.number == number:
+                return resident.principal.tenant_id, resident.principal.user_id
+        return next(company.tenant.id for company in self.companies if company.number == number), None
+
+
+SAID: tuple[tuple[str, ...], ...] = (
+    (
+        "Yesterday I opened the locker at the gym again, and behind the towel lay the",
+        "By the way, the word for the alarm at the cabin is now",
+        "We met the neighbours for dinner, and they talked all evening of the",
+    ),
+    (
+        "The doctor wrote down for me, after the examination, the word",
+        "In the drawer next to the stove there is still the old recipe for the",
+        "The train was late, so I read half of the book about the",
+    ),
+)
+FACTS: tuple[tuple[str, str], ...] = (
+    ("locker_code", "The code of my locker at the gym is"),
+    ("alarm_word", "The word for the alarm at the cabin is"),
+    ("", "My favourite dish since the summer is the"),
+    ("", "The spare key of the office lies under the"),
+    ("account_name", "At the bank my account goes by the name of"),
+)
+HOW_TOS: tuple[tuple[str, str], ...] = (
+    ("When the alarm goes off", "Call the guard and say the word"),
+    ("When the locker is stuck", "Knock twice and turn the dial to"),
+)
+CATALOG: tuple[tuple[str, str], ...] = (
+    ("Opening hours of the gym", "The gym opens at seven; the side door opens with"),
+    ("Alarm handbook", "After a false alarm the guard asks for the word"),
+)
+QUESTIONS: tuple[str, ...] = (
+    "What is the code of my locker at the gym?",
+    "Which word do I say when the alarm goes off at the cabin?",
+    "What did the doctor write down?",
+    "Where is the spare key of the office?",
+)
+WRITTEN: tuple[str, ...] = (
+    "The code of the locker at the gym changed again, it is now",
+    "The guard at the cabin asked twice for the alarm word",
+    "The doctor wrote down another word after the examination,",
+    "The spare key of the office lies in the drawer with the",
+)
+"""What others keep writing while the watchers' answers must stay as they are."""

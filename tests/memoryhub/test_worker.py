@@ -1,0 +1,198 @@
+"""The worker process: it runs jobs when they are due or woken, whatever they raise, and ends with its server."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from memoryhub import jobs, worker
+from memoryhub.jobs import Job, JobResult, Queue, Unavailable
+from memoryhub.worker import JobThread, run_worker
+from tests.migrated import Migrated
+from tests.proofs.site import Site
+
+PATIENCE_SECONDS = 20.0
+
+
+def eventually(happened: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Part:
+    """Work that counts its runs, fails while `away` is set, and returns `result`."""
+
+    def __init__(self) -> None:
+        self.away: Exception | None = None
+        self.result = JobResult.DONE
+        self.runs = 0
+
+    def __call__(self) -> JobResult:
+        self.runs += 1
+        if self.away is not None:
+            raise self.away
+        return self.result
+
+
+part = Part()
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MAX_BACKOFF_SECONDS", 0.02)
+    monkeypatch.setattr("memoryhub.worker.connections.close_all", lambda: None)
+    monkeypatch.setattr("tests.memoryhub.test_worker.part", Part())
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[..., JobThread]]:
+    """Start a thread for `part`; it is stopped afterwards."""
+    threads = []
+
+    def start(pause: float | None = None, rest: float = 0.0) -> JobThread:
+        threads.append(JobThread("worker", part, pause=pause, rest=rest))
+        threads[-1].start()
+        return threads[-1]
+
+    yield start
+    for thread in threads:
+        thread.stop()
+        thread.join()
+        assert not thread.running
+
+
+def test_work_is_done_at_once_and_when_woken(run: Callable[..., JobThread]) -> None:
+    thread = run()
+    assert eventually(lambda: part.runs == 1)
+    thread.wake()
+    assert eventually(lambda: part.runs == 2)
+
+
+def test_a_job_that_stopped_early_runs_again_at_once(run: Callable[..., JobThread]) -> None:
+    part.result = JobResult.MORE
+    run()
+    assert eventually(lambda: part.runs > 3)
+
+
+def test_many_wakes_are_one_run(run: Callable[..., JobThread]) -> None:
+    thread = run(rest=0.2)
+    assert eventually(lambda: part.runs == 1)
+    for _ in range(100):
+        thread.wake()
+    assert eventually(lambda: part.runs == 2)
+    time.sleep(0.3)
+    assert part.runs == 2
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
+    run: Callable[..., JobThread], caplog: pytest.LogCaptureFixture
+) -> None:
+    part.away = Unavailable("The broker is away.")
+    run(pause=0.01)
+    assert eventually(lambda: part.runs > 5)
+    part.away = None
+    assert eventually(lambda: len(caplog.records) == 2)
+    assert [(record.levelno, record.getMessage(), record.exc_info) for record in caplog.records] == [
+        (logging.WARNING, "worker: The broker is away. It is tried again.", False),
+        (logging.WARNING, "worker: it works again.", None),
+    ]
+
+
+def test_a_fault_is_logged_with_its_traceback(run: Callable[..., JobThread], caplog: pytest.LogCaptureFixture) -> None:
+    part.away = KeyError("id")
+    run(pause=0.01)
+    assert eventually(lambda: part.runs > 3)
+    (record,) = caplog.records
+    assert record.exc_info and isinstance(record.exc_info[1], KeyError)
+
+
+def test_a_wake_up_of_another_process_runs_a_job_at_once(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEMORYHUB_DATA_DIR, settings.MEMORYHUB_JOBS = tmp_path, "worker"
+    job = Job("tests.count", f"{__name__}.part", timedelta(days=1), Queue.CHANGES)
+    monkeypatch.setitem(jobs._table, job.name, job)
+    stopping = threading.Event()
+    runner = threading.Thread(target=run_worker, args=([job], stopping))
+    runner.start()
+    assert eventually(lambda: part.runs == 1)
+    jobs.wake(job.name)
+    assert eventually(lambda: part.runs == 2)
+    stopping.set()
+    runner.join(PATIENCE_SECONDS)
+    assert not runner.is_alive()
+
+
+def test_a_worker_ends_with_the_process_that_started_it() -> None:
+    run_worker([], threading.Event(), parent=os.getppid() + 1)
+
+
+@pytest.fixture
+def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
+    """A site of its own that answers."""
+    site = Site(tmp_path)
+    if _migrated is not None:
+        _migrated.give(site.database)
+    with site:
+        site.start()
+        yield site
+
+
+def workers_of(site: Site) -> list[int]:
+    """The worker processes that the site's server has started and that still run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (folder / "cmdline").read_bytes().split(b"\0")
+            environment = (folder / "environ").read_bytes()
+        except OSError:  # it ended, or is another user's
+            continue
+        if b"worker" in arguments and str(site.folder).encode() in environment:
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.long
+def test_a_server_has_one_worker_which_delivers_what_it_commits(site: Site) -> None:
+    (person,) = site.people(1)
+    assert eventually(lambda: len(workers_of(site)) == 1)
+    (first,) = workers_of(site)
+    os.kill(first, signal.SIGKILL)
+    assert eventually(lambda: len(workers_of(site)) == 1 and workers_of(site) != [first])
+    with closing(HTTPConnection("127.0.0.1", site.port, timeout=10)) as connection:
+        headers = {"Authorization": f"Bearer {person.token}", "Content-Type": "application/json"}
+        connection.request(
+            "POST", "/api/v1/memories/", json.dumps({"kind": "semantic", "text": "Lives in Bristol"}), headers
+        )
+        assert connection.getresponse().status == 201
+    with closing(sqlite3.connect(site.database)) as database:
+        assert database.execute("SELECT count(*) FROM memories_fact").fetchone() == (1,)
+        assert eventually(lambda: database.execute("SELECT count(*) FROM memories_outboxentry").fetchone() == (0,)), (
+            site.log()
+        )
+    assert site.stop() == 0
+    assert workers_of(site) == []
+
+
+@pytest.mark.long
+def test_a_worker_notices_that_its_server_was_killed(site: Site) -> None:
+    assert eventually(lambda: len(workers_of(site)) == 1)
+    site.kill()
+    assert eventually(lambda: workers_of(site) == [])

@@ -1,0 +1,90 @@
+"""Builds in which a guard is missing: what `prove_isolation` must notice.
+
+The search guard is the file for each owner on the embedded plane, and the query in each key, with the filter of each
+leg, on Elasticsearch. The database guard is the owner filter of the load step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memories.models import MEMORY_MODELS
+from memories.models.base import OwnedQuerySet
+from memories.recall import candidates, hydration, loading
+from memories.recall.request import Request
+from memories.search.elasticsearch import queries
+from memories.search.embedded import plane
+from memories.types import Kind, Owner
+from proof import building
+from tenants.principal import Principal
+from tenants.search_keys import cluster
+from tenants.search_keys.policy import SEARCH_ACTIONS
+
+Break = Callable[[], None]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two companies do."""
+    monkeypatch.setattr(building, "COMPANIES", 2)
+
+
+@pytest.fixture
+def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One company, where nobody attacks another's."""
+    monkeypatch.setattr(building, "COMPANIES", 1)
+
+
+@pytest.fixture
+def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
+    """Recall loads whatever id it is handed."""
+
+    def everything(_principal: Principal, kind: Kind, _request: Request) -> OwnedQuerySet[Any]:
+        return MEMORY_MODELS[kind].objects.all()
+
+    def remove() -> None:
+        for module in (candidates, hydration, loading):
+            monkeypatch.setattr(module, "visible_rows", everything)
+        loading._compiled.cache_clear()
+
+    yield remove
+    loading._compiled.cache_clear()
+
+
+@pytest.fixture
+def one_file_for_all(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """All owners share one file of the embedded plane."""
+
+    def path_of(root: Path, _owner: Owner) -> Path:
+        return root / "everybody.sqlite3"
+
+    return lambda: monkeypatch.setattr(plane, "path_of", path_of)
+
+
+@pytest.fixture
+def no_query_in_keys(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Members' keys open all documents of the aliases."""
+
+    def unlimited(aliases: tuple[str, ...], **_: object) -> dict[str, Any]:
+        entries = [{"names": [alias], "privileges": list(SEARCH_ACTIONS)} for alias in aliases]
+        return {"member": {"cluster": [], "indices": entries}}
+
+    def remove() -> None:
+        monkeypatch.setattr(cluster, "member_descriptors", unlimited)
+        monkeypatch.setattr(cluster, "require_limited", lambda *_: None)
+
+    return remove
+
+
+@pytest.fixture
+def no_filter_in_legs(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Searches name no owner and trust the key alone."""
+
+    def owners(_principal: Principal, _kind: Kind) -> Iterator[list[dict[str, Any]]]:
+        yield [{"match_all": {}}]
+
+    return lambda: monkeypatch.setattr(queries, "_owners", owners)

@@ -1,0 +1,88 @@
+"""`manage.py prove_isolation`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command, get_commands
+
+from manage import CommandLine
+from proof import building, command
+from proof.proof import AlreadyRunning
+from tenants.models import Membership, Tenant
+from tests.proof.conftest import Break, no_load_filter
+
+__all__ = ["no_load_filter"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "COMPANIES", 2)
+
+
+def run(*arguments: str) -> str:
+    output = io.StringIO()
+    call_command(command.Command(), *arguments, stdout=output, stderr=io.StringIO())
+    return output.getvalue()
+
+
+@pytest.mark.long
+def test_it_prints_json_of_every_attack_and_logs_no_request(caplog: pytest.LogCaptureFixture) -> None:
+    printed = json.loads(run("--attempts=70", "--concurrency=2", "--seed=5", "--json"))
+    assert printed["verdict"] == "clean" and printed["leaked"] == 0 and printed["leaks"] == []
+    assert printed["attempts"] == sum(printed["attacks"].values()) == 70
+    assert {guard["name"]: guard["holds"] for guard in printed["guards"]} == {"search": True, "database": True}
+    assert printed["plane"] and printed["versions"]["python"]
+    assert "memoryhub.middleware.access_log" not in {record.name for record in caplog.records}
+
+
+@pytest.mark.long
+def test_it_names_the_guard_that_is_broken(no_load_filter: Break, capsys: pytest.CaptureFixture[str]) -> None:
+    no_load_filter()
+    with pytest.raises(SystemExit) as ended:
+        call_command(command.Command(), "--attempts=70", "--concurrency=2")
+    assert ended.value.code == 2
+    printed = capsys.readouterr().out
+    assert "Guard database: BROKEN" in printed and "Guard search: holds" in printed and "No leak" in printed
+    assert "zq0" not in printed
+
+
+@pytest.mark.parametrize("option", ["--attempts=0", "--concurrency=0"])
+def test_numbers_begin_at_one(option: str) -> None:
+    with pytest.raises(CommandError, match="numbers from 1"):
+        run(option)
+
+
+def test_what_cannot_begin_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(**_: object) -> None:
+        raise AlreadyRunning("Another proof of isolation is running.")
+
+    monkeypatch.setattr(command, "prove", refuses)
+    with pytest.raises(CommandError, match="Another proof") as refused:
+        run()
+    assert refused.value.returncode == 3
+
+
+def test_it_refuses_a_database_with_real_tenants(membership: Membership) -> None:
+    with pytest.raises(CommandError, match=r"holds 1 tenants of others.*--beside-real-tenants") as refused:
+        run("--attempts=1")
+    assert refused.value.returncode == 3
+    assert Tenant.objects.get() == membership.tenant
+
+
+@pytest.mark.long
+def test_it_leaves_real_tenants_as_they_were(membership: Membership) -> None:
+    report = json.loads(run("--attempts=1", "--concurrency=1", "--beside-real-tenants", "--json"))
+    assert report["attempts"] == 1
+    assert Tenant.objects.get() == membership.tenant
+
+
+def test_the_command_is_found_by_manage_alone() -> None:
+    assert type(CommandLine(["manage.py"]).fetch_command("prove_isolation")) is command.Command
+    assert "prove_isolation" not in get_commands()
+    assert "proof" not in settings.INSTALLED_APPS

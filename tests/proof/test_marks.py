@@ -1,0 +1,48 @@
+"""Secrets name their owner wherever they turn up, and what was sent is no finding."""
+
+from __future__ import annotations
+
+import random
+from uuid import uuid4
+
+import pytest
+
+from memories.types import Owner
+from proof.marks import Marks, Told, as_text
+from tests.memories.search.library import document
+
+ADA, BOB = 1, 2
+
+
+@pytest.fixture
+def marks() -> Marks:
+    return Marks(random.Random(1))
+
+
+def test_a_secret_tells_whose_it_is(marks: Marks) -> None:
+    shown = f"<b>{marks.secret(BOB).upper()}</b>"
+    assert marks.strangers(shown, {ADA}) == {(BOB, Told.TEXT)}
+    assert not marks.strangers(shown, {ADA, BOB})
+
+
+def test_an_id_is_found_with_and_without_hyphens(marks: Marks) -> None:
+    id_ = uuid4()
+    marks.own(BOB, [id_, None])
+    assert marks.strangers(f"x{id_.hex}x", {ADA}) == marks.strangers([{"id": id_}], {ADA}) == {(BOB, Told.ID)}
+    assert not marks.strangers(uuid4(), {ADA})
+
+
+def test_what_was_sent_is_no_finding(marks: Marks) -> None:
+    id_, asked, secret = uuid4(), marks.secret(BOB), marks.secret(BOB)
+    marks.own(BOB, [id_])
+    assert not marks.strangers(f"No such memory {id_}: {asked}", {ADA}, sent=[id_, asked])
+    assert marks.strangers(f"{asked} {secret}", {ADA}, sent=asked) == {(BOB, Told.TEXT)}
+
+
+def test_everything_in_a_value_is_read() -> None:
+    stored = document(Owner(uuid4(), uuid4()), "Ada likes tea")
+    assert "Ada likes tea" in as_text([{"a": (stored, b"bytes")}]) and str(stored.id) in as_text(stored)
+
+
+def test_rare_words_are_never_the_same(marks: Marks) -> None:
+    assert len({marks.rare_word() for _ in range(2_000)}) == 2_000
