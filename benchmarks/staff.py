@@ -40,7 +40,7 @@ from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
-from tests.memories.admin.isolation.cases import MODELS, PAGES  # noqa: E402
+from tests.memories.staff.isolation.cases import MODELS, PAGES  # noqa: E402
 
 MEMBERS, EACH = 1_000, 10
 TIMES = 5

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("memoryhub", "tenants", "memories")
-EDGES = ("memories/chat", "memories/api", "memories/admin", "memories/management", "memories/agent")
+EDGES = ("memories/chat", "memories/api", "memories/admin", "memories/staff", "memories/management", "memories/agent")
 # Edges that act for one member; a command of the operator may count everybody's rows.
 MEMBER_EDGES = ("memories/chat", "memories/api", "memories/agent")
 

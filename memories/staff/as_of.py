@@ -137,7 +137,7 @@ class AsOf(MemberView):
             }
 
     def _view(self, row: Memory) -> MemoryView:
-        after = row.superseded_by if isinstance(row, Fact | Playbook) else None
+        after: Any = row.superseded_by if isinstance(row, Fact | Playbook) else None
         link = MemoryLink(headline(after), self.url("record", after.pk)) if after else None
         return MemoryView(row, self.url("record", row.pk), successor=link)
 

@@ -6,6 +6,7 @@ The question comes by POST, so no address and no access log holds it, and the fo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -19,7 +20,7 @@ from memories.presenting.lines import SECTIONS
 from memories.recall.boundary import Cut
 from memories.recall.explaining import Explanation, explain
 from memories.recall.request import screened
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import Policy, policy_of
 from memories.services.admin_requests import note_question
 from memories.staff.base import MemberView
 from memories.staff.candidates import CUTS, FACTORS, CandidateRow, FunnelStep, funnel_of, table_of
@@ -51,10 +52,16 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
     tab = "ask"
     template_name = "admin/memories/member/ask.html"
     form_class = QuestionForm
+    extra_context = {"explained": None, "closed": ""}
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The memory policy of the member's tenant."""
+        return policy_of(self.member.tenant_id)
 
     def get_initial(self) -> dict[str, Any]:
         """The bounds of the chat's own recalls, but for how many."""
-        threshold = policy_of(self.member.tenant_id).recall_threshold
+        threshold = self.policy.recall_threshold
         return {
             "kinds": [kind.value for kind in Kind],
             "limit": DEFAULT_RECALL_LIMIT,
@@ -100,7 +107,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
             "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in Kind],
             "errors": {name: " ".join(map(str, errors)) for name, errors in form.errors.items()},
             "most": MAX_RECALL_LIMIT,
-            "policy": policy_of(self.member.tenant_id),
+            "policy": self.policy,
         }
 
     def _require_still_staff(self) -> None:
@@ -111,7 +118,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
             raise PermissionDenied from error
 
 
-def _stages(explained: Explanation) -> dict[str, object]:
+def _stages(explained: Explanation) -> dict[str, Any]:
     """The funnel, the table, and the rows of each stage."""
     table = table_of(explained.considered, most=max(ROWS, explained.request.limit))
     listed = {row.id: row for row in table.rows}

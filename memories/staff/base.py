@@ -6,7 +6,7 @@ Every page about a member writes a read event to that member's audit log before 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 
@@ -45,7 +45,7 @@ REFUSALS = (MemoriesError, TenantsError)
 class StaffView(TemplateResponseMixin, ContextMixin, View):
     """A page in the frame of the admin, for staff with one of `roles` in any tenant."""
 
-    http_method_names: ClassVar = ["get", "head", "post"]
+    http_method_names = ["get", "head", "post"]
     roles: Sequence[Role] = READS_HISTORY
     title = ""
 
@@ -55,7 +55,8 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         return admin.site.admin_view(super().as_view(**initkwargs))
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.method not in self._allowed_methods():
+        method = str(request.method).lower()
+        if method not in self.http_method_names or not hasattr(self, method):
             return self.http_method_not_allowed(request, *args, **kwargs)
         self.staff = signed_in(request)
         self.enter()
@@ -75,9 +76,11 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         frame = admin.site.each_context(self.request)
         return super().get_context_data(**{**frame, "title": self.title, "is_fullwidth": "1", **kwargs})
 
-    def render(self, *, status: int = 200, **context: Any) -> HttpResponse:
+    def render(self, *, status: int = 200, **context: Any) -> TemplateResponse:
         """The page; `context` joins what `get_context_data` gives."""
-        return self.render_to_response(self.get_context_data(**context), status=status)
+        return TemplateResponse(
+            self.request, self.get_template_names(), self.get_context_data(**context), status=status
+        )
 
     def success(self, sentence: str) -> None:
         """Show this on the next page."""

@@ -112,6 +112,11 @@ class CandidateRow:
         return format_html(_BRIEF, kind_mark(self.kind), self.rank, text)
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it was found, in words."""
+        return self.considered.reasons if self.considered else ()
+
+    @property
     def origins(self) -> list[str]:
         """Which parts of the search found it, in words."""
         return [ORIGINS[origin] for origin in self.considered.origins] if self.considered else []

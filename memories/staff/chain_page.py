@@ -153,7 +153,7 @@ class StateView:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainView:
+class ChainTimeline:
     """The whole page."""
 
     states: tuple[StateView, ...]
@@ -178,7 +178,7 @@ class ChainContext:
     bad: frozenset[UUID]
 
 
-def view_of(story: Story, around: ChainContext) -> ChainView:
+def view_of(story: Story, around: ChainContext) -> ChainTimeline:
     """The page of a story."""
     axis = axis_of(_moments(story), now=timezone.now())
     order = _numbered(story)
@@ -188,7 +188,7 @@ def view_of(story: Story, around: ChainContext) -> ChainView:
         for pk, row in order
     )
     elsewhere = tuple((each, _named(each), around.elsewhere_address(each)) for each in story.elsewhere)
-    return ChainView(states, axis, _graph(story, states, elsewhere), elsewhere)
+    return ChainTimeline(states, axis, _graph(story, states, elsewhere), elsewhere)
 
 
 def _numbered(story: Story) -> list[tuple[UUID, ChainedRow | None]]:

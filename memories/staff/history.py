@@ -14,6 +14,7 @@ from uuid import UUID
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from memories.models import CHAINED_MODELS
@@ -68,11 +69,12 @@ class ChainPage(StaffView):
         self.state: Any = None
         try:
             self.state = find_state(self.kind, self.memory_id) or erased_state(self.kind, self.memory_id)
-            self.owner = _owner_of(self.state)
+            owner = _owner_of(self.state)
         except READING_FAILS:
-            self.owner = owner_of_row(self.kind, self.memory_id)
-        if self.owner is None or not may_see(self.staff, self.owner.tenant_id):
+            owner = owner_of_row(self.kind, self.memory_id)
+        if owner is None or not may_see(self.staff, owner.tenant_id):
             raise Http404
+        self.owner: Owner = owner
 
 
 class History(ChainPage):
@@ -82,7 +84,7 @@ class History(ChainPage):
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         try:
-            return self._chain().render()  # type: ignore[attr-defined]  # a TemplateResponse
+            return self._chain().render()
         except READING_FAILS:
             unread = unreadable_rows(self.owner.tenant_id)
             if not unread:
@@ -91,7 +93,7 @@ class History(ChainPage):
         story = Story(self.kind, self.owner, self.memory_id, (), (), (), (), {})
         return self.render(title="A state that cannot be read", unread=unread, badges=self._badges(story))
 
-    def _chain(self) -> HttpResponse:
+    def _chain(self) -> TemplateResponse:
         if self.state is None:
             raise ValueError("The state cannot be read.")
         member, principal = self._open()

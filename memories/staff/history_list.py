@@ -126,7 +126,7 @@ class Histories(StaffView):
         }
         try:
             by = form.filter_within(scope)
-            return self.render(**context, **self._listed(form, by)).render()  # type: ignore[attr-defined]  # TemplateResponse
+            return self.render(**context, **self._listed(form, by)).render()
         except (InvalidValue, InvalidInput) as error:
             return self.render(**context, refused=form.said(error), status=400)
         except READING_FAILS:

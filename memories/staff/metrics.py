@@ -49,7 +49,7 @@ class Metrics(StaffView):
     def get(self, request: HttpRequest) -> HttpResponse:
         scope = scope_of(request, self.roles)
         span = SPANS.get(request.GET.get("span", ""), USUAL_SPAN)
-        context = {"scope": scope, "span": span, "spans": list(SPANS.values()), "frame": FRAME}
+        context: dict[str, Any] = {"scope": scope, "span": span, "spans": list(SPANS.values()), "frame": FRAME}
         return self.render(**context, page=metrics_page(scope, span, timezone.localtime()))
 
 

@@ -90,11 +90,12 @@ class Record(LiveMemberView):
         uses, more = uses_of(self.principal, memory.pk, limit=USES_SHOWN)
         index = index_state_of(self.principal, memory)
         learned = learned_from(self.principal, memory) if isinstance(memory, Episode) else ()
+        behind = words_behind(self.principal, memory) if isinstance(memory, Fact | Playbook) else ()
         tone, sentence = _INDEX_STATES[index.standing]
         return {
             "row": view,
             "noun": _NOUNS[memory.kind],
-            "quotes": self.counted_views(words_behind(self.principal, memory)) if _has_source(memory) else (),
+            "quotes": self.counted_views(behind),
             "learned": self.counted_views(learned),
             "reading": self._reading(memory) if isinstance(memory, Episode) and not learned else None,
             "uses": uses,
@@ -150,10 +151,6 @@ class Record(LiveMemberView):
             else:
                 logged.append(line)
         return logged
-
-
-def _has_source(memory: Memory) -> bool:
-    return isinstance(memory, Fact | Playbook)
 
 
 def _columns(memory: Memory) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,8 @@ _ERASURE = "memories/erasurerequest/<uuid:pk>/"
 
 
 def _of_member(route: str, view: type[base.MemberView], name: str, **options: object) -> URLPattern:
-    return path(_MEMBER + route, view.as_view(**options), name=name)
+    pattern: URLPattern = path(_MEMBER + route, view.as_view(**options), name=name)
+    return pattern
 
 
 urlpatterns = [

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from uuid import UUID
 
-from memories.types import CURRENT, Contradiction, Scope, Status
+from memories.types import CURRENT, Contradiction, Owner, Scope, Status
 
 Place = tuple[UUID | None, UUID | None, str, str | None]
 
@@ -51,6 +51,11 @@ class State:
     def place(self) -> Place:
         """Owner, scope and task: a chain stays within one."""
         return (self.tenant_id, self.user_id, self.scope, self.task)
+
+    @property
+    def owner(self) -> Owner:
+        """Whose it is."""
+        return Owner(self.tenant_id, self.user_id)
 
     @property
     def is_current(self) -> bool:

@@ -32,7 +32,7 @@ _IMPORTED = "imported"
 # What events of long ago tell of a row: always, and unless an import set it.
 _TOLD_EARLY, _TOLD_UNLESS_IMPORTED = ("learned_at", "key", "valid_from"), ("valid_to", "contradiction")
 _COLUMNS = (
-    "target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action", "created_at", "payload__document",
+    "id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "action", "created_at", "payload__document",
 )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def recorded_rows(kind: Kind, rows: Mapping[UUID, State], ids: Collection[UUID])
         # The verification of the audit log finds an unreadable event; here it proves nothing.
         if isinstance(values, UnreadableRow):
             continue
-        target, tenant_id, owner_id, chain, sequence, event_id, action, created_at, document = values
+        event_id, target, tenant_id, owner_id, chain, sequence, action, created_at, document = values
         row = rows.get(target)
         if row is not None and row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
             by = EventPlace(chain, sequence, event_id)

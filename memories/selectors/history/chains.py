@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from memories.selectors.history.rows import (
     pieces,
     recording_events,
     states,
+    states_by_owner,
     vanished,
 )
 from memories.selectors.staff.attention import MOST, Tenants, chains_of
@@ -81,19 +83,19 @@ class ChainsReport:
 
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
-    every = [_verified(kind, owner) for owner in owners_of_memories() for kind in CHAINED_MODELS]
-    ownerless = (
-        ChainsReport(1, 0, (ChainFault(kind, row.id, CANNOT_BE_READ),))
-        for kind in CHAINED_MODELS
-        for row in ownerless_rows(kind)
-    )
-    return _joined([*every, *ownerless, *_vanished()])
+    reports = (_verified(kind, owner, rows) for kind in CHAINED_MODELS for owner, rows in states_by_owner(kind))
+    return _joined(chain(reports, _vanished()))
 
 
 def verify_owner(owner: Owner) -> ChainsReport:
-    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share."""
-    reports = (_verified(kind, owner) for kind in CHAINED_MODELS)
-    return _joined([*reports, *_vanished(chain_of_owner(owner))])
+    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share.
+
+    With the last come the rows whose owner cannot be read.
+    """
+    reports = [_verified(kind, owner, _states_of(kind, owner)) for kind in CHAINED_MODELS]
+    if owner == Owner(None, None):
+        reports += [_verified(kind, None, ownerless_rows(kind)) for kind in CHAINED_MODELS]
+    return _joined(chain(reports, _vanished(chain_of_owner(owner))))
 
 
 def chain_of_owner(owner: Owner) -> str:
@@ -121,13 +123,13 @@ def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
 class _OwnedRows:
     """All rows of one owner, of one kind, and the faults found in them, with the event that records each."""
 
-    def __init__(self, kind: Kind, owner: Owner) -> None:
+    def __init__(self, kind: Kind, each: Iterable[State | UnreadableRow]) -> None:
         self.kind = kind
         self.rows: dict[UUID, State] = {}
         self.unread: list[UnreadableRow] = []
         self.found: dict[Fault, EventPlace | None] = {}
         recorded: dict[UUID, RecordedRow] = {}
-        for row in states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id):
+        for row in each:
             if isinstance(row, UnreadableRow):
                 self.unread.append(row)
                 self.found[row.id, CANNOT_BE_READ] = None
@@ -172,14 +174,18 @@ class _OwnedRows:
         )
 
 
-def _verified(kind: Kind, owner: Owner) -> ChainsReport:
+def _states_of(kind: Kind, owner: Owner) -> Iterator[State | UnreadableRow]:
+    return states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
+
+
+def _verified(kind: Kind, owner: Owner | None, each: Iterable[State | UnreadableRow]) -> ChainsReport:
     """The report on all rows of one owner, of one kind, the first bad event first.
 
     What is found is looked at again, so that a write in between is not taken for a fault.
     """
-    known = _OwnedRows(kind, owner)
-    if known.found:
-        before, known = known.found.keys(), _OwnedRows(kind, owner)
+    known = _OwnedRows(kind, each)
+    if known.found and owner is not None:
+        before, known = known.found.keys(), _OwnedRows(kind, _states_of(kind, owner))
         known.found = {fault: by for fault, by in known.found.items() if fault in before}
     events = recording_events(known.rows, [fault for fault, by in known.found.items() if by is None and fault[0]])
     faults = [ChainFault(kind, *fault, by or events.get(fault)) for fault, by in known.found.items()]
@@ -219,9 +225,9 @@ def _recorded_after(actions: list[str], targets: Collection[UUID]) -> Iterator[t
     """The target and the `after` of these events."""
     for ids in pieces(targets):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
-        for values in each_row(events, ("target_id", "payload__document")):
+        for values in each_row(events, ("id", "target_id", "payload__document")):
             if not isinstance(values, UnreadableRow):
-                yield values[0], said_in(values[1])["after"] or {}
+                yield values[1], said_in(values[2])["after"] or {}
 
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

@@ -40,42 +40,63 @@ _CALLED = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to"}
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row with a value that does not fit its column. `id` is None where the id itself is that value."""
+    """A row with a value that does not fit its column; `id` and `owner` are None where they are that value."""
 
     id: UUID | None
+    owner: Owner | None = None
 
 
 def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[Any, ...] | UnreadableRow]:
-    """These columns of each row. Only when that fails are the rows read one by one."""
-    required = [place for place, name in enumerate(names) if not _field(rows.model, name).null]
+    """These columns of each row; after the first that cannot be read, the rest one by one. `names` begin with an id."""
+    required = [place for place, name in enumerate(names) if not _may_be_null(rows.model, name)]
+    rows = rows if rows.query.order_by else rows.order_by("pk")
+    seen = 0
     try:
-        found = list(rows.values_list(*names))
-    except READING_FAILS:
-        found = None
-    if found is not None and not any(values[place] is None for values in found for place in required):
-        yield from found
-        return
-    for pk in rows.order_by().values_list(Cast("pk", CharField()), flat=True):
-        try:
-            values = rows.values_list(*names).get(pk=pk)
+        for values in rows.values_list(*names).iterator(chunk_size=AT_ONCE):
             # A driver reads a malformed time as nothing.
-            readable = not any(values[place] is None for place in required)
-        except READING_FAILS:
-            readable = False
-        yield values if readable else UnreadableRow(_id(pk))
+            lost = any(values[place] is None for place in required)
+            yield UnreadableRow(values[0]) if lost else values
+            seen += 1
+    except READING_FAILS:
+        for pk in rows.values_list(Cast("pk", CharField()), flat=True)[seen:]:
+            try:
+                values = rows.values_list(*names).get(pk=pk)
+            except READING_FAILS:
+                yield UnreadableRow(_id(pk))
+                continue
+            yield UnreadableRow(_id(pk)) if any(values[place] is None for place in required) else values
 
 
-def states(kind: Kind, **only: object) -> Iterator[State | UnreadableRow]:
+def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[State | UnreadableRow]:
     """The rows of a kind without their words, of which the hash is taken."""
     columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
-    for values in each_row(CHAINED_MODELS[kind].objects.filter(**only).order_by("pk"), (*columns, *WORDS[kind])):
+    rows = CHAINED_MODELS[kind].objects.filter(**only).order_by(*ordered_by)
+    for values in each_row(rows, (*columns, *WORDS[kind])):
         if isinstance(values, UnreadableRow):
-            yield values
+            yield UnreadableRow(values.id, owner_of_row(kind, values.id) if values.id else None)
             continue
         words = list(values[len(columns) :])
         steps = words.pop() if kind is Kind.PROCEDURAL else ()
         row = {"key": "", **dict(zip(columns, values, strict=False))}
         yield State(**row, rehashed=content_hash(*map(str, words), *map(str, steps)))
+
+
+def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[State | UnreadableRow]]]:
+    """The rows of every owner; under None those whose owner cannot be read."""
+    group: list[State | UnreadableRow] = []
+    owner: Owner | None = None
+    for row in states(kind, ordered_by=("tenant_id", "user_id", "pk")):
+        whose = row.owner
+        if whose is None:
+            yield None, [row]
+            continue
+        if group and whose != owner:
+            yield owner, group
+            group = []
+        owner = whose
+        group.append(row)
+    if group:
+        yield owner, group
 
 
 def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
@@ -98,32 +119,31 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
 
 def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
     """The owner of a row that may not be readable otherwise; None if that cannot be read either."""
-    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk=memory_id), ("tenant_id", "user_id")):
-        return None if isinstance(values, UnreadableRow) else Owner(*values)
+    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk=memory_id), ("id", "tenant_id", "user_id")):
+        return None if isinstance(values, UnreadableRow) else Owner(*values[1:])
     return None
 
 
 def owners_of_memories() -> list[Owner]:
     """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
     pairs: set[tuple[UUID | None, UUID | None]] = set()
-    for model in CHAINED_MODELS.values():
+    for kind, model in CHAINED_MODELS.items():
         try:
             pairs |= set(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
         except READING_FAILS:
-            found = each_row(model.objects.all(), ("tenant_id", "user_id"))
-            pairs |= {values for values in found if not isinstance(values, UnreadableRow)}  # type: ignore[misc]  # pairs
+            owners = (owner or Owner(None, None) for owner, _ in states_by_owner(kind))
+            pairs |= {(owner.tenant_id, owner.user_id) for owner in owners}
     return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
 
 
 def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
-    """Rows whose owner cannot be read, so that the verification of no owner sees them."""
+    """Rows whose owner cannot be read; the verification of what all tenants share reports them."""
     model = CHAINED_MODELS[kind]
     try:
         list(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
     except READING_FAILS:
-        return [
-            row for row in each_row(model.objects.all(), ("tenant_id", "user_id")) if isinstance(row, UnreadableRow)
-        ]
+        found = each_row(model.objects.all(), ("id", "tenant_id", "user_id"))
+        return [row for row in found if isinstance(row, UnreadableRow)]
     return []
 
 
@@ -191,23 +211,23 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
     )
     if chain:
         events = events.filter(chain=chain)
-    names = ("target_id", "chain", "sequence", "id", "action")
+    names = ("id", "target_id", "chain", "sequence", "action")
     for values in each_row(events, names):
         if not isinstance(values, UnreadableRow):
-            lost, of, sequence, event_id, action = values
+            event_id, lost, of, sequence, action = values
             yield actions[action], lost, EventPlace(of, sequence, event_id)
 
 
 def _events(ids: Collection[UUID], owners: Mapping[UUID, State]) -> dict[UUID | None, list[tuple[str, EventPlace]]]:
     """The verbs of the events on each of these rows, in their order."""
-    names = ("target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action")
+    names = ("id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "action")
     found: dict[UUID | None, list[tuple[str, EventPlace]]] = defaultdict(list)
     for some in pieces(ids):
         events = AuditEvent.objects.filter(target_id__in=some).exclude(_LOOKING).order_by("created_at", "sequence")
         for values in each_row(events, names):
             if isinstance(values, UnreadableRow):
                 continue
-            target, tenant_id, user_id, chain, sequence, event_id, action = values
+            event_id, target, tenant_id, user_id, chain, sequence, action = values
             row = owners.get(target)
             if row is None or (row.tenant_id in (None, tenant_id) and row.user_id in (None, user_id)):
                 found[target].append((action.rpartition(".")[2], EventPlace(chain, sequence, event_id)))
@@ -220,15 +240,9 @@ def pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
     return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))
 
 
-def _field(model: Any, name: str) -> Any:
-    """The field that a name leads to; one across a relation may be missing."""
-    first, _, rest = name.partition("__")
-    field = model._meta.get_field(first)
-    return _Nullable if rest else field
-
-
-class _Nullable:
-    null = True
+def _may_be_null(model: Any, name: str) -> bool:
+    """Whether a column, or one across a relation, may be empty."""
+    return "__" in name or bool(model._meta.get_field(name).null)
 
 
 def _id(text: str) -> UUID | None:

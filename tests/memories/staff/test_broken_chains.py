@@ -17,7 +17,7 @@ from tenants.models import ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, make_tenant
-from tests.memories.admin.test_history import chain, shown, staff
+from tests.memories.staff.test_history import chain, shown, staff
 from tests.tenants.trail import execute
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def test_a_broken_supersession_is_reached_from_the_dashboard(client: Client, pri
     assert "<bdi>Ada</bdi>" in page
     assert "Sails" not in page
     (broken,) = client.get(need.url).context["chains"]
-    addresses = dict(broken.links)
+    addresses = dict(broken["links"])
     assert addresses["The history that it names"] == chain(fact, kind=Kind.SEMANTIC)
     assert chain(fact) in shown(client, addresses["All histories"])
 
@@ -61,9 +61,9 @@ def test_both_proofs_of_one_member_are_one_chain(client: Client, membership: Mem
         fails(membership, what)
     assert [need.words for need in client.get("/admin/").context["needs"]] == ["1 chain does not verify"]
     (broken,) = client.get(PAGE).context["chains"]
-    assert [badge.what for badge in broken.badges] == [Checked.AUDIT, Checked.SUPERSESSION]
-    assert [words for words, _ in broken.links] == ["Its trail", "All histories"]
-    assert all(client.get(address).status_code == 200 for _, address in broken.links)
+    assert [badge.what for badge in broken["badges"]] == [Checked.AUDIT, Checked.SUPERSESSION]
+    assert [words for words, _ in broken["links"]] == ["Its audit log", "All histories"]
+    assert all(client.get(address).status_code == 200 for _, address in broken["links"])
 
 
 def test_those_of_each_of_my_tenants_are_reachable(auditor: Membership, client: Client, membership: Membership) -> None:
@@ -72,13 +72,13 @@ def test_those_of_each_of_my_tenants_are_reachable(auditor: Membership, client: 
     fails(membership, Checked.AUDIT)
     fails(other, Checked.AUDIT)
     assert client.get("/admin/").context["needs"][0].url == PAGE
-    found = {each.whose: each for each in client.get(PAGE).context["chains"]}
-    assert {name: each.tenant for name, each in found.items()} == {"Ada": membership.tenant.name, "Ida": "Wren"}
+    found = {each["whose"]: each for each in client.get(PAGE).context["chains"]}
+    assert {name: each["tenant"] for name, each in found.items()} == {"Ada": membership.tenant.name, "Ida": "Wren"}
     for each in found.values():
-        ((_, address),) = each.links
+        ((_, address),) = each["links"]
         assert client.get(address).context["badge"].state == "bad"
     (alone,) = client.get(PAGE, {"tenant": other.tenant.slug}).context["chains"]
-    assert alone.whose == "Ida"
+    assert alone["whose"] == "Ida"
     need = client.get("/admin/", {"tenant": other.tenant.slug}).context["needs"][0]
     assert parse_qs(urlsplit(need.url).query) == {"tenant": [other.tenant.slug]}
 
@@ -104,7 +104,7 @@ def test_the_platform_sees_its_own_chains_and_the_tenants(client: Client, member
     found = client.get(PAGE).context["chains"]
     assert len(found) == 4
     for each in found:
-        assert all(client.get(address).status_code == 200 for _, address in each.links)
+        assert all(client.get(address).status_code == 200 for _, address in each["links"])
 
 
 @pytest.mark.usefixtures("auditor")

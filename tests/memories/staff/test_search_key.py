@@ -10,8 +10,8 @@ from memoryhub.elasticsearch import Identity, service_client
 from tenants.models import AuditEvent, Membership, RetiredKey, SearchCredential
 from tenants.search_keys import revoke_waiting
 from tests.factories import make_membership
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import INLINE, inside, words
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import INLINE, inside, words
 from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
 
 pytestmark = pytest.mark.django_db

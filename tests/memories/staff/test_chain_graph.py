@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.admin.chain_graph import HEIGHT, WIDTH, Edge, Graph, Point, graph_of
+from memories.staff.chain_drawing import HEIGHT, WIDTH, Edge, Graph, Point, graph_of
 
 
 def points(count: int) -> list[Point]:

@@ -12,19 +12,19 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
-from memories.admin import attention_list
-from memories.admin.attention_list import Figure, Need, figures_of
 from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
+from memories.staff import attention as attention_page
+from memories.staff.attention import AttentionItem, Figure, figures_of
 from tenants.admin.tenant_scope import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
 from tenants.principal import READS_HISTORY, Actor, ActorKind, Role
 from tests.factories import make_membership, make_tenant, own_principal
-from tests.memories.admin.isolation.place import ROLES, Place, make_place
 from tests.memories.metrics import situations
+from tests.memories.staff.isolation.place import ROLES, Place, make_place
 from tests.parts import ON_ELASTICSEARCH
 from tests.stored import stored
 
@@ -72,7 +72,7 @@ def test_support_sees_what_went_wrong_for_members(heron: Place) -> None:
     assert needs(answer) == [
         "1 review waits for a decision",
         "1 answer failed or was given without search today",
-        "1 consolidation failed this week and was not made good",
+        "1 consolidation failed this week and was not repeated",
     ]
     turn = f"/admin/memories/membermemory/{heron.ids['member']}/conversations/{heron.ids['session']}/1/"
     assert f'href="{turn}"' in answer.content.decode()
@@ -124,7 +124,7 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
     auditor, staff_of = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
     other = make_membership(make_tenant("Wren"), role="auditor")
     for tenant_id in (heron.tenant.pk, other.tenant_id):
-        for action in (*attention_list.EXPORTS, "memory.read", "audit.read", "user.changed"):
+        for action in (*attention.EXPORTS, "memory.read", "audit.read", "user.changed"):
             record_tenant_event(Actor(ActorKind.STAFF, staff_of.user_id), tenant_id, EventDraft(action))
     browser = Client()
     browser.force_login(auditor)
@@ -135,7 +135,7 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
     looks, exports = browser.get(PAGE).context["figures"][:2]
     assert (looks.number, exports.number) == ("2", "3")
     assert (held(looks.url), held(exports.url)) == ("2", "3")
-    later = timezone.now() + attention_list.WEEK + timedelta(minutes=2)
+    later = timezone.now() + attention.WEEK + timedelta(minutes=2)
     assert [each.number for each in figures_at(auditor, later)[:2]] == ["0", "0"]
     assert {held(each.url) for each in figures_at(auditor, later)[:2]} == {"0"}
     Membership.objects.create(tenant=other.tenant, user=auditor, role=Role.AUDITOR)
@@ -184,11 +184,11 @@ def test_admins_see_what_they_decide(heron: Place) -> None:
     ErasureRequest.objects.create(**halted, membership=stuck, started_at=timezone.now())
     ErasureRequest.objects.create(**halted, membership=make_membership(heron.tenant))
     assert needs(opened_by(heron.staff[Role.ADMIN].user)) == [
-        "1 erasure was begun and stands still",
+        "1 erasure is stuck",
         "1 review waits for a decision",
         "1 erasure waits for a second person",
         "1 erasure was approved and cannot begin",
-        "1 consolidation failed this week and was not made good",
+        "1 consolidation failed this week and was not repeated",
     ]
 
 
@@ -196,8 +196,8 @@ def test_an_erasure_to_decide_is_one_step_away(heron: Place) -> None:
     browser = Client()
     browser.force_login(heron.staff[Role.ADMIN].user)
 
-    def told() -> Need:
-        found: list[Need] = browser.get(PAGE).context["needs"]
+    def told() -> AttentionItem:
+        found: list[AttentionItem] = browser.get(PAGE).context["needs"]
         return next(need for need in found if "second person" in need.words)
 
     asked = ErasureRequest.objects.get(state=ErasureState.ASKED)
@@ -218,9 +218,9 @@ def test_keys_in_trouble_are_told_of_where_there_are_keys(
     admin = staff(tenant, Role.ADMIN)
     without_a_key = {"state": CredentialState.PENDING.value, "key_id": "", "secret": "", "trouble": "unreachable"}
     SearchCredential.objects.update_or_create(membership=membership, defaults=without_a_key)
-    monkeypatch.setattr(attention_list, "in_use", lambda: False)
+    monkeypatch.setattr(attention_page, "in_use", lambda: False)
     assert needs(opened_by(admin)) == []
-    monkeypatch.setattr(attention_list, "in_use", lambda: True)
+    monkeypatch.setattr(attention_page, "in_use", lambda: True)
     assert needs(opened_by(admin)) == ["1 search key could not be made or replaced"]
 
 

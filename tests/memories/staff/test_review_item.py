@@ -54,7 +54,8 @@ def browser(alice: Membership, client: Client) -> Client:
 
 
 def page(item: ReviewItem, what: str = "change") -> str:
-    return reverse(f"admin:memories_reviewitem_{what}", args=[item.pk])
+    named = {"change": "staff:review", "undo": "staff:review_undo"}
+    return reverse(named.get(what, f"admin:memories_reviewitem_{what}"), args=[item.pk])
 
 
 def decide(browser: Client, item: ReviewItem, **form: str) -> HttpResponse:
@@ -180,7 +181,7 @@ def test_a_proposal_shows_what_makes_it_stale(browser: Client, principal: Princi
     Fact.objects.filter(pk=row.pk).update(review_after=timezone.now() - timedelta(days=1))
     retell(principal, row.pk)
     shown = browser.get(page(proposed(principal, row)))
-    parts = {part.name: (part.value, part.weight) for part in shown.context["parts"]}
+    parts = {name: (value, weight) for name, value, weight in shown.context["parts"]}
     assert parts == {
         "Age": (1.0, 0.4),
         "Disuse": (0.0, 0.3),

@@ -20,5 +20,5 @@ def signed_in(membership: Membership) -> Client:
 
 
 def at(name: str, *ids: UUID) -> str:
-    """The address of a page of memories."""
-    return reverse(f"admin:memories_{name}", args=ids)
+    """The address of a staff page, or of a list of memories in the admin."""
+    return reverse(f"admin:memories_{name}" if name.endswith("_changelist") else f"staff:{name}", args=ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from memories.admin.chain_axis import LENGTH, axis_of
+from memories.staff.chain_drawing import LENGTH, axis_of
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 YEAR = timedelta(days=100)

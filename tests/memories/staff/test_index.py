@@ -18,9 +18,9 @@ from memories.services.erasure.forget import forget
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.factories import make_membership
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import own_queries, words
 from tests.memories.services.reviewing import say
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import own_queries, words
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +33,7 @@ def test_what_waits_is_listed_with_its_attempts(support: Client, at: At, princip
     page = support.get(at("index"))
     shown = words(page)
     assert str(row.pk) in shown and "SearchUnavailable" in shown and "20 min ago" in shown
-    assert "Tried in vain 1" in shown and "later than usual" in shown
+    assert "Failed attempts 1" in shown and "later than usual" in shown
     assert "Porto" not in shown
 
 
@@ -56,7 +56,7 @@ def test_the_comparison_says_that_all_is_well_or_names_what_differs(
 ) -> None:
     row = say(principal, "Lives in Porto")
     drain()
-    assert "All 1 memories are in the index" in words(support.post(at("index_check")))
+    assert "All 1 memories are the same in the index" in words(support.post(at("index_check")))
     Fact.objects.filter(pk=row.pk).update(version=9)
     shown = words(support.post(at("index_check")))
     assert "1 of 1 differ" in shown and "another version" in shown and str(row.pk) in shown

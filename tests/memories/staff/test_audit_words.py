@@ -17,8 +17,8 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Actor, ActorKind
 from tests.factories import MakeMember, make_membership
-from tests.memories.admin.members.looking import words
-from tests.memories.admin.seated import signed_in
+from tests.memories.staff.looking import words
+from tests.memories.staff.seated import signed_in
 
 pytestmark = pytest.mark.django_db
 

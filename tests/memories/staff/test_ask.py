@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memories.admin.members.candidates_table import CUTS, ORIGINS, SIGNALS
 from memories.errors import SearchForbidden
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
@@ -22,12 +21,13 @@ from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
+from memories.staff.candidates import CUTS, ORIGINS, SIGNALS
 from memories.types import Kind
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tests.factories import own_principal
-from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, words
+from tests.memories.staff.looking import INLINE, inside, own_queries, page_of, staff_of, words
 from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
 from tests.stored import lives
 
@@ -91,7 +91,15 @@ def test_it_shows_what_the_recall_answers_in_its_order(
 def test_every_stage_is_told(support: Client, keys: Principal, address: str) -> None:
     answer = support.post(address, FORM | {"limit": "3"})
     told = words(answer)
-    for stage in ("Both legs", "Context", "Late interaction", "Fusion", "Rerank", "Adjustments", "What was left out"):
+    for stage in (
+        "Both sub-queries",
+        "Context",
+        "Late interaction",
+        "Fusion",
+        "Rerank",
+        "Adjustments",
+        "What was left out",
+    ):
         assert stage in told
     assert "No reranker is configured" in told and "says the same as a better one" in told
     assert [step.title for step in answer.context["funnel"]] == ["Named", "Loaded", "Scored", "Adjusted", "Given out"]
@@ -268,6 +276,6 @@ def test_who_loses_their_role_while_it_is_searched_sees_nothing_of_it(
         change(staff)
         return explained
 
-    monkeypatch.setattr("memories.admin.members.ask.explain", losing)
+    monkeypatch.setattr("memories.staff.ask.explain", losing)
     answer = browser.post(page_of("ask", membership), FORM)
     assert answer.status_code == 403 and "blue pot" not in answer.content.decode()

@@ -10,18 +10,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memories.admin.members import conversations
-from memories.admin.members.conversations import SHOWN, _beginning
 from memories.agent.prompt import BESIDE, call_id, made_for_the_model
 from memories.models import Episode, Fact, Mention, Message, MessageState, RecallTrace, Session
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.staff import conversations
+from memories.staff.conversations import SHOWN, _beginning
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
-from tests.memories.admin.members.looking import INLINE, inside, own_queries, page_of, staff_of, talk, words
+from tests.memories.staff.looking import INLINE, inside, own_queries, page_of, staff_of, talk, words
 from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
@@ -51,12 +51,16 @@ def test_a_turn_shows_what_was_said_recalled_injected_and_answered(
     assert "Where do I live?" in told and "Lives in Bristol" in told
     assert "made for the agent and injected" in told and "recall_memory" in told
     (call, *_) = answer.context["calls"]
-    (given,) = [each for each in call.recalled if each.id == fact.pk]
+    (given,) = [each for each in call.recalled if each.mention.memory_id == fact.pk]
     mention = Mention.objects.get(memory_id=fact.pk, message__turn=1, relation="recalled")
     trace = RecallTrace.objects.get(messages=mention.message_id)
     scores = {line["id"]: line["score"] for line in trace.candidates}
-    assert (given.reasons, given.used, given.score) == (tuple(mention.reasons), mention.used, scores[str(fact.pk)])
-    rows = call.recall.table.rows
+    assert (given.mention.reasons, given.mention.used, given.score) == (
+        tuple(mention.reasons),
+        mention.used,
+        scores[str(fact.pk)],
+    )
+    rows = call.recall["table"].rows
     assert [(str(row.id), row.score.value, row.given) for row in rows] == [
         (line["id"], line["score"], line["selected"]) for line in trace.candidates
     ]
@@ -67,7 +71,7 @@ def test_a_turn_shows_what_it_wrote_and_replaced_with_the_arguments(
     support: Client, membership: Membership, talked: Session
 ) -> None:
     answer = support.get(page_of("turn", membership, talked.pk, 2))
-    changed = {title: [row.told.text for row in rows if row.told] for title, rows in answer.context["changed"]}
+    changed = {title: [row.memory.statement for row in rows if row.memory] for title, rows in answer.context["changed"]}
     assert changed == {"Wrote": ["Lives in Edinburgh"], "Replaced or ended": ["Lives in Bristol"]}
     assert any(not call.automatic and "Edinburgh" in call.arguments for call in answer.context["calls"])
     assert answer.context["record"].previous == 1 and answer.context["record"].following == 3
@@ -107,9 +111,9 @@ def test_a_memory_leads_to_every_answer_that_it_came_up_in(
 ) -> None:
     bristol = Fact.objects.get(text="Lives in Bristol")
     answer = support.get(page_of("uses", membership, bristol.pk))
-    turns = {each.turn: each for each in answer.context["answers"]}
-    assert turns[1].question == "Where do I live?" and turns[1].did == ("recalled",)
-    assert "replaced or ended" in turns[2].did
+    turns = {each["message"].turn: each for each in answer.context["answers"]}
+    assert turns[1]["question"] == "Where do I live?" and turns[1]["did"] == ["recalled"]
+    assert "replaced or ended" in turns[2]["did"]
     assert page_of("turn", membership, talked.pk, 1) in inside(answer)
 
 
@@ -135,7 +139,7 @@ def test_what_was_forgotten_is_a_line_without_words(
     forget(principal, kind=Kind.EPISODIC, memory_id=said.pk, cascade=True)
     told = words(support.get(page_of("turn", membership, talked.pk, 2)))
     assert "These words were erased" in told and "moved" not in told and "Edinburgh" not in told
-    assert "Forgotten since" in told
+    assert "Forgotten, or no longer there" in told
     assert not Fact.objects.filter(pk=edinburgh.pk).exists()
     uses = support.get(page_of("uses", membership, edinburgh.pk))
     assert uses.status_code == 200 and "was forgotten, for good" in words(uses)
@@ -154,7 +158,7 @@ def test_what_went_wrong_is_told(support: Client, membership: Membership, princi
     assert number not in answer.content.decode() and "card masked" in told and "Let me look" in told
     assert "Nobody may search here now." in told and "The model did not answer." in told and "failed" in told
     listed = words(support.get(page_of("conversations", membership)))
-    assert "1 not whole" in listed
+    assert "1 incomplete" in listed
 
 
 def test_conversations_are_searched_in_titles_questions_and_answers(
@@ -174,7 +178,7 @@ def test_conversations_are_searched_in_titles_questions_and_answers(
 def test_lists_are_paged_without_gaps(
     support: Client, membership: Membership, principal: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "ROWS", 2)
+    monkeypatch.setattr(conversations, "PAGE_SIZE", 2)
     started = {start_session(principal, title=f"Talk {number}").pk for number in range(5)}
     address, cursor, seen = page_of("conversations", membership), "", []
     for _ in range(3):
@@ -185,9 +189,9 @@ def test_lists_are_paged_without_gaps(
     assert support.get(address, {"cursor": "made up"}).status_code == 404
     session = talk_of(principal, 5)
     latest = support.get(page_of("conversation", membership, session))
-    assert [each.turn for each in latest.context["turns"]] == [4, 5] and latest.context["before"] == 4
+    assert [each["view"].turn for each in latest.context["turns"]] == [4, 5] and latest.context["before"] == 4
     earlier = support.get(page_of("conversation", membership, session), {"before": "4"})
-    assert [each.turn for each in earlier.context["turns"]] == [2, 3]
+    assert [each["view"].turn for each in earlier.context["turns"]] == [2, 3]
 
 
 def talk_of(principal: Principal, turns: int) -> UUID:

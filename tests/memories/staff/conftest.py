@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tenants.models import Membership, Tenant
-from tests.memories.admin.members.looking import page_of, staff_of
+from tests.memories.staff.looking import page_of, staff_of
 
 
 class At(Protocol):

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from memories.admin.members.histogram import MOST_BARS, WIDTH, histogram_of
+from memories.staff.times import MOST_BARS, WIDTH, histogram_of
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 

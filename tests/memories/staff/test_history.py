@@ -52,7 +52,7 @@ def auditor(tenant: Tenant, client: Client) -> Membership:
 
 
 def chain(memory_id: UUID, *, verify: bool = False, kind: Kind = Kind.SEMANTIC) -> str:
-    return reverse(f"admin:memories_history_{'verify' if verify else 'chain'}", args=[kind.value, memory_id])
+    return reverse("staff:history_verify" if verify else "staff:history", args=[kind.value, memory_id])
 
 
 def shown(client: Client, address: str, **asked: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from django.contrib import admin
 
-from tests.memories.admin.isolation.addresses import Address, addresses
-from tests.memories.admin.isolation.cases import COMPLETED, MODELS, OF_THE_SITE, PAGES
+from tests.memories.staff.isolation.addresses import Address, addresses
+from tests.memories.staff.isolation.cases import COMPLETED, MODELS, OF_THE_SITE, PAGES
 
 STOCK = ("changelist", "add", "change", "history", "delete")
-WHAT_TO_DO = "add a line to tests/memories/admin/isolation/cases.py"
+WHAT_TO_DO = "add a line to tests/memories/staff/isolation/cases.py"
 
 
 @pytest.mark.parametrize("address", addresses(), ids=lambda each: each.name or each.route)

@@ -17,9 +17,9 @@ from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import inside, own_queries, words
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, literally, nothing, tell
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import inside, own_queries, words
 from tests.stored import lives
 
 pytestmark = pytest.mark.django_db

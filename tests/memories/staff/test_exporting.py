@@ -11,11 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from memories.admin.audit_words import links
 from memories.models import Episode
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
+from memories.staff.audit_links import links
 from memories.types import Kind
 from memoryhub.signing.verify import genuine
 from tenants.models import AuditEvent, Membership, Tenant, User
@@ -36,7 +36,7 @@ def signed_in(client: Client, member: Membership) -> Client:
 
 
 def address(name: str, *args: object) -> str:
-    return reverse(f"admin:memories_{name}", args=args)
+    return reverse(f"staff:{name}", args=args)
 
 
 def names_in(response: Any) -> set[str]:
@@ -48,8 +48,8 @@ def names_in(response: Any) -> set[str]:
 
 def test_an_auditor_takes_a_memory_along(auditor: Client, membership: Membership, principal: Principal) -> None:
     remember_fact(principal, text="Bakes rye bread")
-    page = auditor.get(address("membermemory_exporting", membership.pk))
-    assert page.context["export_url"] == address("membermemory_export", membership.pk)
+    page = auditor.get(address("exporting", membership.pk))
+    assert page.context["export_url"] == address("export", membership.pk)
     names = names_in(auditor.post(page.context["export_url"], {"csv": "1"}))
     assert {"memory.jsonl", "facts.csv", "audit_events.jsonl"} <= names and "sessions.jsonl" not in names
 
@@ -66,7 +66,7 @@ def test_support_takes_nothing_along(
 ) -> None:
     fact = remember_fact(principal, text="Bakes rye bread").memory_id
     browser = signed_in(client, make_membership(tenant, role="support"))
-    assert browser.post(address("membermemory_export", membership.pk)).status_code == 403
+    assert browser.post(address("export", membership.pk)).status_code == 403
     assert browser.post(address("history_export", Kind.SEMANTIC.value, fact)).status_code == 403
     assert not AuditEvent.objects.filter(action__endswith=".exported").exists()
 
@@ -76,7 +76,7 @@ def test_what_is_foreign_is_as_what_is_unknown(auditor: Client, other_tenant_mem
     for kind, memory_id in ((Kind.SEMANTIC, fact), (Kind.SEMANTIC, uuid.uuid4()), (Kind.EPISODIC, fact)):
         assert auditor.post(address("history_export", kind.value, memory_id)).status_code == 404
     for member in (other_tenant_member.membership_id, uuid.uuid4()):
-        assert auditor.post(address("membermemory_export", member)).status_code == 404
+        assert auditor.post(address("export", member)).status_code == 404
 
 
 def test_without_a_key_the_page_says_what_to_do(
@@ -85,7 +85,7 @@ def test_without_a_key_the_page_says_what_to_do(
     fact = remember_fact(principal, text="Bakes rye bread").memory_id
     settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
     for url in (
-        address("membermemory_export", membership.pk), address("history_export", Kind.SEMANTIC.value, fact),
+        address("export", membership.pk), address("history_export", Kind.SEMANTIC.value, fact),
     ):  # fmt: skip
         assert "MEMORYHUB_SIGNING_KEYS" in auditor.post(url, follow=True).content.decode()
 
@@ -108,4 +108,4 @@ def test_an_event_leads_to_what_it_is_about_as_far_as_one_may_go(principal: Prin
 
 def test_the_trail_of_a_member_leads_to_their_export(auditor: Client, membership: Membership) -> None:
     context = auditor.get(reverse("admin:tenants_auditevent_changelist"), {"member": "Ada"}).context
-    assert [link.url for link in context["links"]] == [address("membermemory_exporting", membership.pk)]
+    assert [link.url for link in context["links"]] == [address("exporting", membership.pk)]

@@ -7,11 +7,11 @@ from django.contrib import admin
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from memories.admin.navigation import sidebar
+from memories.staff.navigation import sidebar
 from tenants.models import Tenant, User
 from tenants.principal import Role
 from tests.factories import make_membership
-from tests.memories.admin.isolation.place import ROLES
+from tests.memories.staff.isolation.place import ROLES
 
 pytestmark = pytest.mark.django_db
 

@@ -12,18 +12,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories.admin.members.inspector import _WILL_APPEAR, PAGE_SIZE
 from memories.models import Episode, Session
 from memories.search.outbox import drain
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
+from memories.staff.inspector import _WILL_APPEAR, PAGE_SIZE
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.factories import make_membership
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import INLINE, inside, words
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import INLINE, inside, words
 from tests.parts import ON_ELASTICSEARCH
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +137,7 @@ def test_every_filter_is_in_the_address_and_can_be_taken_off(support: Client, at
         pytest.param({"session": "abc"}, "Conversation is named by an id", id="a conversation"),
         pytest.param({"show": "secret"}, "State is one of", id="a state"),
         pytest.param({"q": "a\0b"}, "Words has to be a text", id="a character"),
-        pytest.param({"semantic": "forged"}, "names a page that there is not", id="a page"),
+        pytest.param({"semantic": "forged"}, "names a page that does not exist", id="a page"),
     ],
 )
 def test_what_cannot_be_asked_is_named_and_left_out(
@@ -177,12 +177,12 @@ def test_nothing_of_another_member_is_on_the_page(
     for stranger in (other_member, other_tenant_member):
         remember_fact(stranger, text=secret)
         say(stranger, secret)
-    for name in ("change", "change_live"):
+    for name in ("inspector", "inspector_live"):
         answer = support.get(at(name), {"q": "pot"})
         assert answer.status_code == 200 and secret not in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", ["change", "change_live", "pulse_live"])
+@pytest.mark.parametrize("name", ["inspector", "inspector_live", "pulse"])
 def test_another_tenant_s_member_is_as_one_that_is_not(
     support: Client, at: At, name: str, other_tenant_member: Principal
 ) -> None:
@@ -191,7 +191,7 @@ def test_another_tenant_s_member_is_as_one_that_is_not(
     assert read_events(other_tenant_member) == 0
 
 
-@pytest.mark.parametrize("name", ["change", "change_live", "pulse_live"])
+@pytest.mark.parametrize("name", ["inspector", "inspector_live", "pulse"])
 def test_an_auditor_reads_no_memory(auditor: Client, at: At, name: str, principal: Principal) -> None:
     assert auditor.get(at(name)).status_code == 403
     assert read_events(principal) == 0

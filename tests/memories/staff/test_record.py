@@ -24,9 +24,9 @@ from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import INLINE, inside, words
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, literally, nothing, tell
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import INLINE, inside, words
 from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
 from tests.stored import lives
 

@@ -19,9 +19,9 @@ from memories.types import Kind, Status
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.factories import make_membership
-from tests.memories.admin.members.conftest import At
-from tests.memories.admin.members.looking import INLINE, inside, own_queries, words
 from tests.memories.services.reviewing import say
+from tests.memories.staff.conftest import At
+from tests.memories.staff.looking import INLINE, inside, own_queries, words
 from tests.stored import lives
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from memories.admin.members.times import moment_in, moment_of, written
 from memories.errors import InvalidInput
+from memories.staff.times import moment_in, moment_of, written
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 

@@ -22,9 +22,9 @@ from pytest_django import DjangoDbBlocker
 from tenants.models import Membership
 from tenants.principal import Role
 from tests.factories import make_membership
-from tests.memories.admin.isolation.addresses import addresses, reversed_name
-from tests.memories.admin.isolation.cases import MODELS, PAGES, Page
-from tests.memories.admin.isolation.place import ROLES, Place, make_place, nowhere, rows_of
+from tests.memories.staff.isolation.addresses import addresses, reversed_name
+from tests.memories.staff.isolation.cases import MODELS, PAGES, Page
+from tests.memories.staff.isolation.place import ROLES, Place, make_place, nowhere, rows_of
 from tests.stored import stored
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from memories.types import Kind
 from tenants.models import ApiToken, Membership
 from tenants.tokens import issue_token
 from tests.factories import MakeMember
-from tests.memories.admin.seated import signed_in
+from tests.memories.staff.seated import signed_in
 
 pytestmark = pytest.mark.django_db
 
