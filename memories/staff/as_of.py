@@ -39,7 +39,7 @@ _STEPS = 1000
 _LONGEST = 200
 # The histogram holds counts alone; with 100,000 memories it takes a tenth of a second.
 _HISTOGRAM_SECONDS = 60
-_TOO_LONG = {"max_length": f"may have {_LONGEST} characters at most."}
+_TOO_LONG = dict.fromkeys(("max_length", "null_characters_not_allowed"), f"may have {_LONGEST} characters at most.")
 
 
 class AsOfForm(forms.Form):

@@ -52,7 +52,6 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
     tab = "ask"
     template_name = "admin/memories/member/ask.html"
     form_class = QuestionForm
-    extra_context = {"explained": None, "closed": ""}
 
     @cached_property
     def policy(self) -> Policy:
@@ -101,6 +100,8 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         asked = str(values["question"])
         masked = screened(self.principal, asked) if 0 < len(asked) <= MAX_QUERY_CHARACTERS else ""
         return {
+            "explained": None,
+            "closed": "",
             **context,
             "title": f"Ask as {self.member.user.speaker}",
             "given": {**values, "question": masked, "masked": bool(masked) and masked != asked},

@@ -53,7 +53,7 @@ class ChangesForm(forms.Form):
     kind = forms.ChoiceField(
         label="Change",
         required=False,
-        choices=[(each.value, each.value) for each in (Kind.SEMANTIC, Kind.PROCEDURAL)],
+        choices=[(each.value, each.value) for each in Kind],
         error_messages=_UNKNOWN,
     )
     cursor = forms.CharField(label="Page", required=False)

@@ -139,6 +139,8 @@ class Histories(StaffView):
         """A page of the list, once the read event is written."""
         cursor = form.cleaned_data["cursor"]
         page = page_of_histories(by, cursor=cursor)
+        if any(None in (row.learned_at, row.created_at) for row in page.rows):
+            raise ValueError("A driver reads a malformed time as nothing.")
         member = member_of(Owner(by.tenant_id, by.user_id))
         with_words = self._audit(by, member)
         rows = history_rows(page.rows)

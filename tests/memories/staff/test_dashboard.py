@@ -84,7 +84,7 @@ def test_auditors_see_chains_and_what_was_looked_at(heron: Place) -> None:
     ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=False)
     answer = opened_by(auditor)
     assert needs(answer) == ["1 chain does not verify"]
-    assert [need.grave for need in answer.context["needs"]] == [True]
+    assert [need.urgent for need in answer.context["needs"]] == [True]
     assert [(each.title, each.number) for each in answer.context["figures"]] == [
         ("Times staff looked into a memory", "0"),
         ("Exports made", "0"),
@@ -124,7 +124,7 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
     auditor, staff_of = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
     other = make_membership(make_tenant("Wren"), role="auditor")
     for tenant_id in (heron.tenant.pk, other.tenant_id):
-        for action in (*attention.EXPORTS, "memory.read", "audit.read", "user.changed"):
+        for action in (*attention_page.EXPORTS, "memory.read", "audit.read", "user.changed"):
             record_tenant_event(Actor(ActorKind.STAFF, staff_of.user_id), tenant_id, EventDraft(action))
     browser = Client()
     browser.force_login(auditor)
