@@ -33,10 +33,12 @@ from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_i
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
-if TYPE_CHECKING:
-    from django.contrib.admin import FieldListFilter as FieldTextFilter  # the theme's has no types
+if TYPE_CHECKING:  # the theme's have no types
+    from django.contrib.admin import FieldListFilter as FieldTextFilter
+    from django.contrib.admin.views.main import ChangeList
 else:
     from unfold.contrib.filters.admin import FieldTextFilter
+    from unfold.views import ChangeList
 
 Listed = TypeVar("Listed", bound=Model)
 
@@ -64,6 +66,13 @@ class ReadOnlyList(TenantScopedAdmin[Listed]):
         return [path("", view, name=f"{self.opts.app_label}_{self.opts.model_name}_changelist")]
 
 
+class MemberChangeList(ChangeList):
+    """A list whose rows lead to the inspector."""
+
+    def url_for_result(self, result: MemberMemory) -> str:
+        return reverse("staff:inspector", args=[result.pk])
+
+
 @admin.register(MemberMemory)
 class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
     """A list to choose a member from; what is theirs is behind it."""
@@ -75,6 +84,9 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=external_id"]
     ordering = ["user__username", "id"]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        return MemberChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemberMemory]:
         """With when each last said something."""

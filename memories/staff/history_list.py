@@ -139,10 +139,10 @@ class Histories(StaffView):
         """A page of the list, once the read event is written."""
         cursor = form.cleaned_data["cursor"]
         page = page_of_histories(by, cursor=cursor)
-        if any(None in (row.learned_at, row.created_at) for row in page.rows):
-            raise ValueError("A driver reads a malformed time as nothing.")
         member = member_of(Owner(by.tenant_id, by.user_id))
         with_words = self._audit(by, member)
+        if any(None in (row.learned_at, row.created_at) for row in page.rows):
+            raise ValueError("A driver reads a malformed time as nothing.")
         rows = history_rows(page.rows)
         names = actor_names(by.tenant_id, [row.event for row in rows if row.event])
         base = reverse("staff:histories")

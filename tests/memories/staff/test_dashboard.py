@@ -135,7 +135,7 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
     looks, exports = browser.get(PAGE).context["figures"][:2]
     assert (looks.number, exports.number) == ("2", "3")
     assert (held(looks.url), held(exports.url)) == ("2", "3")
-    later = timezone.now() + attention.WEEK + timedelta(minutes=2)
+    later = timezone.now() + attention_page.WEEK + timedelta(minutes=2)
     assert [each.number for each in figures_at(auditor, later)[:2]] == ["0", "0"]
     assert {held(each.url) for each in figures_at(auditor, later)[:2]} == {"0"}
     Membership.objects.create(tenant=other.tenant, user=auditor, role=Role.AUDITOR)
