@@ -1,39 +1,159 @@
-"""Many members on a real Elasticsearch, in order: keys, rows, indexing, recall; each beside the bare requests."""
+"""Recalls through members' keys, each beside the bare `_msearch`: the same bodies and key, prepared beforehand.
+
+Many members on a real Elasticsearch, in order: keys, rows, indexing, recall; each beside the bare requests.
+"""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from itertools import cycle, islice
 from time import perf_counter
 
 import django
+from django.core.management import call_command
+from django.db import connection, transaction
+from elasticsearch import Elasticsearch
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.measures import Rate, Row, as_json, rates_of, table_of, timed, times_of
+from benchmarks.population import Population, make_members
+from benchmarks.servers import Servers
+from benchmarks.texts import Writer
+from memories.constants import CANDIDATES_PER_LEG
+from memories.embedding import encoder
+from memories.models import Episode
+from memories.recall import recording
+from memories.recall.pipeline import recall
+from memories.recall.query import parse
+from memories.search import search_plane
+from memories.search.checking import owners
+from memories.search.documents import documents
+from memories.search.elasticsearch import indices
+from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.plane import _ANSWER
+from memories.search.elasticsearch.queries import sub_queries
+from memories.search.elasticsearch.writing import changes, send
+from memories.search.outbox import drain, enqueue_many, rebuild_all
+from memories.types import (
+    ALL_KINDS,
+    CandidateRequest,
+    Kind,
+)
+from memoryhub.elasticsearch import Identity, index_pattern, key_client, service_client
+from tenants.principal import Principal
+from tenants.search_keys import invalidate, mint_waiting, search_key, temporary_key
+from tests.cluster import Cluster, set_up, tear_down
+
+FORMS = ("recall", "search", "bare")
+Call = Callable[[str], object]
+
+
+@dataclass(slots=True)
+class Spans:
+    """Milliseconds of each form of the same question, and of what a recall records behind its answer."""
+
+    of: dict[str, list[float]] = field(default_factory=lambda: {form: [] for form in FORMS})
+    recording: list[float] = field(default_factory=list)
+
+    def rows(self, name: str, warm_up: int = 0) -> list[Row]:
+        """Recall and search, each on the floor of the bare request."""
+        floor = times_of(self.of["bare"][warm_up:])
+        return [Row(f"{form}, {name}", times_of(self.of[form][warm_up:]), floor) for form in ("recall", "search")]
+
+
+class Asker:
+    """One member, who asks in three forms.
+
+    `recall` is everything from the question to the answer; `search` what of it the search plane does: finds the key,
+    makes the bodies, asks, merges; `bare` is the request alone.
+    """
+
+    def __init__(self, member: Principal) -> None:
+        self.member = member
+        self._client = key_client(search_key(member).encoded)
+
+    def forms(self, question: str) -> dict[str, Call]:
+        """How to ask this question in each form."""
+        query = parse(question, ())
+        (vector,) = encoder().encode([query.meaning])
+        request = CandidateRequest(ALL_KINDS, query.terms, lambda: vector, CANDIDATES_PER_LEG)
+        searches = [line for leg in sub_queries(self.member, request) for line in (leg.header, leg.body)]
+        return {
+            "recall": lambda text: recall(self.member, text),
+            "search": lambda _: search_plane().candidates(self.member, request),
+            "bare": lambda _: self._client.msearch(searches=searches, filter_path=_ANSWER),
+        }
+
+
+def hot(name: str, member: Principal, questions: Sequence[str], progress: Progress, warm_up: int) -> list[Row]:
+    """One member asks again and again; the forms of a question take turns in being the first."""
+    asker, spans = Asker(member), Spans()
+    for number, question in enumerate(progress.track(questions, description=name)):
+        forms = asker.forms(question)
+        for turn in range(len(FORMS)):
+            form = FORMS[(number + turn) % len(FORMS)]
+            spans.of[form].append(timed(forms[form], question))
+        spans.recording.append(timed(lambda _: recording.flush(), question))
+    rows = spans.rows(name, warm_up)
+    return [*rows, Row("… its recording", times_of(spans.recording[warm_up:]), rows[0].floor)]
+
+
+def cold(
+    name: str,
+    root: Elasticsearch,
+    members: Sequence[Principal],
+    questions: Sequence[str],
+    rounds: int,
+    progress: Progress,
+) -> list[Row]:
+    """Every member's first search after the cluster forgot all keys, roles and queries, in each form by turns."""
+    spans = Spans()
+    askers = [Asker(member) for member in members]
+    asked = cycle(questions)
+    for turn in progress.track(range(len(FORMS) * rounds), description=name):
+        forget_keys(root)
+        for number, (asker, question) in enumerate(zip(askers, asked, strict=False)):
+            form = FORMS[(number + turn) % len(FORMS)]
+            spans.of[form].append(timed(asker.forms(question)[form], question))
+            recording.flush()
+    return spans.rows(name)
+
+
+def crowded(
+    name: str, members: Sequence[Principal], questions: Sequence[str], threads: int, progress: Progress
+) -> tuple[list[Row], float]:
+    """Several members ask at once, all the time; with the recalls that are answered in a second."""
+    askers = [Asker(member) for member in islice(cycle(members), len(questions))]
+    forms = [asker.forms(question) for asker, question in zip(askers, questions, strict=True)]
+    spans, recalls_a_second = Spans(), 0.0
+    task = progress.add_task(name, total=len(FORMS))
+    with ThreadPoolExecutor(threads) as pool:
+        for form in FORMS:
+            begin = perf_counter()
+            calls = [each[form] for each in forms]
+            spans.of[form] = list(pool.map(timed, calls, questions))
+            if form == "recall":
+                recalls_a_second = len(questions) / (perf_counter() - begin)
+                recording.flush()
+            progress.advance(task)
+    return spans.rows(name), recalls_a_second
+
+
+def forget_keys(root: Elasticsearch) -> None:
+    """Empty the cluster's caches of keys, of their roles, and of what their queries match."""
+    root.security.clear_api_key_cache(ids="*")
+    root.security.clear_cached_roles(name="*")
+    root.indices.clear_cache(index=index_pattern())
+
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402 - after the set-up
-from django.db import connection, transaction  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.progress import Progress  # noqa: E402
-
-from benchmarks.population import Population, make_members  # noqa: E402
-from benchmarks.rows import Rate, Row, as_json, rates_of, table_of  # noqa: E402
-from benchmarks.searching import cold, crowded, hot  # noqa: E402
-from benchmarks.servers import Servers  # noqa: E402
-from benchmarks.texts import Writer  # noqa: E402
-from memories.models import Episode  # noqa: E402
-from memories.search.checking import owners  # noqa: E402
-from memories.search.documents import documents  # noqa: E402
-from memories.search.elasticsearch import indices  # noqa: E402
-from memories.search.elasticsearch.documents import actions  # noqa: E402
-from memories.search.elasticsearch.writing import changes, send  # noqa: E402
-from memories.search.outbox import drain, enqueue_many, rebuild_all  # noqa: E402
-from memories.types import Kind  # noqa: E402
-from memoryhub.elasticsearch import Identity, service_client  # noqa: E402
-from tenants.principal import Principal  # noqa: E402
-from tenants.search_keys import invalidate, mint_waiting, temporary_key  # noqa: E402
-from tests.cluster import Cluster, set_up, tear_down  # noqa: E402
 
 KEYS = 200
 WARM_UP = 20
@@ -116,7 +236,7 @@ def rebuilding(progress: Progress) -> tuple[int, Rate]:
 
 def carrying(count: int) -> Rate:
     """Carry changes of many owners by the outbox, until searches find them."""
-    rows = list(Episode.objects.order_by("id")[:count])
+    rows = list(Episode.objects.unscoped("benchmark").order_by("id")[:count])
     for row in rows:
         row.version += 1
     Episode.objects.bulk_update(rows, ["version"], batch_size=1_000)
@@ -132,7 +252,7 @@ def bulk_alone(count: int) -> float:
     """Documents a second by bulk requests into an index of their own, with everything prepared beforehand."""
     manager, indexer = service_client(Identity.MANAGER), service_client(Identity.INDEXER)
     index = indices.new_index(manager, Kind.EPISODIC)
-    rows = Episode.objects.order_by("id")[:count]
+    rows = Episode.objects.unscoped("benchmark").order_by("id")[:count]
     prepared = list(actions(changes(documents(rows)).arrivals, {Kind.EPISODIC: [index]}))
     begin = perf_counter()
     send(indexer, prepared)

@@ -26,7 +26,7 @@ from django.utils import timezone  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from benchmarks.owner import make_owner  # noqa: E402
+from benchmarks.population import make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.importing import MemoryRecord  # noqa: E402
 from memories.models import Fact  # noqa: E402

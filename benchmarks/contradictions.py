@@ -1,6 +1,6 @@
 """`python -m benchmarks.contradictions`: what the rules find of 200 pairs that contradict, and of 200 that do not.
 
-The pairs are the project's own (tests/memories/consolidation/contradiction/pairs). A third of them was written first,
+The pairs are the project's own (tests/memories/english/contradictions). A third of them was written first,
 is marked as held out, and the rules were never tuned on it. Precision is the share of pairs rightly found among all
 that are: only those can be superseded without a person being asked.
 """
@@ -16,12 +16,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from memories.consolidation.contradiction.judging import Statement, Verdict, judge_by_rules
+from memories.consolidation.judging import JudgedFact, Verdict
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Encoder
 from memories.embedding.minilm import MiniLM
+from memories.english.judge import judge
 
-PAIRS = Path(__file__).resolve().parent.parent / "tests/memories/consolidation/contradiction/pairs"
+PAIRS = Path(__file__).resolve().parent.parent / "tests/memories/english/contradictions"
 HELD_OUT = "held out"
 
 
@@ -46,7 +47,7 @@ class Found:
     @property
     def fires(self) -> bool:
         """Whether the rules would have one of the two superseded."""
-        return self.verdict is not Verdict.NEITHER
+        return self.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def read_pairs(name: str) -> list[Pair]:
 
 def judged(pairs: Iterable[Pair]) -> list[Found]:
     """What the rules say of each pair, the older fact first."""
-    return [Found(each, judge_by_rules(Statement(each.older), Statement(each.newer)).verdict) for each in pairs]
+    return [Found(each, judge(JudgedFact(each.older), JudgedFact(each.newer)).verdict) for each in pairs]
 
 
 def score(contradicting: Sequence[Found], compatible: Sequence[Found]) -> Score:

@@ -16,7 +16,7 @@ from unittest.mock import patch
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.clock import timed, times_of
+from benchmarks.measures import timed, times_of
 from benchmarks.texts import Writer
 
 FACTS = "memories.services.facts.remember"
@@ -47,7 +47,7 @@ def measure(facts: int, writes: int) -> None:
     from django.core.management import call_command  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
-    from benchmarks.owner import make_owner  # noqa: PLC0415
+    from benchmarks.population import make_owner  # noqa: PLC0415
     from memories.importing.records import MemoryRecord  # noqa: PLC0415
     from memories.services.facts.remember import remember_fact  # noqa: PLC0415
     from memories.services.portability.import_records import import_memories  # noqa: PLC0415

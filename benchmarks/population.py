@@ -1,4 +1,6 @@
-"""Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
+"""One owner with many memories, stored through the product's own services.
+
+Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
 
 Texts are those of `benchmarks.texts`. Vectors are made up, for encoding half a million texts takes hours, too: they lie
 around those of a sample that was really encoded, so that questions are near some and far from most.
@@ -13,16 +15,66 @@ import numpy as np
 from django.utils import timezone
 from rich.progress import Progress
 
-from benchmarks.owner import SHARE_OF_FACTS, SHARE_OF_PLAYBOOKS, TURNS_PER_SESSION
 from benchmarks.texts import Writer
 from memories.embedding import Floats, encoder, encoder_name, pack_pieces, quantize, token_vectors
 from memories.hygiene.text import content_hash
 from memories.models import CatalogEntry, Episode, Fact, Playbook, Session
 from memories.models.base import MemoryRow
+from memories.search.outbox import drain
+from memories.services.facts.remember import remember_fact
+from memories.services.playbooks import remember_playbook
+from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
+from memories.services.sessions.sessions import start_session
 from memories.types import Owner, Scope
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Principal
 from tenants.principals import system_principal
+from tenants.services import add_member, create_tenant, create_user
+
+TURNS_PER_SESSION = 20
+SHARE_OF_FACTS = 0.18
+SHARE_OF_PLAYBOOKS = 0.02
+DRAIN_BATCH = 256
+
+
+def make_owner() -> Principal:
+    """A member of a tenant of their own."""
+    tenant = create_tenant(name="Bench", slug="bench")
+    user = create_user(username="bench", display_name="Bench")
+    return system_principal(add_member(tenant=tenant, user=user))
+
+
+def fill(principal: Principal, writer: Writer, count: int, progress: Progress) -> list[str]:
+    """Give the owner `count` memories, most of them episodes in sessions; return their texts."""
+    facts, playbooks = round(count * SHARE_OF_FACTS), round(count * SHARE_OF_PLAYBOOKS)
+    texts: list[str] = []
+    task = progress.add_task("writing", total=count)
+    for number in range(0, count - facts - playbooks, TURNS_PER_SESSION):
+        turns = [writer.episode() for _ in range(min(TURNS_PER_SESSION, count - facts - playbooks - number))]
+        begin = timezone.now() - timedelta(hours=count - number)
+        session = start_session(principal, created_at=begin)
+        drafts = [EpisodeDraft(text, begin + timedelta(minutes=minute)) for minute, text in enumerate(turns)]
+        remember_episodes(principal, session_id=session.pk, drafts=drafts)
+        texts += turns
+        progress.advance(task, len(turns))
+    for _ in range(facts):
+        texts.append(writer.fact())
+        remember_fact(principal, text=texts[-1])
+        progress.advance(task)
+    for _ in range(playbooks):
+        how_to = writer.how_to()
+        remember_playbook(principal, title=how_to.title, trigger=how_to.trigger, steps=how_to.steps)
+        texts.append(" ".join((how_to.title, how_to.trigger, *how_to.steps)))
+        progress.advance(task)
+    return texts
+
+
+def index(count: int, progress: Progress) -> None:
+    """Carry the outbox to the search plane."""
+    task = progress.add_task("indexing", total=count)
+    while (report := drain(limit=DRAIN_BATCH)).delivered:
+        progress.advance(task, report.delivered)
+
 
 MEMBERS_PER_TENANT = 10
 SHARED_PER_TENANT = 20

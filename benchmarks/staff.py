@@ -187,10 +187,10 @@ _SEARCHED = {
 
 
 def _ids(member: Membership) -> dict[str, Any]:
-    fact = Fact.objects.filter(user=member.user, status=Status.SUPERSEDED).first()
-    episode = Episode.objects.filter(user=member.user).order_by("-happened_at").first()
-    playbook = Playbook.objects.filter(user=member.user).first()
-    run = ConsolidationRun.objects.filter(user=member.user).first()
+    fact = Fact.objects.unscoped("benchmark").filter(user=member.user, status=Status.SUPERSEDED).first()
+    episode = Episode.objects.unscoped("benchmark").filter(user=member.user).order_by("-happened_at").first()
+    playbook = Playbook.objects.unscoped("benchmark").filter(user=member.user).first()
+    run = ConsolidationRun.objects.unscoped("benchmark").filter(user=member.user).first()
     event = AuditEvent.objects.filter(owner_id=member.user_id).order_by("-sequence").first()
     if fact is None or episode is None or playbook is None or run is None or event is None:
         raise RuntimeError("The population has not all that the pages show.")

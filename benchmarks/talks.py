@@ -1,16 +1,20 @@
 """`python -m benchmarks.talks`: what the rules learn of a talk of two years, and of two that they were not made for.
 
-The talks and what they should leave are the project's own (tests/memories/consolidation/script).
+The talks and what they should leave are the project's own (tests/memories/english/script).
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+
 from rich.console import Console
 from rich.table import Table
 
-from tests.memories.consolidation.script import load
-from tests.memories.consolidation.script.measure import Score, measure
-from tests.memories.consolidation.script.played import held, played
+from tests.memories.english.script import load
+from tests.memories.english.script.measure import Score, measure
+from tests.memories.english.script.played import held, played
 
 TALKS = ("statements", "jonas", "priya")
 BATCH = 20

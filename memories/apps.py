@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 from memoryhub import health, jobs
 
@@ -21,9 +22,11 @@ class MemoriesConfig(AppConfig):
     def ready(self) -> None:
         """Register them."""
         from memories.jobs import JOBS
+        from memories.models.guard import register_function
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
 
+        connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
         jobs.register(JOBS)
         health.register_warm_up(load_models)
         health.register_warm_up(warm_searches)
@@ -49,10 +52,9 @@ def load_models() -> None:
     """Load what the first turn would wait for, the encoders first."""
     from memories.agent.model import chat_model
     from memories.agent.tool_schemas import tool_schemas
-    from memories.consolidation.extractors import consolidation_extractor
+    from memories.consolidation.rules import consolidation_extractor
     from memories.embedding import encoder, token_vectors
     from memories.hygiene.sensitivity import detecting
-    from memoryhub.regexes import compile_all
 
     token_vectors()
     encoder().encode(["Where do I live?"])
@@ -60,7 +62,6 @@ def load_models() -> None:
     tool_schemas()
     chat_model()
     consolidation_extractor()
-    compile_all()
 
 
 def warm_searches() -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 
 from memoryhub.elasticsearch import in_use
-from memoryhub.jobs import Job, Queue
+from memoryhub.jobs import Job, JobQueue
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -22,26 +22,26 @@ def _tunes() -> bool:
 
 JOBS = (
     # A commit wakes this job; the schedule finds entries that were held back, and those whose wake-up was lost.
-    Job("memories.drain_outbox", "memories.search.outbox.drain_some", timedelta(seconds=2), Queue.CHANGES),
+    Job("memories.drain_outbox", "memories.search.outbox.drain_some", timedelta(seconds=2), JobQueue.CHANGES),
     Job(
         "memories.expire_sessions",
         "memories.services.sessions.expiry.expire_sessions",
         _HOUR,
-        Queue.CHANGES,
+        JobQueue.CHANGES,
     ),
     # More often than samples are stored, so that none is missed by a hair.
-    Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), Queue.CHANGES),
-    Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, Queue.UPKEEP),
-    Job("memories.tune_recall", "memories.services.tuning.tune_daily", _DAY, Queue.UPKEEP, _tunes),
-    Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), Queue.UPKEEP),
-    Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, Queue.UPKEEP),
-    Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, Queue.UPKEEP),
+    Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.CHANGES),
+    Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
+    Job("memories.tune_recall", "memories.services.tuning.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
+    Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), JobQueue.UPKEEP),
+    Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, JobQueue.UPKEEP),
+    Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
     Job(
         "memories.consolidate",
         "memories.services.consolidation.sweeping.sweep",
         timedelta(minutes=1),
-        Queue.UPKEEP,
+        JobQueue.UPKEEP,
         _consolidates,
     ),
-    Job("memories.expunge", "memories.search.expunging.expunge_index", _HOUR, Queue.CHANGES, in_use),
+    Job("memories.expunge", "memories.search.expunging.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
 )

@@ -6,21 +6,25 @@ database. So a message may be lost, late, or delivered twice.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from contextlib import ExitStack
 from typing import Any
 
 import django
+import redis
 from celery import Celery, signals
 from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.utils.log import configure_logging
 from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from memoryhub.env.problems import Problem, refuse
-from memoryhub.jobs import RUN_SECONDS, Job, JobResult, Queue, Unavailable, announce_with, table
+from memoryhub.env.reading import EnvProblem, refuse
+from memoryhub.jobs import RUN_SECONDS, Job, JobQueue, JobResult, Unavailable, announce_with, table
 from memoryhub.observability import context as log_context
 from memoryhub.observability import tracing
 from memoryhub.worker import JobThread
@@ -68,8 +72,8 @@ app.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
-    task_queues={queue.value: {} for queue in Queue},
-    task_default_queue=Queue.CHANGES.value,
+    task_queues={queue.value: {} for queue in JobQueue},
+    task_default_queue=JobQueue.CHANGES.value,
     task_routes={job.name: {"queue": job.queue.value} for job in table()},
     # A message is done when its task is, and goes back if the process is killed in the middle.
     task_acks_late=True,
@@ -94,7 +98,6 @@ app.conf.update(
 
 
 def _add_task(job: Job) -> None:
-    @app.task(name=job.name)
     def run() -> None:
         try:
             result = job.run()
@@ -106,6 +109,8 @@ def _add_task(job: Job) -> None:
                 send(job.name)
             except BrokerAway as error:
                 log.warning("%s The schedule continues %s.", error, job.name)
+
+    app.task(run, name=job.name)
 
 
 for _job in table():
@@ -164,7 +169,7 @@ def refuse_a_bad_environment(**_: object) -> None:
     """End a worker or a beat at once, and say which variable to mend."""
     problems = list(settings.ENVIRONMENT_PROBLEMS)
     if not settings.MEMORYHUB_BROKER_URL and not any(found.variable == "MEMORYHUB_BROKER_URL" for found in problems):
-        problems.append(Problem("MEMORYHUB_BROKER_URL", "needed by Celery"))
+        problems.append(EnvProblem("MEMORYHUB_BROKER_URL", "needed by Celery"))
     refuse(problems)
 
 
@@ -209,3 +214,24 @@ signals.setup_logging.connect(leave_logging_to_django)
 signals.task_prerun.connect(begin_to_watch)
 signals.task_postrun.connect(end_to_watch)
 signals.worker_process_shutdown.connect(send_spans)
+
+
+PROBE_SECONDS = 1.0
+
+
+def broker_answers() -> bool:
+    """Whether the broker answers; asking takes at most a second and never raises."""
+    try:
+        return bool(_client(settings.MEMORYHUB_BROKER_URL).ping())
+    except (redis.RedisError, OSError):
+        return False
+
+
+@functools.cache
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=PROBE_SECONDS,
+        socket_connect_timeout=PROBE_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )

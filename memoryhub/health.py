@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 SEEN_SECONDS = 1.0
 
 
-class State(StrEnum):
+class PartState(StrEnum):
     """How a part is."""
 
     OK = "ok"
@@ -31,7 +31,7 @@ class State(StrEnum):
     EXPIRING = "expiring"
 
 
-Probe = Callable[[], bool | State]
+Probe = Callable[[], bool | PartState]
 
 # Set once every migration of this code was found applied: no later moment unapplies them.
 _migrated = threading.Event()
@@ -43,9 +43,9 @@ class _Seen:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._asking = threading.Lock()
-        self._said: tuple[float, State] | None = None
+        self._said: tuple[float, PartState] | None = None
 
-    def state(self) -> State:
+    def state(self) -> PartState:
         """The state of the part, not older than SEEN_SECONDS when nobody else is asking."""
         said = self._said
         if said is not None:
@@ -62,11 +62,11 @@ class _Seen:
             self._asking.release()
 
 
-def _asked(probe: Probe) -> State:
+def _asked(probe: Probe) -> PartState:
     found = probe()
-    if isinstance(found, State):
+    if isinstance(found, PartState):
         return found
-    return State.OK if found else State.UNAVAILABLE
+    return PartState.OK if found else PartState.UNAVAILABLE
 
 
 _probes: dict[str, _Seen] = {}
@@ -111,9 +111,9 @@ def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sign
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's signature
     """The database answers, its tables are those of this code, the process is warm; each other part beside it."""
     parts = {"database": _database()}
-    if parts["database"] is State.OK:
+    if parts["database"] is PartState.OK:
         parts["migrations"] = _migrations()
-    serves = all(state is State.OK for state in parts.values())
+    serves = all(state is PartState.OK for state in parts.values())
     body = {part: state.value for part, state in parts.items()}
     body |= {part: seen.state().value for part, seen in sorted(_probes.items())}
     warm = all(gate() for gate in _gates)
@@ -122,30 +122,30 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's sig
     return JsonResponse(body, status=200 if serves and warm else 503)
 
 
-def _database() -> State:
+def _database() -> PartState:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError:
-        return State.UNAVAILABLE
-    return State.OK
+        return PartState.UNAVAILABLE
+    return PartState.OK
 
 
-def _unapplied() -> bool | State:
+def _unapplied() -> bool | PartState:
     """Whether a migration of this code is not applied. It reads all of them, which takes a while."""
     try:
         executor = MigrationExecutor(connection)
         waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError:
-        return State.UNAVAILABLE
+        return PartState.UNAVAILABLE
     if waiting:
-        return State.UNAPPLIED
+        return PartState.UNAPPLIED
     _migrated.set()
-    return State.OK
+    return PartState.OK
 
 
 _migration_probe = _Seen(_unapplied)
 
 
-def _migrations() -> State:
-    return State.OK if _migrated.is_set() else _migration_probe.state()
+def _migrations() -> PartState:
+    return PartState.OK if _migrated.is_set() else _migration_probe.state()

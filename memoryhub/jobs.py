@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 RUN_SECONDS = 15 * 60.0
 
 
-class Queue(StrEnum):
+class JobQueue(StrEnum):
     """Celery's queues. They take turns, so a long line in one keeps the others waiting for one task only."""
 
     CHANGES = "memoryhub.changes"
@@ -51,7 +51,7 @@ class Job:
     name: str
     function: str
     every: timedelta
-    queue: Queue
+    queue: JobQueue
     when: Callable[[], bool] = _always
 
     def run(self) -> JobResult:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
 from memoryhub.worker import WorkerProcess
@@ -19,20 +20,20 @@ from memoryhub.worker import WorkerProcess
 _LAST_PORT: Final = 65_535
 
 
-class Unavailable(Exception):
+class AddressUnavailable(Exception):
     """The address cannot be listened on; the message is a sentence for whoever chose it."""
 
 
 def require_free(host: str, port: int) -> None:
     """Raise Unavailable unless a server could listen there now, as gunicorn would."""
     if not 1 <= port <= _LAST_PORT:
-        raise Unavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
+        raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host, port))
     except (OSError, UnicodeError) as error:
-        raise Unavailable(_why_not(host, port, getattr(error, "errno", None))) from error
+        raise AddressUnavailable(_why_not(host, port, getattr(error, "errno", None))) from error
 
 
 def _why_not(host: str, port: int, number: int | None) -> str:
@@ -55,6 +56,26 @@ class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no typ
         self.error_log.propagate = True
 
 
+class _Parent(Arbiter):  # type: ignore[misc]  # gunicorn publishes no types
+    """gunicorn's parent process, which keeps the worker process of the jobs as well."""
+
+    def __init__(self, app: BaseApplication) -> None:
+        self._jobs = WorkerProcess()
+        super().__init__(app)
+
+    def manage_workers(self) -> None:
+        """Start what is missing; gunicorn calls this every second."""
+        super().manage_workers()
+        self._jobs.keep()
+
+    def halt(self, *args: Any, **kwargs: Any) -> None:
+        """End all processes."""
+        try:
+            super().halt(*args, **kwargs)
+        finally:
+            self._jobs.stop()
+
+
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no types
     """Serves `memoryhub.wsgi` on `host`:`port` until a signal ends it, with the worker process of the jobs beside it.
 
@@ -62,12 +83,6 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
     """
 
     def __init__(self, *, host: str, port: int, workers: int, threads: int, ready: Callable[[], None]) -> None:
-        jobs = WorkerProcess()
-
-        def listening(_arbiter: object) -> None:
-            jobs.start()
-            ready()
-
         self._settings: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "worker_class": "gthread",
@@ -79,9 +94,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             "logger_class": _DjangosLogger,
             "forwarded_allow_ips": "",
             "control_socket_disable": True,
-            "when_ready": listening,
-            # In the parent of gunicorn's processes only, after they ended.
-            "on_exit": lambda _arbiter: jobs.stop(),
+            "when_ready": lambda _arbiter: ready(),
         }
         super().__init__()
 
@@ -89,6 +102,10 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
         """Take the settings of the constructor, and none from files or the environment."""
         for name, value in self._settings.items():
             self.cfg.set(name, value)
+
+    def run(self) -> None:
+        """Serve until a signal ends the server."""
+        _Parent(self).run()
 
     def load(self) -> Callable[..., Any]:
         """The application, loaded in the worker."""

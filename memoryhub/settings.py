@@ -1,6 +1,6 @@
 """Django settings, flat: what the environment decides comes typed from `memoryhub.env`.
 
-Invariant: importing this never fails for a bad variable; `memoryhub.env.problems` reports it.
+Invariant: importing this never fails for a bad variable; `memoryhub.env.reading` reports it.
 """
 
 import os
@@ -10,19 +10,18 @@ from typing import Any
 import django_stubs_ext
 from django.templatetags.static import static
 
-from memoryhub import env as environment
-from memoryhub.env import BASE_DIR
-from memoryhub.env.choices import Search
+from memoryhub.env import BASE_DIR, SQLITE, read
 from memoryhub.env.development_key import development_key
-from memoryhub.env.problems import Problem
+from memoryhub.env.reading import EnvProblem
+from memoryhub.env.values import Search
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
 
-ENV, ENVIRONMENT_PROBLEMS = environment.read(os.environ)
+ENV, ENVIRONMENT_PROBLEMS = read(os.environ)
 PRODUCTION = ENV.production
 DEBUG = ENV.debug and not PRODUCTION
-DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.error_pages.Filter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.pages.Filter"
 
 # The matrices of one recall are small: handing them to several threads costs ten times the product itself, and a server
 # has a thread for each request anyway. numpy reads this when it is first imported.
@@ -44,6 +43,7 @@ MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
 MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
+MEMORYHUB_RULES = ENV.rules
 MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 # An empty address means the endpoint of OPENAI_*, with its key.
@@ -73,7 +73,7 @@ ELASTICSEARCH_CREDENTIALS = {
     identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
 }
 MEMORYHUB_KEY_DAYS = ENV.key_days
-# The first encrypts; none in development means the one of the data folder (tenants/search_keys/encryption.py).
+# The first encrypts; none in development means the one of the data folder (tenants/search_keys/claims.py).
 MEMORYHUB_CREDENTIAL_KEYS = tuple(filter(None, map(str.strip, ENV.credential_keys.get_secret_value().split(","))))
 # The documents are declared with django-elasticsearch-dsl, and written by the outbox alone: no signals. Its own
 # connection has no credential, so whatever would use it by mistake is refused by the cluster.
@@ -147,7 +147,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
 DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
-if DATABASES["default"]["ENGINE"] == environment.SQLITE:
+if DATABASES["default"]["ENGINE"] == SQLITE:
     # A writer takes its lock when the transaction begins, so it waits its turn and never fails halfway for a stale
     # read; FULL makes every commit durable before it is acknowledged; what is deleted is overwritten, for a forgotten
     # memory must not stay readable in the file.
@@ -208,7 +208,7 @@ try:
     SECRET_KEY = ENV.secret_key.get_secret_value() or ("" if PRODUCTION else development_key(ENV.data_dir))
 except OSError as error:
     SECRET_KEY = ""
-    ENVIRONMENT_PROBLEMS += (Problem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
+    ENVIRONMENT_PROBLEMS += (EnvProblem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
 # Without a usable key nothing starts to serve (see ENVIRONMENT_PROBLEMS), but commands can still say what is wrong.
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
 

@@ -5,9 +5,9 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from memoryhub.health import livez, readyz
-from memoryhub.signing_in import SignIn
+from memoryhub.pages import SignIn
 
-handler404 = "memoryhub.error_pages.not_found"
+handler404 = "memoryhub.pages.not_found"
 
 urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from django.conf import settings
@@ -126,39 +127,34 @@ class WorkerProcess:
     """One `manage.py worker` beside a server: started again when it ends, stopped with the server.
 
     It has a session of its own, so that Ctrl-C reaches the server alone. If the server is killed, the worker notices.
+    The server calls `keep` between its own forks: a process forked while another thread starts one would hold its pipe.
     """
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="worker-process", daemon=True)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starts = 0
+        self._not_before = 0.0
 
-    def start(self) -> None:
-        """Start the process, unless Celery or nobody runs the jobs of this installation."""
-        if settings.MEMORYHUB_JOBS == "worker":
-            self._keeper.start()
+    def keep(self) -> None:
+        """Start the process if it does not run, unless Celery or nobody runs the jobs of this installation."""
+        if settings.MEMORYHUB_JOBS != "worker" or (self._process is not None and self._process.poll() is None):
+            return
+        if self._process is not None:
+            log.warning("The worker process ended; it is started again.")
+            self._process = None
+        if time.monotonic() >= self._not_before:
+            self._not_before = time.monotonic() + backoff(self._starts, MAX_BACKOFF_SECONDS)
+            self._starts += 1
+            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", f"--parent={os.getpid()}"]
+            self._process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own arguments
 
     def stop(self) -> None:
         """End the process after the work in hand."""
-        self._stopping.set()
-        if self._keeper.is_alive():
-            self._keeper.join()
-
-    def _keep(self) -> None:
-        ended = 0
-        while not self._stopping.wait(backoff(ended - 1, MAX_BACKOFF_SECONDS) if ended else 0.0):
-            if ended:
-                log.warning("The worker process ended; it is started again.")
-            self._run_once()
-            ended += 1
-
-    def _run_once(self) -> None:
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", f"--parent={os.getpid()}"]
-        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own interpreter and arguments
-        while process.poll() is None and not self._stopping.wait(TICK_SECONDS):
-            pass
-        process.terminate()
+        if self._process is None:
+            return
+        self._process.terminate()
         try:
-            process.wait(2 * STOP_SECONDS)
+            self._process.wait(2 * STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self._process.kill()
+            self._process.wait()

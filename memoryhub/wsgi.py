@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from memoryhub import health
-from memoryhub.env.problems import refuse
+from memoryhub.env.reading import refuse
 from memoryhub.middleware.responses import reading_utf8
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")

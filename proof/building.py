@@ -22,16 +22,14 @@ from django.utils import timezone
 from memories.embedding import encoder
 from memories.models import MEMORY_MODELS, Fact, Playbook, ReviewItem
 from memories.search import search_plane
-from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts.closing import tell
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import set_task
+from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
@@ -160,12 +158,12 @@ def _remember(marks: Marks, resident: Resident) -> None:
 def _ask(marks: Marks, resident: Resident, facts: list[UUID], playbook: UUID) -> None:
     """What a machine asks about one's memory: a secret stands in the reason, too."""
     reason = f"They do not fit together, says {marks.secret(resident.number)}"
-    with owner_lock(resident.principal):
-        first, second = (Fact.objects.get(pk=pk) for pk in facts)
-        how_to = Playbook.objects.get(pk=playbook)
+    with write(resident.principal) as w:
+        first, second = (Fact.objects.of(resident.principal).get(pk=pk) for pk in facts)
+        how_to = Playbook.objects.of(resident.principal).get(pk=playbook)
         asked = (
-            open_contradiction(resident.principal, first, second, reason=reason, evidence={}),
-            open_eviction(resident.principal, how_to, reason=reason, evidence={"staleness": 0.95}),
+            open_contradiction(w, first, second, reason=reason, evidence={}),
+            open_eviction(w, how_to, reason=reason, evidence={"staleness": 0.95}),
         )
     resident.reviews.extend(item.pk for item in asked if item is not None)
     marks.own(resident.number, resident.reviews)
@@ -208,13 +206,13 @@ def _fact(marks: Marks, resident: Resident, line: str, *, key: str = "", task: s
 
 def _archive(resident: Resident, fact_id: UUID) -> None:
     """Put a superseded fact into the archive, as the collection does with one that was superseded long ago."""
-    with owner_lock(resident.principal):
-        fact = Fact.objects.get(pk=fact_id)
+    with write(resident.principal) as w:
+        fact = Fact.objects.of(resident.principal).get(pk=fact_id)
         fact.archived_at = timezone.now()
         fact.version += 1
         fact.save(update_fields=["archived_at", "version", "updated_at"])
-        tell(resident.principal, fact, "archived", reason="archived")
-        enqueue(fact)
+        w.audit(".archived", fact, reason="archived")
+        w.index(fact)
     resident.planted[:] = [replace(each, archived=each.archived or each.id == fact_id) for each in resident.planted]
 
 
@@ -267,10 +265,14 @@ def snapshot_of(world: World) -> dict[UUID, tuple[object, ...]]:
         names = ["tenant_id", "user_id", "scope", "task", "text", "status", "version"]
         names += ["pinned"] if kind is Kind.SEMANTIC else []
         names += ["superseded_by_id"] if kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else []
-        rows = model.objects.filter(pk__in=planted).values_list("pk", *names)
+        rows = model.objects.unscoped("isolation proof").filter(pk__in=planted).values_list("pk", *names)
         stored |= {row[0]: tuple(row[1:]) for row in rows}
     asked = [pk for each in world.residents if each.number in still for pk in each.reviews]
-    reviews = ReviewItem.objects.filter(pk__in=asked).values_list("pk", "decision", "first_id", "second_id")
+    reviews = (
+        ReviewItem.objects.unscoped("isolation proof")
+        .filter(pk__in=asked)
+        .values_list("pk", "decision", "first_id", "second_id")
+    )
     return stored | {row[0]: tuple(row[1:]) for row in reviews}
 
 

@@ -90,7 +90,7 @@ def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> N
             gone[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
         waiting.delete()
         for kind, model in MEMORY_MODELS.items():
-            rows = model.objects.filter(tenant__in=tenants)
+            rows = model.objects.unscoped("isolation proof").filter(tenant__in=tenants)
             for id_, version, tenant_id, user_id in rows.values_list("pk", "version", "tenant_id", "user_id"):
                 gone[Owner(tenant_id, user_id)].append(Tombstone(kind, id_, version + 1))
             rows.delete()

@@ -43,8 +43,8 @@ def alone() -> Iterator[None]:
     """Hold the lock of the proof; it goes with the process, however that ends. Raises AlreadyRunning."""
     with ExitStack() as held:
         try:
-            held.enter_context(advisory_lock.alone("isolation-proof"))
-        except advisory_lock.Busy:
+            held.enter_context(advisory_lock.advisory_lock("isolation-proof"))
+        except advisory_lock.LockTaken:
             raise AlreadyRunning("Another proof of isolation is running on this installation.") from None
         yield
 
@@ -57,7 +57,7 @@ _QUIETED = (
     "elastic_transport",
     "memories.search.elasticsearch",
     "memoryhub.middleware.access_log",
-    "memoryhub.observability.redaction",
+    "memoryhub.observability.logs",
 )
 
 

@@ -25,7 +25,7 @@ class TenantsConfig(AppConfig):
             health.register_probe("credentials", credentials_last)
 
 
-def credentials_last() -> health.State:
+def credentials_last() -> health.PartState:
     """Whether the members' search keys are replaced in time."""
     from tenants.search_keys.ending import keys_near_expiry
 

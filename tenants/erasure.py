@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
@@ -18,7 +17,6 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memoryhub.db.compiled_query import Prepared
 from tenants import search_keys
 from tenants.audit.chain import (
     PLATFORM_CHAIN,
@@ -29,7 +27,7 @@ from tenants.audit.chain import (
     tenant_chain,
 )
 from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
-from tenants.models.user import erased_username
+from tenants.models.accounts import erased_username
 from tenants.principal import SYSTEM, Actor
 from tenants.services import deactivate_member
 from tenants.tokens import revoke_token
@@ -63,23 +61,11 @@ def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
 
 def may_act(membership_id: UUID) -> bool:
     """Whether the membership was switched on again, a token of it works, or its key does."""
-    return any(way.any(membership_id) for way in _WAYS)
-
-
-def _active(membership_id: UUID) -> QuerySet[Membership, Any]:
-    return Membership.objects.filter(pk=membership_id, is_active=True).order_by().values_list("pk")[:1]
-
-
-def _by_token(membership_id: UUID) -> QuerySet[ApiToken, Any]:
-    return ApiToken.objects.filter(membership=membership_id, revoked_at=None).order_by().values_list("pk")[:1]
-
-
-def _by_key(membership_id: UUID) -> QuerySet[SearchCredential, Any]:
-    keys = SearchCredential.objects.filter(membership=membership_id, state=CredentialState.ACTIVE)
-    return keys.order_by().values_list("pk")[:1]
-
-
-_WAYS: tuple[Prepared[Any], ...] = (Prepared(_active), Prepared(_by_token), Prepared(_by_key))
+    return (
+        Membership.objects.filter(pk=membership_id, is_active=True).exists()
+        or ApiToken.objects.filter(membership=membership_id, revoked_at=None).exists()
+        or SearchCredential.objects.filter(membership=membership_id, state=CredentialState.ACTIVE).exists()
+    )
 
 
 def end_logins(user_id: UUID) -> int:

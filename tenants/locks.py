@@ -3,21 +3,27 @@
 Invariant: whoever writes an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the
 lock. Whoever was deactivated before the lock was taken writes nothing more.
 
+Whoever holds one may change memory rows: on PostgreSQL the query that takes it sets `memoryhub.write` for the
+transaction, which the triggers on those rows ask for.
+
 All locks of rows leave out the key (`no_key`): PostgreSQL checks foreign keys at commit, by a lock on the row that they
 name, and a lock of the whole row would have committing writers wait for each other in a circle.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import BooleanField, Func, Model, QuerySet, TextField, Value
 
 from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
+
+Locked = TypeVar("Locked", bound=Model)
 
 
 def lock_owner(principal: Principal) -> Membership:
@@ -49,7 +55,7 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
     """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
-    tenant = Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True).first()
+    tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()
     if tenant is None:
         raise Forbidden("This tenant is not active.")
     return tenant
@@ -59,7 +65,7 @@ def wait_for_tenant(tenant_id: UUID) -> bool:
     """Take the lock of a tenant also if it is not active any more; whether there is one."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
-    return Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id).first() is not None
+    return _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id)).first() is not None
 
 
 def _named(principal: Principal) -> tuple[UUID, UUID, UUID]:
@@ -69,7 +75,22 @@ def _named(principal: Principal) -> tuple[UUID, UUID, UUID]:
 def _locked(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:
     """The membership row of exactly this owner, locked when it is read; every write does, so it joins for no order."""
     rows = Membership.objects.select_for_update(of=("self",), no_key=True)
-    return rows.filter(id=membership_id, tenant_id=tenant_id, user_id=user_id).order_by()
+    return _marking(rows.filter(id=membership_id, tenant_id=tenant_id, user_id=user_id).order_by())
+
+
+def _marking(rows: QuerySet[Locked]) -> QuerySet[Locked]:
+    """The same rows, in a query that also marks PostgreSQL's transaction as one that may change memory rows."""
+    if connection.vendor != "postgresql":
+        return rows
+    mark = Func(
+        Value("memoryhub.write"),
+        Value("on"),
+        Value(value=True, output_field=BooleanField()),
+        function="set_config",
+        output_field=TextField(),
+    )
+    marked: QuerySet[Locked] = rows.annotate(write_mark=mark)
+    return marked
 
 
 def _usable(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import connection
 
 from memoryhub.celery import app
-from memoryhub.jobs import Queue
+from memoryhub.jobs import JobQueue
 from tests.celery_process import CeleryProcess
 from tests.real_parts import Redis
 
@@ -31,7 +31,7 @@ class Broker:
         self.server = server
         self.url = server.url
 
-    def messages(self, queue: Queue = Queue.CHANGES) -> list[str]:
+    def messages(self, queue: JobQueue = JobQueue.CHANGES) -> list[str]:
         """The tasks that wait in a queue, the oldest first."""
         with self._client() as client:
             found = client.lrange(queue, 0, -1)

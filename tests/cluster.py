@@ -17,7 +17,7 @@ from django.test import override_settings
 from elasticsearch import Elasticsearch
 
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.routing import SHELVES
+from memories.search.elasticsearch.queries import SHELVES
 from memoryhub.elasticsearch import Identity, index_pattern, reading_alias, service_client, writing_alias
 from tenants.search_keys import identities
 from tenants.search_keys.policy import SERVICES, role_name

@@ -39,6 +39,7 @@ from tests.migrated import Migrated
 from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.stored import Lived, Stored
+from tests.unguarded import pass_tests
 
 # A contract that fails says what it compared, as a test does.
 pytest.register_assert_rewrite("tests.memories", "tests.proofs")
@@ -115,6 +116,14 @@ def _read_a_text_once() -> Iterator[None]:
     """The tests of the encoder itself make one of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memories.embedding, "MiniLM", _Remembering)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tests_pass_the_guards() -> Iterator[None]:
+    """What a test itself reads and writes needs no scope; what it calls does."""
+    with pytest.MonkeyPatch.context() as patch:
+        pass_tests(patch)
         yield
 
 

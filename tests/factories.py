@@ -13,7 +13,7 @@ from django.conf import settings
 from tenants.models import Membership, SearchCredential, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
-from tenants.search_keys import claims, cluster, encryption, lifecycle, policy
+from tenants.search_keys import claims, cluster, lifecycle, policy
 
 PASSWORD = "correct horse battery staple"
 
@@ -59,7 +59,7 @@ def give_key(membership: Membership) -> SearchCredential:
         metadata={name: str(id_) for name, id_ in ids.items()},
     )
     credential = SearchCredential(membership=membership, number=1)
-    secret = encryption.seal(membership.id, minted.encoded, using=encryption.box())
+    secret = claims.seal(membership.id, minted.encoded, using=claims.box())
     claims._activate(credential, minted, secret)
     return credential
 

@@ -130,7 +130,9 @@ class ExtractorFilter(admin.SimpleListFilter):
     parameter_name = "extractor"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterator[tuple[str, str]]:
-        names = model_admin.in_scope(request, ConsolidationRun.objects.all()).order_by("extractor")
+        names = model_admin.in_scope(
+            request, ConsolidationRun.objects.unscoped("staff look at their tenants")
+        ).order_by("extractor")
         return ((name, name) for name in names.values_list("extractor", flat=True).distinct())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ConsolidationRun]) -> QuerySet[ConsolidationRun]:  # noqa: ARG002

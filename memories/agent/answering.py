@@ -25,19 +25,20 @@ from memories.agent.events import (
     Event,
     Notice,
     NoticeKind,
-    Stage,
+    StageBegun,
     TextDelta,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
+from memories.agent.offline import MemberResponder
 from memories.agent.prompt import render_progress, render_standing
 from memories.agent.tool_schemas import FORGET, RECALL, SEARCH_SESSION, BadArguments, read_arguments
-from memories.agent.tools import Answer, Toolbox, failed
+from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
 from memories.hygiene.sensitivity.telling import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, Text, ToolCall
+from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
@@ -131,7 +132,8 @@ class Answering:
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._principal = principal.as_agent()
         self._turn = turn
-        self._model = model
+        self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
+        self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
         self._boundary = Boundary(turn.policy, ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
@@ -177,12 +179,12 @@ class Answering:
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         messages = self._opening()
-        if self._boundary.pushes:
-            yield Stage(Doing.RECALLING)
+        if self._boundary.pushes and self._recalls:
+            yield StageBegun(Doing.RECALLING)
             yield from self._recall(messages)
         calls: list[ToolCall] = []
         for step in range(1, MAX_AGENT_STEPS + 1):
-            yield Stage(Doing.THINKING)
+            yield StageBegun(Doing.THINKING)
             calls = yield from self._ask(messages, may_call_tools=step < MAX_AGENT_STEPS)
             if not calls or step == MAX_AGENT_STEPS:
                 break
@@ -192,7 +194,8 @@ class Answering:
 
     def _opening(self) -> list[ChatMessage]:
         turn, policy = self._turn, self._boundary.policy
-        turns = conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
+        first = turn.turn == 1
+        turns = () if first else conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
         slots = slots_of(turn.session)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
@@ -226,13 +229,13 @@ class Answering:
         with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
             for output in outputs:
                 match output:
-                    case Text(text):
+                    case TextPiece(text):
                         yield self._delta(f"\n\n{text}" if after_tools else text)
                         after_tools = False
                     case ToolCall():
                         calls.append(output)
                     case Silence():
-                        yield Stage(Doing.THINKING)  # a listener who left is noticed when there is something to send
+                        yield StageBegun(Doing.THINKING)  # sending something shows whether anybody listens
                     case Finished(StopReason.LENGTH):
                         raise ModelFault(TOO_LONG, retryable=True)
                     case Finished(StopReason.CONTENT_FILTER):
@@ -272,7 +275,7 @@ class Answering:
             query = topic[: prompt.SHOWN_QUERY_CHARACTERS]
             calls.insert(0, {"id": beside, "name": RECALL, "arguments": {"query": query}})
         self._calls(calls, messages)
-        yield Stage(Doing.RECALLING if looks else Doing.WRITING)
+        yield StageBegun(Doing.RECALLING if looks else Doing.WRITING)
         for made in calls:
             refusal = refusals.get(made["id"])
             if made["id"] == beside:
@@ -294,7 +297,7 @@ class Answering:
         self._transcript.add(ToolStep(calls))
         messages.append(prompt.tool_calls_message(calls))
 
-    def _answer(self, call_id: str, answer: Answer, messages: list[ChatMessage]) -> Iterator[Event]:
+    def _answer(self, call_id: str, answer: ToolAnswer, messages: list[ChatMessage]) -> Iterator[Event]:
         """Note the result of a tool, give it to the model, and pass on its events."""
         written = [answer.written] if answer.written else answer.proposed
         self._transcript.add(ToolResult(call_id, answer.error, answer.recall, written, answer.forgotten))

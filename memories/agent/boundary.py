@@ -1,7 +1,7 @@
-"""The retrieval boundary of one turn: what comes into it by itself, what the model may ask for, and how much it takes.
+"""The limits of one turn: which memories come in by themselves, what the model may ask for, and how much room it has.
 
-Invariant: the recalls that nobody asked for take no more tokens together than the policy gives a turn, each of those
-that the model asks for no more than that, and the pinned facts no more than theirs, all by the count for the model.
+Together, the automatic recalls take no more tokens than the policy gives a turn; each recall that the model asks for
+takes at most as many; the pinned facts have their own limit. All tokens are counted for the model that answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memories.agent.tool_schemas import (
     WRITE,
     tool_schemas,
 )
-from memories.consolidation.grammar.words import STOP_WORDS, content_words, shared_words, stem
+from memories.consolidation.rules import content_words
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm.base import ToolSchema
 from memories.llm.tokens import ModelTokens, estimated_prompt
@@ -32,7 +32,7 @@ from memories.recall.pipeline import foremost
 from memories.selectors.policies import Policy
 from memories.types import Recall, RecallMode
 
-# Where the arguments of a tool name what it is about. Those that take ids are about what was recalled already.
+# The arguments of each tool that name its topic. Tools that take ids are about memories that were recalled already.
 _TOPICS: Mapping[str, tuple[str, ...]] = {
     WRITE: ("text", "title", "trigger"),
     SET_TASK: ("goal", "constraints"),
@@ -42,17 +42,16 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
-# Words that ask for nothing, in any form: "likes" is no topic where "like" is none.
-_NO_TOPIC = frozenset(map(stem, STOP_WORDS))
-# What stands around the items of a recall at most.
+# A recall without items, at its longest.
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
 
 class Boundary:
-    """The policy of a tenant at work in one turn, the default one until it is told another.
+    """A tenant's policy applied to one turn.
 
-    `tokens` counts for the model that answers; what is learnt meanwhile, in other turns too, counts in the next one.
-    `memory_tokens` is what recalls and pinned facts took of the turn's prompts so far, each counted once.
+    `tokens` counts for the model that answers; a correction that a turn learns counts from the next turn on.
+    `memory_tokens` is how many tokens of the prompts recalls and pinned facts took so far, each counted once. A model
+    that works `alone` looks up what it needs before it calls a tool.
     """
 
     def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:
@@ -60,12 +59,8 @@ class Boundary:
         self._alone = alone
         self._covered: frozenset[str] = frozenset()
         self.memory_tokens = 0
-        self.follow(policy or Policy())
-
-    def follow(self, policy: Policy) -> None:
-        """Keep to this policy from now on."""
-        self.policy = policy
-        self._left = policy.recall_tokens
+        self.policy = policy or Policy()
+        self._left = self.policy.recall_tokens
 
     def count(self, text: str) -> int:
         """The tokens of `text` in the model that answers."""
@@ -73,7 +68,7 @@ class Boundary:
 
     @property
     def pushes(self) -> bool:
-        """Whether memories come in by themselves."""
+        """Whether memories are recalled without being asked for."""
         return self.policy.recall_mode is not RecallMode.PULL and self.policy.recall_items > 0
 
     @property
@@ -83,21 +78,21 @@ class Boundary:
 
     @property
     def tools(self) -> Sequence[ToolSchema]:
-        """What the model is offered."""
+        """The tools that the model is offered."""
         return _tools(recall=self.offers_recall)
 
     @property
     def settled_items(self) -> int:
-        """How many of the items are kept for facts and how-tos."""
+        """How many of the items are reserved for facts and how-tos."""
         return min(AUTOMATIC_SETTLED_ITEMS, self.policy.recall_items // 2)
 
     def room(self, *, automatic: bool) -> int:
-        """The tokens that the items of the next recall may take; below one there is none."""
+        """The tokens that the items of the next recall may take; below one, no recall is made."""
         whole = self._left if automatic else self.policy.recall_tokens
         return whole - self.count(_EMPTY)
 
     def given(self, query: str, content: str, *, automatic: bool) -> None:
-        """A recall on `query` put `content` into the prompt."""
+        """Note that a recall on `query` put `content` into the prompt."""
         self._covered |= content_words(query)
         tokens = self.count(content)
         self.memory_tokens += tokens
@@ -105,17 +100,14 @@ class Boundary:
             self._left -= tokens
 
     def topic(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-        """What these calls of tools (name, arguments) are about and no recall of the turn asked for; empty if nothing.
-
-        Whoever answers `alone` looks up what it needs before it calls a tool.
-        """
+        """The words of these tool calls (name, arguments) that no recall of the turn has asked for; empty if none."""
         if not self.pushes or self._alone or self.room(automatic=True) < 1:
             return ""
-        told = (_told(name, arguments) for name, arguments in calls)
-        return " ".join(text for text in told if self._is_new(text))[:_LONGEST_TOPIC]
+        texts = (_words_of(name, arguments) for name, arguments in calls)
+        return " ".join(text for text in texts if self._is_new(text))[:_LONGEST_TOPIC]
 
     def pinned(self, facts: Iterable[Fact]) -> str:
-        """The foremost of the pinned facts that fit, as a tool result."""
+        """The most important pinned facts that fit, as a tool result."""
         kept: list[Fact] = []
         left = PINNED_TOKENS - self.count(_EMPTY)
         for fact in foremost(facts):
@@ -123,18 +115,17 @@ class Boundary:
             if cost <= left and len(kept) < MAX_PINNED_FACTS:
                 kept.append(fact)
                 left -= cost
-        told = render_pinned(kept)
-        self.memory_tokens += self.count(told)
-        return told
+        content = render_pinned(kept)
+        self.memory_tokens += self.count(content)
+        return content
 
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
-        """An endpoint says how many tokens a prompt took."""
+        """Correct the token estimate by the count that an endpoint reported for a prompt."""
         if reported:
             self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
 
     def _is_new(self, text: str) -> bool:
-        words = content_words(text) - _NO_TOPIC
-        return shared_words(words, self._covered) < len(words)
+        return not content_words(text) <= self._covered
 
 
 @functools.cache
@@ -147,8 +138,8 @@ def _tokens_of_tools(*, recall: bool) -> int:
     return estimated_prompt((), _tools(recall=recall))
 
 
-def _told(name: str, arguments: Mapping[str, Any]) -> str:
-    """The words of a call that name its topic. They come from a model, so they may be of any shape."""
+def _words_of(name: str, arguments: Mapping[str, Any]) -> str:
+    """The words of a call that name its topic. A model sent them, so they may have any type."""
     texts: list[str] = []
     for member in _TOPICS.get(name, ()):
         value = arguments.get(member)

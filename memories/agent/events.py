@@ -78,7 +78,7 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageBegun:
     """The agent begins to do something."""
 
     doing: Doing
@@ -177,7 +177,7 @@ class TurnFailed:
 
 Event = (
     TurnStarted
-    | Stage
+    | StageBegun
     | Notice
     | MemoriesRecalled
     | TextDelta
@@ -194,7 +194,7 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 
 _TYPES: dict[type[Event], str] = {
     TurnStarted: "turn_started",
-    Stage: "stage",
+    StageBegun: "stage",
     Notice: "notice",
     MemoriesRecalled: "memories_recalled",
     TextDelta: "text_delta",

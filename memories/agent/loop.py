@@ -1,7 +1,7 @@
 """A user turn, from the words to the answer: the one entry for the chat page and the API.
 
-Invariant: the user's message and its episode are committed before anything else happens. Only a killed process leaves a
-turn without a stored answer, and it can then be answered without saying anything twice.
+The user's message and its episode are committed before anything else happens. Only a killed process leaves a turn
+without a stored answer; it can then be answered without saying anything twice.
 """
 
 from __future__ import annotations

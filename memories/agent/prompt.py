@@ -1,12 +1,7 @@
-"""What the model is given: the system prompt, the history, and memories and the working memory as tool results.
+"""The prompt of a turn: instructions, history, and memories and working memory as results of tools.
 
-Invariant: a memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped, so it can
-neither close its quotes, open a tag, nor form the special tokens by which chat templates tell roles apart.
-
-The working memory in the prompt: rendered as results of tools, at two places that `prompt.opening` fixes.
-
-Invariant: pure; every text of a slot stands inside a JSON string with `<` escaped, like a memory's. Goal and
-constraints are rendered whole, whatever else the prompt holds: nothing pushes them out.
+A memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped. It can neither close its
+quotes, open a tag, nor form the special tokens by which chat templates tell roles apart.
 """
 
 from __future__ import annotations
@@ -29,10 +24,10 @@ if TYPE_CHECKING:
 
 RECALL_TOOL = "recall_memory"
 SEARCH_SESSION = "search_session"
-# The place of a recall that is made for the model among its calls of a step, behind all that it may make.
+# The place of a recall made on the model's behalf among the calls of a step: after all that the model may make.
 BESIDE = 90
 _ID_DIGITS = 9
-# The automatic recall is shown to the model as a call of its own; this much of the message stands in it as the query.
+# Characters of the message that the automatic recall, shown to the model as a call of its own, has as its query.
 SHOWN_QUERY_CHARACTERS = 300
 
 _SYSTEM = """\
@@ -89,26 +84,26 @@ _RECALLING = {
   you write or end anything: with their words, other words, a name, a point in time (as_of), or for what is no longer
   true (include_superseded).""",
 }
-# What the protocol puts around a message and its answer, in tokens.
+# Tokens that the protocol adds to a message and its answer.
 _AROUND_A_TURN = 8
 _UNANSWERED = "(No answer was given.)"
 _ERASED = "(Erased at the user's request.)"
 
 
 def system_message(speaker: str, today: date, mode: RecallMode = RecallMode.HYBRID) -> ChatMessage:
-    """The instructions. The speaker's name is the user's own choice, so it is quoted like any other text."""
+    """The instructions. The user chooses the speaker's name, so it is quoted like any other text."""
     name = quoted(" ".join(speaker.split())) if speaker.strip() else "the user"
     day = f"{today:%A}, {today.day} {today:%B %Y}"
     return {"role": "system", "content": _SYSTEM.format(speaker=name, today=day, recalling=_RECALLING[mode])}
 
 
 def user_message(text: str) -> ChatMessage:
-    """What the user says, verbatim."""
+    """The user's words, verbatim."""
     return {"role": "user", "content": text}
 
 
 def assistant_message(text: str) -> ChatMessage:
-    """What the agent answered."""
+    """An answer of the agent."""
     return {"role": "assistant", "content": text}
 
 
@@ -129,22 +124,22 @@ def tool_calls_message(calls: Sequence[Mapping[str, Any]], text: str = "") -> Ch
 
 
 def tool_result_message(call_id: str, content: str) -> ChatMessage:
-    """What a tool answered."""
+    """The result of a tool."""
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
 def call_id(turn: int, step: int, place: int = 0) -> str:
-    """Nine digits: some endpoints take nothing else as the id of a call. The same call always has the same."""
+    """The id of a call: nine digits, the only form that all endpoints take; the same place always has the same id."""
     return f"{turn % 100_000:05}{step % 100:02}{place % 100:02}"
 
 
 def made_for_the_model(identity: str) -> bool:
-    """Whether a call was made for the model and not by it: on the user's own words, or beside calls of its own."""
+    """Whether the product made a call on the model's behalf: on the user's words, or beside the model's own calls."""
     return len(identity) == _ID_DIGITS and (identity[5:7] == "00" or identity[7:] == f"{BESIDE:02}")
 
 
 def history(turns: Iterable[TurnView], *, before: int, count: Callable[[str], int] = estimated) -> list[TurnView]:
-    """The turns before turn `before` that still fit: newest first until a bound is met, then in order.
+    """The latest turns before turn `before` that fit the limits, in order.
 
     `count` counts the tokens of a text in the model in use.
     """
@@ -171,16 +166,16 @@ def opening(
 ) -> list[ChatMessage]:
     """All messages up to the user's latest, `text` of turn `turn`.
 
-    Past recalls are left out: what they showed may have been replaced or forgotten since. Goal and constraints of the
-    task (`standing`) stand after the first message of the user that is there, the nearest place to the instructions
-    that every endpoint takes; where the task stands (`progress`) after the latest. Pinned facts stand after the first
-    message and move up every `refresh_turns`, so they are never more turns away.
+    Past recalls are left out: their memories may have been replaced or forgotten since. Goal and constraints of the
+    task (`standing`) follow the first message of the user that is left, the nearest place to the instructions that
+    every endpoint takes; the state of the task (`progress`) follows the latest message. Pinned facts follow the first
+    message and move up every `refresh_turns`, so they are never more turns away than that.
     """
     refresh = turn - (turn - 1) % refresh_turns
     # A turn that fell out of the history takes the pinned facts along; then they stand after the oldest that is left.
     refresh = max(refresh, min((past.turn for past in turns), default=turn))
     first = next((past.turn for past in turns if _said(past)), turn)
-    told = [
+    notes = [
         (first, 98, SEARCH_SESSION, "the task and what must hold", standing),
         (refresh, 99, RECALL_TOOL, "what the user pinned", pinned),
         (turn, 97, SEARCH_SESSION, "where the task stands", progress),
@@ -189,21 +184,21 @@ def opening(
     for past in turns:
         if said := _said(past):
             messages.append(user_message(said))
-        messages += _told(told, past.turn)
+        messages += _notes_after(past.turn, notes)
         messages.append(assistant_message(_answer(past)))
     messages.append(user_message(text))
-    return messages + _told(told, turn)
+    return messages + _notes_after(turn, notes)
 
 
 def _said(past: TurnView) -> str:
-    """The user's words; none where a conversation from elsewhere opens with the assistant."""
+    """The user's words; empty where an imported conversation opens with the assistant."""
     return past.text or (_ERASED if past.state == "redacted" else "")
 
 
-def _told(told: Iterable[tuple[int, int, str, str, str]], turn: int) -> list[ChatMessage]:
-    """What is told after the message of `turn` as if the agent had asked for it: (turn, place, tool, query, result)."""
+def _notes_after(turn: int, notes: Iterable[tuple[int, int, str, str, str]]) -> list[ChatMessage]:
+    """The notes (turn, place, tool, query, result) that follow the message of `turn`, as calls of tools."""
     messages: list[ChatMessage] = []
-    for after, place, tool, query, result in told:
+    for after, place, tool, query, result in notes:
         if after == turn and result:
             identity = call_id(turn, 0, place)
             messages.append(tool_calls_message([{"id": identity, "name": tool, "arguments": {"query": query}}]))
@@ -230,7 +225,7 @@ def render_recall(recall: Recall, *, speaker: str = "") -> str:
 
 
 def render_item(item: Recalled, *, speaker: str = "") -> str:
-    """One memory of a recall as it stands there, with what separates it from the next."""
+    """One memory as `render_recall` has it, with the comma after it."""
     return f"{quoted(_item(item, speaker))}, "
 
 
@@ -241,13 +236,13 @@ def render_pinned(facts: Iterable[Fact]) -> str:
 
 
 def render_pinned_item(fact: Fact) -> str:
-    """One pinned fact as it stands there, with what separates it from the next."""
+    """One pinned fact as `render_pinned` has it, with the comma after it."""
     return f"{quoted(_pinned(fact))}, "
 
 
 def _pinned(fact: Fact) -> dict[str, Any]:
-    told = {"id": str(fact.pk), "kind": Kind.SEMANTIC.value, "text": fact.text, "key": fact.key}
-    return _without_blanks(told) | {"since": _time(fact.learned_at)}
+    members = {"id": str(fact.pk), "kind": Kind.SEMANTIC.value, "text": fact.text, "key": fact.key}
+    return _without_blanks(members) | {"since": _time(fact.learned_at)}
 
 
 def _item(item: Recalled, speaker: str) -> dict[str, Any]:
@@ -281,9 +276,9 @@ def _without_blanks(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in ("", None, False, [])}
 
 
-def _unless(told: str, known: str) -> str:
-    """`told`, if that says more than `known` does."""
-    return "" if told == known else told
+def _unless(time: str, known: str) -> str:
+    """`time`; empty if it is `known` already."""
+    return "" if time == known else time
 
 
 def _time(moment: datetime | None) -> str:
@@ -303,7 +298,7 @@ def render_standing(slots: Slots) -> str:
     if slots.goal:
         members["goal"] = slots.goal.text
     if slots.constraints:
-        members["constraints"] = [_working_memory_told(each) for each in foremost(slots.constraints)]
+        members["constraints"] = [_noted(each) for each in foremost(slots.constraints)]
     return quoted({"note": _STANDING, **members}) if members else ""
 
 
@@ -311,7 +306,7 @@ def render_progress(slots: Slots) -> str:
     """Plan, observations (critical ones first) and scratchpad; empty if there are none."""
     members = plan_members(slots)
     if slots.observations:
-        members["observations"] = [_working_memory_told(each) for each in foremost(slots.observations)]
+        members["observations"] = [_noted(each) for each in foremost(slots.observations)]
     if slots.scratchpad:
         members["scratchpad"] = "\n".join(each.text for each in slots.scratchpad)
     return quoted({"note": _PROGRESS, **members}) if members else ""
@@ -326,7 +321,7 @@ def plan_members(slots: Slots) -> dict[str, Any]:
     return {"plan": {name: value for name, value in steps.items() if value != ""}}
 
 
-def _working_memory_told(noted: Noted) -> dict[str, str] | str:
+def _noted(noted: Noted) -> dict[str, str] | str:
     if noted.importance is Importance.NORMAL:
         return noted.text
     return {"text": noted.text, "importance": noted.importance.value}

@@ -1,8 +1,6 @@
 """The tools that the agent offers to a model: names, descriptions and strictly checked arguments.
 
-Invariant: the JSON schema that the model reads and the check of what it sends are one definition.
-
-The tools for a task in hand: what a model sends to set it, plan it, note what it finds, look back and end it.
+The JSON schema that the model reads and the check of what it sends are one definition.
 """
 
 from __future__ import annotations

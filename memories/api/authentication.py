@@ -1,9 +1,7 @@
 """Who calls the API: a program with a token, or a member's browser with its session. Both end in a Principal.
 
-Invariant: `request.auth` is the principal and the only thing that views and permissions look at. A request that brings
-a token is judged by the token alone, and one that brings a session needs a CSRF token to change anything.
-
-What a caller may do: the rights of the principal, by method of the view.
+`request.auth` is the principal, and the only thing that views and permissions look at. A request with a token is judged
+by the token only; a request with a session needs a CSRF token to change anything.
 """
 
 from __future__ import annotations

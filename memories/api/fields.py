@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -49,10 +48,30 @@ def shown(name: str) -> str:
     return ascii(without_secrets(name[:_LOOKED_THROUGH]))[1:-1][:_LONGEST_NAME_SHOWN]
 
 
-class Text(serializers.CharField):
+class _Strict(serializers.Field[Any, Any, Any, Any]):
+    """Takes values of these JSON types alone: no text becomes a number, and no number text."""
+
+    json_types: ClassVar[tuple[type, ...]] = (int, float)
+    default_error_messages: ClassVar[Messages] = {
+        "required": "is missing.",
+        "null": "must not be null.",
+        "invalid": "must be a number.",
+        "min_value": "must be at least {min_value}.",
+        "max_value": "must be at most {max_value}.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse other types, then read the value as the framework does."""
+        if not isinstance(data, self.json_types) or (isinstance(data, bool) and bool not in self.json_types):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictText(_Strict, serializers.CharField):
     """Text as it was sent. Lengths are in characters; NUL characters and lone surrogates are refused."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {
+    json_types = (str,)
+    default_error_messages: ClassVar[Messages] = {
         "invalid": "must be text.",
         "blank": "is empty; write something.",
         "max_length": "is too long: at most {max_length} characters are allowed.",
@@ -61,31 +80,19 @@ class Text(serializers.CharField):
     def __init__(self, *, limit: int, **options: Any) -> None:
         super().__init__(max_length=limit, trim_whitespace=False, **options)
 
-    def to_internal_value(self, data: Any) -> str:
-        """No number becomes text."""
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return data
 
-
-class Identifier(serializers.UUIDField):
+class Identifier(_Strict, serializers.UUIDField):
     """A UUID in its usual form."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {"invalid": "is not a UUID."}
-
-    def to_internal_value(self, data: Any) -> UUID:
-        """No number becomes an id."""
-        try:
-            value = UUID(data)
-        except (AttributeError, TypeError, ValueError):
-            self.fail("invalid")
-        return value
+    json_types = (str,)
+    default_error_messages: ClassVar[Messages] = {"invalid": "is not a UUID."}
 
 
-class Moment(serializers.DateTimeField):
+class Moment(_Strict, serializers.DateTimeField):
     """A point in time: ISO 8601 with a time zone (`2026-03-01T09:30:00Z`). Without a zone it would be a guess."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {
+    json_types = (str,)
+    default_error_messages: ClassVar[Messages] = {
         "invalid": "is not a time in ISO 8601, such as 2026-03-01T09:30:00Z.",
         "naive": "needs a time zone: end it with Z, or an offset such as +02:00.",
         "range": f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}.",
@@ -93,7 +100,12 @@ class Moment(serializers.DateTimeField):
 
     def to_internal_value(self, value: Any) -> datetime:
         """The moment, in UTC."""
-        moment = self._parsed(value)
+        try:
+            moment = parse_datetime(value)
+        except (TypeError, ValueError):
+            moment = None
+        if moment is None:
+            self.fail("invalid")
         if timezone.is_naive(moment):
             self.fail("naive")
         try:
@@ -104,77 +116,44 @@ class Moment(serializers.DateTimeField):
             self.fail("range")
         return moment
 
-    def _parsed(self, value: Any) -> datetime:
-        try:
-            moment = parse_datetime(value)
-        except (TypeError, ValueError):
-            moment = None
-        if moment is None:
-            self.fail("invalid")
-        return moment
 
-
-class Truth(serializers.BooleanField):
+class Truth(_Strict, serializers.BooleanField):
     """true or false."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {"invalid": "must be true or false."}
-
-    def to_internal_value(self, data: Any) -> bool:
-        """No text or number becomes a truth value."""
-        if not isinstance(data, bool):
-            self.fail("invalid")
-        return data
+    json_types = (bool,)
+    default_error_messages: ClassVar[Messages] = {"invalid": "must be true or false."}
 
 
-class Whole(serializers.IntegerField):
+class Whole(_Strict, serializers.IntegerField):
     """A whole number."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {
-        "invalid": "must be a whole number.",
-        "min_value": "must be at least {min_value}.",
-        "max_value": "must be at most {max_value}.",
-    }
-
-    def to_internal_value(self, data: Any) -> int:
-        """No text becomes a number."""
-        if not isinstance(data, int) or isinstance(data, bool):
-            self.fail("invalid")
-        return data
+    json_types = (int,)
+    default_error_messages: ClassVar[Messages] = {"invalid": "must be a whole number."}
 
 
-class Amount(serializers.FloatField):
-    """A number, of any size that a calculation can hold."""
+class Amount(_Strict, serializers.FloatField):
+    """A number that a calculation can hold."""
 
-    default_error_messages: ClassVar[Messages] = _COMMON | {"invalid": "must be a number."}
+    default_error_messages: ClassVar[Messages] = {"overflow": "must be a number."}
 
     def to_internal_value(self, data: Any) -> float:
-        """No text becomes a number."""
-        try:
-            value = float(data) if isinstance(data, int | float) and not isinstance(data, bool) else math.nan
-        except OverflowError:
-            value = math.nan
+        """Refuse infinity."""
+        value: float = super().to_internal_value(data)
         if not math.isfinite(value):
             self.fail("invalid")
         return value
 
 
-class Share(serializers.FloatField):
+class Share(Amount):
     """A number from 0 to 1."""
-
-    default_error_messages: ClassVar[Messages] = _COMMON | {
-        "invalid": "must be a number.",
-        "min_value": "must be at least {min_value}.",
-        "max_value": "must be at most {max_value}.",
-    }
 
     def __init__(self, **options: Any) -> None:
         super().__init__(min_value=0.0, max_value=1.0, **options)
 
     def to_internal_value(self, data: Any) -> float:
-        """No text becomes a number."""
-        if not isinstance(data, int | float) or isinstance(data, bool):
-            self.fail("invalid")
-        return float(data) if abs(data) <= 1 else 2.0
+        """A number that is too large for a float is too large for a share, too."""
+        too_large = isinstance(data, int | float) and not abs(data) <= 1
+        return super().to_internal_value(2.0 if too_large else data)
 
 
 class Choice(serializers.ChoiceField):

@@ -1,7 +1,4 @@
-"""A turn's events folded into one answer, for callers who want it whole.
-
-Memories as their kind's shape, and which of them a caller may change.
-"""
+"""Answers of the API: a turn folded into one, memories in the shape of their kind, and who may change which."""
 
 from __future__ import annotations
 
@@ -24,13 +21,15 @@ from memories.agent.events import (
     to_json,
 )
 from memories.api.problems import TurnNotAnswered
-from memories.api.serializers.memories import MEMORY_SERIALIZERS, OutcomeSerializer
+from memories.api.serializers.memories import MEMORY_SERIALIZERS, WriteOutcomeSerializer
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.services.ownership import shared_scopes
 from memories.types import Kind, Recall, WriteOutcome
 from tenants.errors import Forbidden
 from tenants.principal import Principal
+
+_SHARED = "This memory is shared; it cannot be changed here."
 
 
 def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
@@ -104,18 +103,20 @@ def rendered_all(principal: Principal, memories: Sequence[Memory]) -> list[dict[
 def written(principal: Principal, outcome: WriteOutcome) -> dict[str, Any]:
     """What a write did, with the memory as it is now."""
     memory = get_memory(principal, outcome.kind, outcome.memory_id)
-    return {**OutcomeSerializer(outcome).data, "memory": rendered(principal, memory)}
+    return {**WriteOutcomeSerializer(outcome).data, "memory": rendered(principal, memory)}
 
 
 def memory_to_change(principal: Principal, memory_id: UUID) -> Memory:
     """One of the caller's own, or a shared one that they may change. Raises NotFound, or Forbidden as `own_memory`."""
     memory = find_memory(principal, memory_id)
-    return memory if memory.scope in shared_scopes(principal) else own_memory(principal, memory_id)
+    if is_shared(memory) and memory.scope not in shared_scopes(principal):
+        raise Forbidden(_SHARED)
+    return memory
 
 
 def own_memory(principal: Principal, memory_id: UUID) -> Memory:
-    """A memory that the caller may change. Raises NotFound, or Forbidden for one that they see because it is shared."""
+    """A memory of the caller's own. Raises NotFound, or Forbidden for one that they see because it is shared."""
     memory = find_memory(principal, memory_id)
     if is_shared(memory):
-        raise Forbidden("This memory is shared; it cannot be changed here.")
+        raise Forbidden(_SHARED)
     return memory

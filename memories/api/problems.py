@@ -1,7 +1,7 @@
-"""Errors as problem details (RFC 9457): what was wrong and, for input, which field and why.
+"""Errors as problem details (RFC 9457), and the parser of request bodies.
 
-Invariant: every answer of the API that is not a success has this form, whatever was asked to be accepted; it holds no
-value that was sent, no text of a memory and nothing of the inside. Unknown ids and ids of others give the same answer.
+Every answer of the API that is not a success has this form, whatever the caller accepts. It holds no value that was
+sent, no text of a memory and nothing internal. Unknown ids and ids of other owners get the same answer.
 """
 
 from __future__ import annotations
@@ -10,18 +10,65 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import BaseParser
 
-from memories.api.parsing import BodyTooLarge, LengthRequired
 from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
 from memories.hygiene.sensitivity import telling
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
+
+MAX_BODY_BYTES = 1024 * 1024
+"""The longest text that can be stored fits several times over, however it is escaped."""
+
+
+class BodyTooLarge(APIException):
+    """The body is larger than anything that could be stored."""
+
+    status_code = 413
+    default_detail = f"The body is larger than {MAX_BODY_BYTES:,} bytes."
+    default_code = "body-too-large"
+
+
+class LengthRequired(APIException):
+    """The body comes in chunks, so its length is not known beforehand."""
+
+    status_code = 411
+    default_detail = "Send the body with a Content-Length."
+    default_code = "length-required"
+
+
+class JsonParser(BaseParser):
+    """RFC 8259: UTF-8, no NaN or Infinity."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[Any], *_: object, **__: object) -> Any:
+        """The value of the body. Raises BodyTooLarge, or ParseError saying where the JSON breaks."""
+        body = stream.read(MAX_BODY_BYTES + 1)
+        if len(body) > MAX_BODY_BYTES:
+            raise BodyTooLarge
+        try:
+            return json.loads(body.decode(), parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            raise ParseError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+        except UnicodeDecodeError as error:
+            raise ParseError("is not UTF-8.") from error
+        except RecursionError as error:
+            raise ParseError("is nested too deeply.") from error
+        except ValueError as error:
+            raise ParseError("holds a number that cannot be read.") from error
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ValueError
+
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:memoryhub:problem:"
@@ -30,7 +77,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ApiProblem:
     """`name` ends the problem's type; `errors` are (field, reason); `more` are members of this problem alone."""
 
     status: int
@@ -62,7 +109,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     return respond(request, problem)
 
 
-def respond(request: HttpRequest, problem: Problem) -> HttpResponse:
+def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
     """A problem as a response. ASCII only, so that any text can be written."""
     body = {
         "type": TYPE_PREFIX + problem.name,
@@ -77,10 +124,10 @@ def respond(request: HttpRequest, problem: Problem) -> HttpResponse:
     return HttpResponse(json.dumps(body), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
-_SERVER_ERROR = Problem(
+_SERVER_ERROR = ApiProblem(
     500, "server-error", "Server error", "Something went wrong on our side. Name the request id when you report it."
 )
-_NO_DATABASE = Problem(
+_NO_DATABASE = ApiProblem(
     503,
     "unavailable",
     "Temporarily unavailable",
@@ -89,7 +136,7 @@ _NO_DATABASE = Problem(
 )
 
 
-def problem_of(error: Exception) -> Problem | None:
+def problem_of(error: Exception) -> ApiProblem | None:
     """What to say about an error; None for one that nobody foresaw."""
     match error:
         case InvalidInput():
@@ -101,40 +148,40 @@ def problem_of(error: Exception) -> Problem | None:
         case exceptions.APIException():
             return _of_framework(error)
         case Http404():
-            return Problem(404, "not-found", "Not found", "There is nothing at this address.")
+            return ApiProblem(404, "not-found", "Not found", "There is nothing at this address.")
         case TurnNotAnswered():
-            return Problem(502, "model-unavailable", "No answer", str(error), more=error.more)
+            return ApiProblem(502, "model-unavailable", "No answer", str(error), more=error.more)
         case OperationalError() | InterfaceError():
             return _NO_DATABASE
     return next((known(error) for kind, known in _REFUSALS.items() if isinstance(error, kind)), None)
 
 
-def _not_found(error: Exception) -> Problem:
-    return Problem(404, "not-found", "Not found", str(error))
+def _not_found(error: Exception) -> ApiProblem:
+    return ApiProblem(404, "not-found", "Not found", str(error))
 
 
-def _conflict(error: Exception) -> Problem:
-    return Problem(409, "conflict", "Conflict", str(error))
+def _conflict(error: Exception) -> ApiProblem:
+    return ApiProblem(409, "conflict", "Conflict", str(error))
 
 
-def _forbidden(error: Exception) -> Problem:
-    return Problem(403, "forbidden", "Forbidden", str(error) or "This is not allowed.")
+def _forbidden(error: Exception) -> ApiProblem:
+    return ApiProblem(403, "forbidden", "Forbidden", str(error) or "This is not allowed.")
 
 
-def _closed(error: Exception) -> Problem:
-    return Problem(503, "search-closed", "Search is closed", str(error), headers={"Retry-After": "30"})
+def _closed(error: Exception) -> ApiProblem:
+    return ApiProblem(503, "search-closed", "Search is closed", str(error), headers={"Retry-After": "30"})
 
 
-def _blocked(error: Blocked) -> Problem:
+def _blocked(error: Blocked) -> ApiProblem:
     """Values that may not be stored, by field: of which kind and where, never the value."""
     errors = tuple((spot.field, f"{telling.at(spot)}, which is not stored.") for spot in error.spots)
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
     ]
-    return Problem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
+    return ApiProblem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
 
 
-_REFUSALS: dict[type[Exception], Callable[[Any], Problem]] = {
+_REFUSALS: dict[type[Exception], Callable[[Any], ApiProblem]] = {
     Blocked: _blocked,
     NotFound: _not_found,
     Conflict: _conflict,
@@ -145,13 +192,13 @@ _REFUSALS: dict[type[Exception], Callable[[Any], Problem]] = {
 }
 
 
-def invalid(errors: list[tuple[str, str]]) -> Problem:
+def invalid(errors: list[tuple[str, str]]) -> ApiProblem:
     """Bad input, by field."""
     detail = "; ".join(f"{name} {reason}" for name, reason in errors[:3])
-    return Problem(400, "invalid-input", "Invalid input", f"Nothing was stored: {detail}", tuple(errors))
+    return ApiProblem(400, "invalid-input", "Invalid input", f"Nothing was stored: {detail}", tuple(errors))
 
 
-def _of_framework(error: exceptions.APIException) -> Problem:
+def _of_framework(error: exceptions.APIException) -> ApiProblem:
     headers: dict[str, str] = {}
     name = str(error.default_code).replace("_", "-")
     errors: tuple[tuple[str, str], ...] = ()
@@ -168,7 +215,7 @@ def _of_framework(error: exceptions.APIException) -> Problem:
             errors = (("Content-Length", "is missing."),)
         case BodyTooLarge():
             errors = (("body", detail),)
-    return Problem(error.status_code, name, name.replace("-", " ").capitalize(), detail, errors, headers)
+    return ApiProblem(error.status_code, name, name.replace("-", " ").capitalize(), detail, errors, headers)
 
 
 def _flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -6,20 +6,22 @@ from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
-from memories.api.views.changes import (
+from memories.api.views.memories import (
+    ChainView,
     ConfirmView,
     CorrectView,
+    MemoriesView,
+    MemoryItemView,
     OutcomeView,
     PinView,
     PromoteView,
+    RecallView,
     RestoreView,
     RetireView,
     ReviewView,
     SupersedeView,
     UndoView,
 )
-from memories.api.views.memories import ChainView, MemoriesView, MemoryView
-from memories.api.views.recall import RecallView
 from memories.api.views.reviews import (
     DecideView,
     RerunView,
@@ -29,8 +31,15 @@ from memories.api.views.reviews import (
     RunView,
     UndecideView,
 )
-from memories.api.views.sessions import EndSessionView, SessionEntriesView, SessionsView, SessionView, WorkingMemoryView
-from memories.api.views.turns import NewSessionTurnsView, SessionTurnsView
+from memories.api.views.sessions import (
+    EndSessionView,
+    NewSessionTurnsView,
+    SessionEntriesView,
+    SessionsView,
+    SessionTurnsView,
+    SessionView,
+    WorkingMemoryView,
+)
 
 app_name = "api"
 
@@ -44,7 +53,7 @@ urlpatterns = [
     path("turns/", NewSessionTurnsView.as_view(), name="turns"),
     path("memories/", MemoriesView.as_view(), name="memories"),
     path("memories/review/", ReviewView.as_view(), name="review"),
-    path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="memory"),
+    path("memories/<uuid:memory_id>/", MemoryItemView.as_view(), name="memory"),
     path("memories/<uuid:memory_id>/chain/", ChainView.as_view(), name="chain"),
     path("memories/<uuid:memory_id>/correct/", CorrectView.as_view(), name="correct"),
     path("memories/<uuid:memory_id>/supersede/", SupersedeView.as_view(), name="supersede"),

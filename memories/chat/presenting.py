@@ -1,17 +1,4 @@
-"""The tabs over what is remembered: the kinds with how much is in each, and what is to be settled.
-
-Times are shown in the reader's own zone, which their browser names in a cookie; without one, in the site's.
-
-Small pieces of sentences.
-
-What every member's page has in common: a principal, and errors as answers.
-
-Invariant: an unknown id, another owner's id and another tenant's id get the very same 404.
-
-The task of a session as its owner sees it beside the conversation: what is to be reached, and how far it is.
-
-Invariant: made from slots alone; the templates query nothing.
-"""
+"""Pieces that the member's pages share: tabs, the reader's time zone, errors as answers, and the task of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn as the chat shows it: who said what, how the answer ended, and in one line what it used and changed."""
+"""A turn as the chat shows it: who said what, how the answer ended, and which memories it used and changed."""
 
 from __future__ import annotations
 

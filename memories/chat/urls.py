@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import conversations, memory, remembered, sending, settling
+from memories.chat.views import conversations, memory, remembered, reviews
 from memories.presenting.lines import KindConverter
 
 register_converter(KindConverter, "kind")
@@ -13,24 +13,24 @@ register_converter(KindConverter, "kind")
 chat = [
     path("", conversations.new, name="new"),
     path("chat/", RedirectView.as_view(pattern_name="chat:new"), name="home"),
-    path("chat/send/", sending.send, name="begin"),
+    path("chat/send/", conversations.send, name="begin"),
     path("chat/all/", conversations.every, name="conversations"),
     path("chat/theme/", remembered.theme, name="theme"),
     path("chat/<uuid:session_id>/", conversations.show, name="session"),
-    path("chat/<uuid:session_id>/send/", sending.send, name="send"),
+    path("chat/<uuid:session_id>/send/", conversations.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
     path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
     path("chat/<uuid:session_id>/turns/<int:turn>/", conversations.turn, name="turn"),
-    path("chat/<uuid:session_id>/turns/<int:turn>/retry/", sending.retry, name="retry"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/retry/", conversations.retry, name="retry"),
 ]
 remember = [
     path("remember/", remembered.home, name="home"),
     path("remember/export/", remembered.export, name="export"),
-    path("remember/settle/", settling.listed, name="reviews"),
-    path("remember/settle/<uuid:review_id>/", settling.show, name="review"),
-    path("remember/settle/<uuid:review_id>/decide/", settling.settle, name="review-decide"),
-    path("remember/settle/<uuid:review_id>/undo/", settling.undo, name="review-undo"),
+    path("remember/settle/", reviews.listed, name="reviews"),
+    path("remember/settle/<uuid:review_id>/", reviews.show, name="review"),
+    path("remember/settle/<uuid:review_id>/decide/", reviews.settle, name="review-decide"),
+    path("remember/settle/<uuid:review_id>/undo/", reviews.undo, name="review-undo"),
     path("remember/<kind:kind>/", remembered.listed, name="list"),
     path("remember/<kind:kind>/<uuid:memory_id>/", memory.show, name="memory"),
     path("remember/<kind:kind>/<uuid:memory_id>/correct/", memory.correct, name="correct"),

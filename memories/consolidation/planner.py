@@ -6,31 +6,30 @@ newer statement, or from outside the material is ever superseded; each proposal 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from memories.consolidation.grammar.words import content_words
 from memories.consolidation.grounding import NOT_QUOTED, misquoted, repeats, ungrounded
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
-from memories.consolidation.proposals import (
+from memories.consolidation.material import (
+    EpisodeText,
+    KnownFact,
+    KnownPlaybook,
+    Material,
     Proposal,
     ProposedEnd,
     ProposedFact,
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.constants import CONFIDENCE_FLOOR, KNOWN_COSINE, MAX_MEMORY_CHARACTERS
-from memories.hygiene.dedup import is_same
-from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
+from memories.consolidation.rules import content_words, junk, junk_in_playbook, own_words, same
+from memories.constants import CONFIDENCE_FLOOR, MAX_MEMORY_CHARACTERS
+from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.findings import has_label
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
-
-# How alike two texts are, from -1 to 1.
-Cosine = Callable[[str, str], float]
 
 FEWEST_STEPS = 2
 # Facts that one statement can end. A move ends some ten; whoever names more was told to end everything.
@@ -74,7 +73,6 @@ class Planner:
     """Decides on the proposals of one batch. `history` are the owner's facts of the same wordings, ended ones too."""
 
     material: Material
-    cosine: Cosine
     history: Sequence[KnownFact] = ()
 
     def plan(self, proposals: Sequence[Proposal]) -> list[Decision]:
@@ -140,8 +138,8 @@ class Planner:
     def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]) -> None:
         if not fact.text.strip() or len(fact.text) > MAX_MEMORY_CHARACTERS:
             raise _Refused("its text is empty or too long")
-        if junk := junk_in(fact.text, slot=bool(fact.key)):
-            raise _Refused(reason_of(junk))
+        if found := junk(fact.text, slot=bool(fact.key)):
+            raise _Refused(reason_of(found))
         if has_label(fact.text):
             raise _Refused(TAKEN_OUT)
         confidence = CONFIDENCE_OF_SOURCE[fact.source] if fact.confidence is None else fact.confidence
@@ -188,7 +186,7 @@ class Planner:
         return Decision(place, Verdict.KNOWN, reason, fact, known=known)
 
     def _alike(self, fact: ProposedFact) -> Iterator[KnownFact]:
-        """Known facts that say the same: of equal wording first, then those that an encoder and the details call equal.
+        """Known facts that say the same: of equal wording first, then those that the rule set calls the same.
 
         A fact learned from the same words under the same key counts, too: the conversation worded it already.
         """
@@ -200,9 +198,7 @@ class Planner:
         near = [
             known
             for known in candidates
-            if known.current
-            and not (fact.key and known.key and fact.key != known.key)
-            and is_same(known.text, fact.text, self.cosine(known.text, fact.text), threshold=KNOWN_COSINE)
+            if known.current and not (fact.key and known.key and fact.key != known.key) and same(known.text, fact.text)
         ]
         replaced = set(fact.supersedes)
         distinct = {known.id: known for known in (*equal, *worded, *near) if known.id not in replaced}
@@ -216,7 +212,7 @@ class Planner:
                 and isinstance(told, ProposedFact)
                 and earlier.place not in fact.supersedes_places
                 and told.key == fact.key
-                and is_same(told.text, fact.text, self.cosine(told.text, fact.text), threshold=KNOWN_COSINE)
+                and same(told.text, fact.text)
             ):
                 return earlier
         return None
@@ -252,8 +248,8 @@ class Planner:
             raise _Refused("a way to do something has several steps")
         if not playbook.title.strip():
             raise _Refused("it has no title")
-        if junk := junk_in_playbook(playbook.title, playbook.trigger, "", playbook.steps):
-            raise _Refused(reason_of(junk))
+        if found := junk_in_playbook(playbook.title, playbook.trigger, "", playbook.steps):
+            raise _Refused(reason_of(found))
         if has_label(" ".join((playbook.title, playbook.trigger, *playbook.steps))):
             raise _Refused(TAKEN_OUT)
         names = {normalised(playbook.title), normalised(playbook.trigger)} - {""}
@@ -265,7 +261,7 @@ class Planner:
         ]
         for known in at_hand:
             same_name = names & {normalised(known.title), normalised(known.trigger)}
-            if same_name or self.cosine(_when(known), _when(playbook)) >= KNOWN_COSINE:
+            if same_name or same(_when(known), _when(playbook)):
                 return Decision(place, Verdict.KNOWN, "a known playbook has this trigger", playbook)
         spoken = " ".join(f"{episode.text} {episode.before}" for episode in support)
         if not all(_shares_words(step, spoken) for step in playbook.steps):

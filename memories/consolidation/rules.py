@@ -1,196 +1,209 @@
-"""The extractor without a model: plain statements by a grammar, weighed against what is known.
+"""The rule set of a language, and who extracts and judges in this installation.
 
-Invariant: it reads only what the owner said, in the order it was said, and would rather miss a fact than
-invent one.
+The core knows no language. What depends on one is asked of the configured model, or of the rule set that
+`MEMORYHUB_RULES` names: a package with a `RULES` object. Without either, the core merges and ends nothing but by key
+and by equal words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
-from itertools import pairwise
-from uuid import UUID
+from collections.abc import Iterable
+from functools import cache
+from typing import Protocol
 
-from memories.consolidation.amending import corrected, corrected_key, same_mistake, shifted
-from memories.consolidation.endings import meant
-from memories.consolidation.grammar.changes import read_changes
-from memories.consolidation.grammar.rules import read
-from memories.consolidation.grammar.statement import Change, Correction, End, Statement
-from memories.consolidation.grammar.times import began
-from memories.consolidation.material import EpisodeText, Material
-from memories.consolidation.proposals import Extraction, Proposal, ProposedEnd, ProposedFact
-from memories.consolidation.rivals import is_no_news, made_false
-from memories.consolidation.slots import slot_of
-from memories.consolidation.standing import Held, Standing
-from memories.consolidation.verdicts import read_procedures
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from memories.consolidation.judging import NEITHER, Cues, Judge, JudgedFact, Judgement
+from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material
+from memories.hygiene import junk as junk_forms
+from memories.hygiene.junk import JunkKind
 from memories.hygiene.text import normalised
-from memories.types import Contradiction
+from memories.llm import json_endpoint
+from memories.llm.base import ChatModel
+from memories.words import words
 
-# Who tells today that they moved so long ago tells a story; what is known of the time since is not over.
-LONG_AGO = timedelta(days=400)
-# What somebody no longer does is worth knowing by itself only of these.
-_LASTING_DENIALS = ("eat", "drink", "smoke", "take", "use")
-
-
-class RuleExtractor:
-    """Reads a batch by the grammar; see Extractor."""
-
-    name = "rules"
-
-    def extract(self, material: Material) -> Extraction:
-        """What the batch says. It raises nothing, for no text is beyond reading or ignoring."""
-        batch = _Batch(material, Standing(material))
-        earlier = (None, *material.episodes)
-        for before, episode in pairwise(earlier):
-            if episode is not None and episode.own:
-                batch.read(episode, before)
-        return Extraction(tuple(batch.proposals), {"proposals": [_plain(each) for each in batch.proposals]})
+# Without a rule set a shorter word counts as a function word, unless it is a number.
+_SHORTEST_TELLING = 3
 
 
-@dataclass(slots=True)
-class _Batch:
-    """The proposals so far, and what stands after them."""
+class Rules(Protocol):
+    """What a rule set knows about its language. It is pure, and cheap enough for a write under the owner's lock."""
 
-    material: Material
-    standing: Standing
-    proposals: list[Proposal] = field(default_factory=list)
+    @property
+    def language(self) -> str:
+        """The language tag, such as "en"."""
+        ...
 
-    def read(self, episode: EpisodeText, before: EpisodeText | None) -> None:
-        """Add what `episode` says: corrections, statements, ends, and what worked."""
-        procedures = read_procedures(episode, self.material.playbooks)
-        self.proposals += procedures
-        if procedures:
-            return
-        reading = read(episode.text)
-        changes = read_changes(episode.text)
-        put_right = self._put_right(changes, reading.statements, episode)
-        context = " ".join((episode.before, before.text if before and before.own else "", episode.text))
-        told = {slot_of(statement.text, statement.key) for statement in reading.statements}
-        for statement in reading.statements:
-            if not statement.ends and not put_right & {
-                normalised(statement.text),
-                statement.quote,
-                statement.key or "-",
-            }:
-                self._state(statement, episode, told)
-        ended = self._end([change for change in changes if isinstance(change, End)], episode, context)
-        for statement in reading.statements:
-            if statement.ends and not ended and statement.ends.split()[0].casefold() in _LASTING_DENIALS:
-                self._state(replace(statement, category="habits"), episode, told)
+    def extractor(self) -> Extractor:
+        """Reads episodes where no model is configured."""
+        ...
 
-    def _put_right(self, changes: Iterable[Change], statements: Iterable[Statement], episode: EpisodeText) -> set[str]:
-        """Apply corrections and shifts; the clauses, wordings and keys that they took care of."""
-        keys = {normalised(statement.text): statement.key for statement in statements}
-        done: set[str] = set()
-        for change in changes:
-            known = self.standing.current(episode)
-            if isinstance(change, End):
-                continue
-            found = corrected(change, known) if isinstance(change, Correction) else shifted(change, known)
-            if found is None:
-                continue
-            held, text = found
-            key = corrected_key(held, change) if isinstance(change, Correction) else held.key
-            key = key or keys.get(normalised(text), "")
-            kind = Contradiction.HARSH if isinstance(change, Correction) else Contradiction.NATURAL
-            over = same_mistake(held, change, known) if isinstance(change, Correction) else [held]
-            told = Statement(text, key, held.category, quote=change.quote)
-            self._propose(told, over, kind, episode, also=held.episodes if held.place is not None else ())
-            done |= {change.quote, normalised(text), *({held.key} - {""})}
-        return done
+    def responder(self) -> ChatModel:
+        """Answers in the chat where no model is configured."""
+        ...
 
-    def _state(self, statement: Statement, episode: EpisodeText, told: Collection[str]) -> None:
-        """Propose a fact with what it makes false, unless this very episode did so already or it is an old story."""
-        known = self.standing.current(episode)
-        replaced = made_false(statement, known, told)
-        if self.standing.learned_from(episode, statement.text):
-            # The conversation stored it; what it makes false may not have been at hand then.
-            if not replaced or self.standing.says(statement.text) is None:
-                return
-        elif is_no_news(statement, known):
-            return
-        since = began(statement.quote, episode.happened_at)
-        told_long_ago = since is not None and since < episode.happened_at - LONG_AGO
-        if told_long_ago and any(since < (held.valid_from or held.learned_at) for held in replaced if since):
-            return
-        kind = Contradiction.HARSH if statement.corrects and replaced else Contradiction.NATURAL
-        self._propose(statement, replaced, kind, episode)
+    def content_words(self, text: str) -> frozenset[str]:
+        """The words of `text` that tell something, in one form each."""
+        ...
 
-    def _propose(
-        self,
-        statement: Statement,
-        replaced: Sequence[Held],
-        kind: Contradiction,
-        episode: EpisodeText,
-        *,
-        also: Iterable[UUID] = (),
-    ) -> None:
-        """Propose a fact in place of `replaced`. `also` are episodes of the batch that gave a part of its words."""
-        support = (*also, episode.id)
-        stands = self.standing.says(statement.text)
-        over = self.standing.end([held for held in replaced if held is not stands])
-        since = began(statement.quote, episode.happened_at) if statement.quote else None
-        self.proposals.append(
-            ProposedFact(
-                text=statement.text,
-                supporting_episode_ids=support,
-                key=statement.key,
-                category=statement.category,
-                valid_from=since,
-                supersedes=over.ids,
-                supersedes_places=over.places,
-                contradiction=kind,
-                quote=statement.quote if statement.quote in episode.text else "",
-            )
-        )
-        if stands is None:
-            place = len(self.proposals) - 1
-            self.standing.add(
-                Held(
-                    text=statement.text,
-                    key=statement.key,
-                    category=statement.category,
-                    learned_at=episode.happened_at,
-                    valid_from=since,
-                    place=place,
-                    episodes=frozenset(support),
-                )
-            )
+    def marks(self, text: str) -> frozenset[str]:
+        """The words by which a text is recognised in another one: not those of every other memory."""
+        ...
 
-    def _end(self, ends: Sequence[End], episode: EpisodeText, context: str) -> bool:
-        """Propose the ends that mean known facts; whether there was any."""
-        found = False
-        for end in ends:
-            harsh = end.kind is Contradiction.HARSH
-            known = self.standing.believed_once(episode) if harsh else self.standing.current(episode)
-            heard = self.standing.ended_since(episode)
-            named = meant(end, [*known, *(held for held in heard if held not in known)], context)
-            found = found or bool(named)
-            facts = [held for held in named if held in known]
-            if not facts:
-                continue  # nothing was meant, or it ended when these words were heard
-            over = self.standing.end(facts, retract=harsh)
-            until = None if harsh else began(end.quote, episode.happened_at)
-            self.proposals.append(
-                ProposedEnd(
-                    fact_ids=over.ids,
-                    supporting_episode_ids=(episode.id,),
-                    fact_places=over.places,
-                    contradiction=end.kind,
-                    valid_to=until,
-                    quote=end.quote if end.quote in episode.text else "",
-                )
-            )
+    def likeness(self, *parts: str) -> str:
+        """A digest that two statements share if and only if they say the same; empty if it cannot tell."""
+        ...
+
+    def judge(self, older: JudgedFact, newer: JudgedFact) -> Judgement:
+        """What `newer` does to `older`."""
+        ...
+
+    def topics(self, fact: JudgedFact) -> frozenset[str]:
+        """The topics of a fact. Two facts of which one contradicts the other share a topic."""
+        ...
+
+    def cues(self, fact: JudgedFact) -> Cues:
+        """How to find the facts that `fact` may contradict."""
+        ...
+
+    def asks(self, text: str) -> bool:
+        """Whether a text only asks and states nothing."""
+        ...
+
+    def over(self, text: str) -> tuple[str, ...]:
+        """The things that a text says are over, or never were so, in its own words."""
+        ...
+
+    def junk(self, text: str) -> JunkKind | None:
+        """Which phrases of no one's own the text consists of: an assistant's, boilerplate, small talk."""
+        ...
+
+
+def rules() -> Rules | None:
+    """The rule set that the settings name, if any."""
+    return _loaded(settings.MEMORYHUB_RULES) if settings.MEMORYHUB_RULES else None
+
+
+@cache
+def _loaded(package: str) -> Rules:
+    found: Rules = import_string(f"{package}.RULES")
+    return found
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of `text` that tell something, by the rule set; else all its words but short ones."""
+    if (known := rules()) is not None:
+        return known.content_words(text)
+    told = words(text.replace("_", " "))
+    return frozenset(
+        word for word in told if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
+    )
+
+
+def likeness(*parts: str) -> str:
+    """A digest that statements share if a rule set says that they are the same; empty without one."""
+    known = rules()
+    return known.likeness(*parts) if known else ""
+
+
+def same(left: str, right: str) -> bool:
+    """Whether two texts say the same: by their normalised words, or as the rule set judges."""
+    if normalised(left) == normalised(right):
+        return True
+    found = likeness(left)
+    return bool(found) and found == likeness(right)
+
+
+def judged(older: JudgedFact, newer: JudgedFact) -> Judgement:
+    """What `newer` does to `older` by the rule set; nothing without one."""
+    known = rules()
+    return known.judge(older, newer) if known else NEITHER
+
+
+def topics(fact: JudgedFact) -> frozenset[str]:
+    """The topics of a fact by the rule set; none without one."""
+    known = rules()
+    return known.topics(fact) if known else frozenset()
+
+
+def cues(fact: JudgedFact) -> Cues:
+    """How to find the facts that are worth judging beside `fact`: by the rule set, else by its two longest words."""
+    known = rules()
+    return known.cues(fact) if known else Cues(telling(fact.text))
+
+
+def telling(text: str) -> tuple[str, ...]:
+    """The two longest content words of `text`: they tell most."""
+    return tuple(sorted(content_words(text), key=lambda word: (-len(word), word))[:2])
+
+
+def over(text: str) -> tuple[str, ...]:
+    """The things that a text says are over, by the rule set; none without one."""
+    known = rules()
+    return known.over(text) if known else ()
+
+
+def asks(text: str) -> bool:
+    """Whether a text only asks: by the rule set, else by its last sign."""
+    known = rules()
+    return known.asks(text) if known else text.rstrip().endswith(("?", "？", "؟"))
+
+
+def junk(text: str, *, slot: bool = False) -> JunkKind | None:
+    """What `text` is, if it is no statement; `slot`: it fills one, where a "yes" tells something."""
+    if found := junk_forms.junk_in(text):
         return found
+    known = rules()
+    found = known.junk(text) if known else None
+    return None if slot and found is JunkKind.SMALL_TALK else found
 
 
-def _plain(proposal: Proposal) -> dict[str, object]:
-    """A proposal as values for the record."""
-    return {"kind": type(proposal).__name__} | {name: _value(value) for name, value in asdict(proposal).items()}
+def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) -> JunkKind | None:
+    """The same for a way to do something; a step may quote an assistant, a page or a person."""
+    quoting = (JunkKind.ASSISTANT, JunkKind.BOILERPLATE, JunkKind.SMALL_TALK)
+    for part in filter(None, (title, text)):
+        if found := junk(part, slot=part is not title):
+            return found
+    for part in filter(None, (trigger, *steps)):
+        found = junk(part, slot=True)
+        if found and found not in quoting:
+            return found
+    return None
 
 
-def _value(value: object) -> object:
-    if isinstance(value, tuple):
-        return [_value(each) for each in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+def own_words(text: str) -> str:
+    """What of a turn its speaker said, without what they pasted."""
+    return junk_forms.own_words(text, is_pasted=lambda paragraph: junk(paragraph) is JunkKind.SYSTEM)
+
+
+class NoExtractor:
+    """Stands in where neither a model nor a rule set is configured. Every episode keeps waiting; none is skipped."""
+
+    name = "none"
+
+    def extract(self, material: Material) -> Extraction:  # noqa: ARG002 - the protocol's
+        """Raises ExtractionFault: nothing was read."""
+        raise ExtractionFault(
+            "Nothing was read: neither a model (MEMORYHUB_MODEL) nor a rule set (MEMORYHUB_RULES) is configured.",
+            FaultKind.PASSING,
+        )
+
+
+def consolidation_extractor() -> Extractor:
+    """The model that the settings name for consolidation, else that of the chat, else the rule set's."""
+    if name := settings.MEMORYHUB_CONSOLIDATION_MODEL or settings.MEMORYHUB_MODEL:
+        from memories.consolidation.model import ModelExtractor  # noqa: PLC0415 - a second to import, not when offline
+
+        return ModelExtractor(json_endpoint(name))
+    known = rules()
+    return known.extractor() if known else NoExtractor()
+
+
+def contradiction_judge() -> Judge | None:
+    """The model that judges pairs of facts, if one is configured; None: the rule set alone."""
+    if not (name := settings.MEMORYHUB_CONSOLIDATION_MODEL or settings.MEMORYHUB_MODEL):
+        return None
+    from memories.consolidation.model import ModelJudge  # noqa: PLC0415 - as above
+
+    return ModelJudge(json_endpoint(name))

@@ -16,8 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding.base import Floats
-from memories.embedding.bundled import MINILM
+from memories.embedding.base import MINILM, Floats
 from memoryhub.observability import tracing
 
 # The tokenizer's own threads gain nothing on one text and warn after a fork.

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from memories.embedding.base import Floats, PieceIds
-from memories.embedding.bundled import STATIC
+from memories.embedding.base import STATIC, Floats, PieceIds
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 

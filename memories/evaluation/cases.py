@@ -15,7 +15,7 @@ from typing import Any
 
 from memories.errors import InvalidInput
 from memories.importing import ConversationSession, MemoryRecord, parse_locomo, parse_memory
-from memories.importing.locomo import conversation_count
+from memories.importing.formats import conversation_count
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 UNANSWERABLE = "unanswerable"
@@ -31,7 +31,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CaseQuestion:
     """`evidence` are the source's ids of the memories that answer it, none if nothing does."""
 
     text: str
@@ -47,7 +47,7 @@ class Case:
     name: str
     sessions: tuple[ConversationSession, ...]
     records: tuple[MemoryRecord, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[CaseQuestion, ...]
 
     @property
     def size(self) -> int:
@@ -85,7 +85,7 @@ def _locomo(entry: Mapping[str, Any], number: int) -> Case:
         category = LOCOMO_CATEGORIES.get(asked.get("category"))
         evidence = frozenset(asked.get("evidence") or ())
         if category and evidence and evidence <= known:
-            questions.append(Question(str(asked["question"]), evidence, category))
+            questions.append(CaseQuestion(str(asked["question"]), evidence, category))
     return Case(f"conversation {number}", sessions, (), tuple(questions))
 
 
@@ -102,11 +102,11 @@ def _memories(entry: Any, number: int) -> Case:
     return Case(str(owner.get("name") or place), (), records, questions)
 
 
-def _question(asked: Mapping[str, Any], known: set[str], place: str) -> Question:
+def _question(asked: Mapping[str, Any], known: set[str], place: str) -> CaseQuestion:
     kind, evidence = str(asked.get("kind", "")), frozenset(asked.get("evidence") or ())
     if not evidence <= known:
         raise InvalidInput(place, "has a question whose evidence is no memory of it.")
-    return Question(
+    return CaseQuestion(
         str(asked["question"]),
         evidence,
         kind if evidence else UNANSWERABLE,

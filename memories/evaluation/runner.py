@@ -22,7 +22,7 @@ from uuid import UUID
 from memories.constants import CANDIDATES_PER_LEG
 from memories.embedding import encoder
 from memories.errors import SearchUnavailable
-from memories.evaluation.cases import Case, Question
+from memories.evaluation.cases import Case, CaseQuestion
 from memories.models import MEMORY_MODELS
 from memories.recall.adjust import RECIPE
 from memories.recall.pipeline import recall
@@ -43,7 +43,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class QuestionOutcome:
     """One question: where in the answer (from 1) each piece of evidence was, None if nowhere; `took_ms` in all."""
 
     category: str
@@ -51,7 +51,7 @@ class Outcome:
     took_ms: float
 
 
-def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def report(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """`{"questions", "recall": {"1", …}, "mrr", "by_category", "latency_ms"}` of the outcomes that have evidence."""
     answerable = [outcome for outcome in outcomes if outcome.ranks]
     categories = sorted({outcome.category for outcome in answerable})
@@ -59,13 +59,13 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {**_scores(answerable), "by_category": by_category, "latency_ms": latency(outcomes)}
 
 
-def latency(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def latency(outcomes: Sequence[QuestionOutcome]) -> dict[str, float]:
     """Median and 95th percentile."""
     times = sorted(outcome.took_ms for outcome in outcomes)
     return {"p50": _percentile(times, 0.5), "p95": _percentile(times, 0.95)}
 
 
-def _scores(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _scores(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     return {
         "questions": len(outcomes),
         "recall": {str(k): _mean([_recall(outcome, k) for outcome in outcomes]) for k in RANKS},
@@ -73,11 +73,11 @@ def _scores(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _recall(outcome: Outcome, k: int) -> float:
+def _recall(outcome: QuestionOutcome, k: int) -> float:
     return sum(rank is not None and rank <= k for rank in outcome.ranks) / len(outcome.ranks)
 
 
-def _reciprocal(outcome: Outcome) -> float:
+def _reciprocal(outcome: QuestionOutcome) -> float:
     return max((1 / rank for rank in outcome.ranks if rank is not None), default=0.0)
 
 
@@ -95,7 +95,7 @@ _WARM_UP = "What is this?"
 
 def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance) -> dict[str, Any]:
     """Measure on all cases; `advance(what, done, total)` hears of the progress. Raises InvalidInput."""
-    outcomes: list[Outcome] = []
+    outcomes: list[QuestionOutcome] = []
     for number, case in enumerate(cases):
         membership = _member(case, number)
         try:
@@ -115,7 +115,7 @@ def _member(case: Case, number: int) -> Membership:
     return add_member(tenant=tenant, user=user)
 
 
-def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance) -> list[Outcome]:
+def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance) -> list[QuestionOutcome]:
     ids = _remember(principal, case, advance)
     recall(principal, _WARM_UP, record=False)
     outcomes = []
@@ -132,7 +132,7 @@ def _leave_nothing(membership: Membership) -> None:
         return
     for owner in (Owner(membership.tenant_id, membership.user_id), Owner(membership.tenant_id, None)):
         for kind, model in MEMORY_MODELS.items():
-            rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).values_list("pk", "version")
+            rows = model.objects.of_owner(owner.tenant_id, owner.user_id).values_list("pk", "version")
             plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
     plane.settle()
     deactivate_member(membership)
@@ -153,8 +153,8 @@ def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str
 
 
 def _ask(
-    principal: Principal, question: Question, ids: Mapping[str, UUID], *, fusion: Fusion, now: datetime | None
-) -> Outcome:
+    principal: Principal, question: CaseQuestion, ids: Mapping[str, UUID], *, fusion: Fusion, now: datetime | None
+) -> QuestionOutcome:
     began = time.perf_counter()
     answer = recall(
         principal,
@@ -170,7 +170,7 @@ def _ask(
         raise SearchUnavailable("The search plane did not answer; what the database finds is not what is measured.")
     places = {item.id: rank for rank, item in enumerate(answer.items, start=1)}
     evidence = sorted({ids[name] for name in question.evidence})
-    return Outcome(question.category, tuple(places.get(id_) for id_ in evidence), took_ms)
+    return QuestionOutcome(question.category, tuple(places.get(id_) for id_ in evidence), took_ms)
 
 
 def _settings(fusion: Fusion) -> dict[str, Any]:

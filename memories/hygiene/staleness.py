@@ -32,7 +32,7 @@ PERMANENT_KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StalenessInputs:
     """What of a current memory decides. `due_at`: when it is to be confirmed at the latest; None: it does not age.
 
     `scanned` is the staleness that the last scan found; `uses` are those of the window, of which there can have been
@@ -50,7 +50,7 @@ class Standing:
     scanned: float | None = None
 
 
-def staleness(standing: Standing, *, now: datetime) -> float:
+def staleness(standing: StalenessInputs, *, now: datetime) -> float:
     """0 for what can be relied on, 1 for what is old, unused and contradicted; to a hundredth."""
     total = (
         AGE_WEIGHT * age(standing.confirmed_at, standing.due_at, now=now)
@@ -99,7 +99,7 @@ def due_of_fact(
     return None if days is None else confirmed_at + timedelta(days=days)
 
 
-def status_after(standing: Standing, found: float) -> str:
+def status_after(standing: StalenessInputs, found: float) -> str:
     """The status that follows. What another hand made stale stays so until it is confirmed."""
     if found > STALE_OVER:
         return Status.STALE

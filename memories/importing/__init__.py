@@ -4,10 +4,8 @@ Invariant: pure. A parser takes text or JSON values and gives frozen dataclasses
 nothing. What it cannot read it refuses with the place (a line number, a turn's id) and the reason.
 """
 
-from memories.importing.chatgpt import parse_chatgpt
 from memories.importing.conversations import ConversationSession, ConversationTurn
-from memories.importing.jsonl import parse_jsonl
-from memories.importing.locomo import parse_locomo
+from memories.importing.formats import parse_chatgpt, parse_jsonl, parse_locomo
 from memories.importing.records import MemoryRecord, parse_memories, parse_memory
 
 __all__ = [

@@ -1,14 +1,12 @@
-"""A conversation as the import knows it, whatever form it came in.
+"""Conversations in the form that the import takes, and checked reading of files, JSON, texts and times.
 
-Reading files and values defensively: every refusal names the place and says what is wrong, in one sentence.
-
-Times: ISO 8601 with an offset, or seconds since 1970. A time without an offset is taken as UTC.
+Every error names the place in the source. Times are ISO 8601 (without an offset: UTC) or seconds since 1970.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +18,11 @@ from memories.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """One thing that was said.
+    """One message.
 
-    `key` names it within its session and stays the same when the source is exported again; `place` says where in the
-    source it stands, for error messages. `remembered` turns become episodes, the others go to the transcript alone.
-    `speaker` is empty for the owner (and for the assistant, which `from_assistant` marks).
+    `key` names it within its session and is the same in every export of the source; `place` is its place in the source,
+    for error messages. `remembered` turns become episodes, the others go to the transcript only. `speaker` is empty for
+    the owner, and for the assistant, which `from_assistant` marks.
     """
 
     key: str
@@ -39,7 +37,7 @@ class ConversationTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSession:
-    """Turns that belong together, in their order. An empty `title` is made from the first words, a long one cut."""
+    """Turns in their order. An empty `title` is made from the first words; a long one is cut."""
 
     key: str
     turns: tuple[ConversationTurn, ...]
@@ -53,12 +51,12 @@ _BLANK = object()
 
 
 def line_place(number: int) -> str:
-    """How a line is named in a message."""
+    """The name of a line in error messages."""
     return f"line {number}"
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file without their ends, one at a time. Raises InvalidInput if a line is longer than allowed."""
+    """The lines of a file without their ends. Raises InvalidInput for a line over MAX_LINE_BYTES."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
@@ -77,7 +75,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each line that is not blank, as its place and its JSON object. Raises InvalidInput."""
+    """The place and the JSON object of each line that is not blank. Raises InvalidInput."""
     for number, line in enumerate(lines, start=1):
         place = line_place(number)
         value = json_value(line.removeprefix(_BYTE_ORDER_MARK) if isinstance(line, bytes) else line, place=place)
@@ -89,7 +87,7 @@ def json_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str,
 
 
 def json_value(source: bytes | str, *, place: str) -> Any:
-    """The JSON value of `source`; a blank one gives a value that is no JSON. Raises InvalidInput naming `place`."""
+    """The JSON value of `source`, or `_BLANK`. Raises InvalidInput naming `place`."""
     try:
         text = source.decode("utf-8") if isinstance(source, bytes) else source
     except UnicodeDecodeError as error:
@@ -117,26 +115,20 @@ def text_of(value: object, name: str, *, place: str) -> str:
 
 def time_of(value: object, name: str, *, place: str) -> datetime:
     """`value` as a time in UTC. Raises InvalidInput."""
-    if isinstance(value, str):
-        moment = _parsed(lambda: datetime.fromisoformat(value.strip()), name, place)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        moment = _parsed(lambda: moment.astimezone(UTC), name, place)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        moment = _parsed(lambda: datetime.fromtimestamp(value, UTC), name, place)
-    else:
-        raise InvalidInput(place, f'"{name}" must be a time, such as "2024-03-06T17:42:00Z".')
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value.strip())
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value, UTC)
+        else:
+            raise InvalidInput(place, f'"{name}" must be a time, such as "2024-03-06T17:42:00Z".')
+    except (ValueError, OverflowError, OSError):
+        problem = f'"{name}" is not a time; write "2024-03-06T17:42:00Z" or seconds since 1970.'
+        raise InvalidInput(place, problem) from None
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise InvalidInput(place, f'"{name}" lies outside the years {FIRST_YEAR} to {LAST_YEAR}.')
     return moment
-
-
-def _parsed(parse: Callable[[], datetime], name: str, place: str) -> datetime:
-    try:
-        return parse()
-    except (ValueError, OverflowError, OSError):
-        raise InvalidInput(
-            place, f'"{name}" is not a time; write "2024-03-06T17:42:00Z" or seconds since 1970.'
-        ) from None
 
 
 def _position(error: json.JSONDecodeError) -> str:

@@ -1,12 +1,8 @@
-"""Memories as JSON lines, the form of `import_memories` and `export_memories`.
+"""Memories as JSON lines, the form of `import_memories` and `export_memories`, and the order to import them in.
 
 `{"id"?, "kind", "text", "session"?, "title"?, "trigger"?, "steps"?, "key"?, "category"?, "confidence"?, "happened_at"?,
-"valid_from"?, "supersedes"?: [ids]}`; an export adds what is needed to come back as it was (status, times, speaker,
-outcomes, support). Unknown keys are left aside. Invariant: what `record_line` writes, `parse_memory` reads back equal.
-
-In which order imported memories came to be believed, and since when.
-
-Invariant: what a record supersedes comes before it, whatever the order of the file; else earlier beliefs come first.
+"valid_from"?, "supersedes"?: [ids]}`; an export adds what restores the memory as it was (status, times, speaker,
+outcomes, support). Unknown keys are ignored. `parse_memory` reads back exactly what `record_line` writes.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -35,15 +31,17 @@ _TIMES = (
 )  # fmt: skip
 _COUNTS = ("success_count", "failure_count")
 _ID_LISTS = ("supersedes", "supported_by")
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "source": Source, "status": Status, "evicted_from": Status, "contradiction": Contradiction,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """One memory on its way in or out.
+    """One memory of an import or export.
 
-    `id`, `session`, `supersedes`, `supported_by`, `restores` and `promoted_from` are the source's own names.
-
-    `status` is None where the source does not say: then it is current unless another record supersedes it.
+    `id`, `session`, `supersedes`, `supported_by`, `restores` and `promoted_from` are the source's own names. Without a
+    `status` a record is current unless another one supersedes it.
     """
 
     kind: Kind
@@ -102,30 +100,40 @@ def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
 
 def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
     """One record of JSON values. Raises InvalidInput naming `place`."""
-    kind = _choice(line.get("kind"), Kind, "kind", place)
+    kind = _choice(line, "kind", Kind, place)
     if kind is None:
-        raise InvalidInput(place, f'needs "kind", one of {_listed(Kind)}.')
+        raise InvalidInput(place, f'needs "kind", one of {", ".join(Kind)}.')
     values: dict[str, Any] = {name: text_of(line.get(name), name, place=place) for name in _TEXTS}
     values |= {name: _name(line.get(name), name, place) for name in ("id", "session", "restores", "promoted_from")}
-    values |= {name: _time(line, name, place) for name in _TIMES}
-    values |= {name: _count(line.get(name), name, place) for name in _COUNTS}
+    values |= {name: None if line.get(name) is None else time_of(line[name], name, place=place) for name in _TIMES}
+    values |= {name: _checked(line, name, place, _is_count, "a whole number, 0 or more") or 0 for name in _COUNTS}
     values |= {name: _names(line.get(name), name, place) for name in _ID_LISTS}
+    values |= {name: _choice(line, name, choices, place) for name, choices in _CHOICES.items()}
+    confidence = _checked(line, "confidence", place, _is_share, "a number from 0 to 1")
     return MemoryRecord(
         kind=kind,
-        confidence=_share(line.get("confidence"), place),
-        source=_choice(line.get("source"), Source, "source", place),
-        status=_choice(line.get("status"), Status, "status", place),
-        evicted_from=_choice(line.get("evicted_from"), Status, "evicted_from", place),
-        contradiction=_choice(line.get("contradiction"), Contradiction, "contradiction", place),
-        steps=_strings(line.get("steps"), "steps", place),
-        pinned=_flag(line.get("pinned"), "pinned", place),
+        confidence=None if confidence is None else float(confidence),
+        steps=tuple(_checked(line, "steps", place, _is_texts, "a list of texts") or ()),
+        pinned=bool(_checked(line, "pinned", place, lambda value: isinstance(value, bool), "true or false")),
         place=place,
         **values,
     )
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The records, each with an id: where the source gives none, one made of what it says."""
+    """The records, each with an id; a missing one is made from the record's content."""
     seen: Counter[str] = Counter()
     complete: list[MemoryRecord] = []
     for record in records:
@@ -138,7 +146,7 @@ def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
 
 
 def record_line(record: MemoryRecord) -> str:
-    """The JSON line of a record, without what is empty and without a line end."""
+    """The JSON line of a record, without empty fields and without a line end."""
     line: dict[str, object] = {"id": record.id} if record.id else {}
     line |= {"kind": record.kind.value, "text": record.text}
     for field in fields(record):
@@ -149,22 +157,22 @@ def record_line(record: MemoryRecord) -> str:
     return json.dumps(line, ensure_ascii=False)
 
 
-def _time(line: Mapping[str, Any], name: str, place: str) -> datetime | None:
+def _checked(line: Mapping[str, Any], name: str, place: str, fits: Callable[[Any], bool], what: str) -> Any:
+    """The value of a member, None if it is missing. Raises InvalidInput unless it `fits`, saying `what` it must be."""
     value = line.get(name)
-    return None if value is None else time_of(value, name, place=place)
+    if value is not None and not fits(value):
+        raise InvalidInput(place, f'"{name}" must be {what}.')
+    return value
 
 
-def _choice(value: object, choices: type[Choice], name: str, place: str) -> Choice | None:
-    if value is None:
-        return None
-    try:
-        return choices(str(value))
-    except ValueError:
-        raise InvalidInput(place, f'"{name}" must be one of {_listed(choices)}.') from None
+def _choice(line: Mapping[str, Any], name: str, choices: type[Choice], place: str) -> Choice | None:
+    values = [str(choice.value) for choice in choices]
+    value = _checked(line, name, place, lambda value: str(value) in values, f"one of {', '.join(values)}")
+    return None if value is None else choices(str(value))
 
 
 def _name(value: object, name: str, place: str) -> str:
-    """An id or the name of a session: text, or a whole number."""
+    """An id or the name of a session: a text or a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return text_of(value, name, place=place).strip()
@@ -176,40 +184,6 @@ def _names(value: object, name: str, place: str) -> tuple[str, ...]:
     if not all(names):
         raise InvalidInput(place, f'"{name}" must be a list of ids.')
     return names
-
-
-def _strings(value: object, name: str, place: str) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise InvalidInput(place, f'"{name}" must be a list of texts.')
-    return tuple(value)
-
-
-def _count(value: object, name: str, place: str) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise InvalidInput(place, f'"{name}" must be a whole number, 0 or more.')
-    return value
-
-
-def _flag(value: object, name: str, place: str) -> bool:
-    if value is not None and not isinstance(value, bool):
-        raise InvalidInput(place, f'"{name}" must be true or false.')
-    return bool(value)
-
-
-def _share(value: object, place: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise InvalidInput(place, '"confidence" must be a number from 0 to 1.')
-    return float(value)
-
-
-def _listed(choices: type[StrEnum]) -> str:
-    return ", ".join(choice.value for choice in choices)
 
 
 _SUPERSEDABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)
@@ -225,12 +199,12 @@ class Belief:
 
     @property
     def is_dated(self) -> bool:
-        """Whether the source says since when, so that it says the same the next time."""
-        return _told(self.record) is not None
+        """True if the source gives the time, so that the next import gives the same."""
+        return _dated(self.record) is not None
 
     @property
     def ended_at(self) -> datetime | None:
-        """When it ended without a successor in the file, if it did."""
+        """The end of a record that ended without a successor in the file."""
         record = self.record
         if self.is_replaced or record.status is None or record.status in CURRENT:
             return None
@@ -252,10 +226,10 @@ def in_order_of_belief(
         _check_links(record, by_id, stored)
     olds = {record.id: [name for name in record.supersedes if name in by_id] for record in records}
     sequence = _predecessors_first(by_id, olds)
-    since = {record.id: min(_told(record) or now, now) for record in records}
+    since = {record.id: min(_dated(record) or now, now) for record in records}
     for name in reversed(sequence):
         for old in olds[name]:
-            if _told(by_id[old]) is None:
+            if _dated(by_id[old]) is None:
                 since[old] = min(since[old], since[name])
     # A file may say that a successor is older than what it replaced; it still comes after it.
     turn: dict[str, datetime] = {}
@@ -266,7 +240,7 @@ def in_order_of_belief(
     return tuple(Belief(by_id[name], since[name], name in replaced) for name in ordered)
 
 
-def _told(record: MemoryRecord) -> datetime | None:
+def _dated(record: MemoryRecord) -> datetime | None:
     return record.learned_at or record.valid_from or record.happened_at
 
 

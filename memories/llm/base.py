@@ -18,7 +18,7 @@ ChatMessage = Mapping[str, Any]
 ToolSchema = Mapping[str, Any]
 
 
-class Cause(StrEnum):
+class FaultCause(StrEnum):
     """What a fault lies in, which says what helps: time, another answer, less to read, another question, or a person.
 
     ENDPOINT: it is down, slow, busy, or its answer got lost on the way. ANSWER: what came is no use. TOO_MUCH: what was
@@ -39,7 +39,9 @@ class ModelFault(ModelUnavailable):
     `retry_after`: seconds that the endpoint asks to wait; 0 if it does not say.
     """
 
-    def __init__(self, message: str, *, retryable: bool, cause: Cause = Cause.ANSWER, retry_after: float = 0.0) -> None:
+    def __init__(
+        self, message: str, *, retryable: bool, cause: FaultCause = FaultCause.ANSWER, retry_after: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.retryable = retryable
@@ -57,7 +59,7 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPiece:
     """A piece of the answer."""
 
     text: str
@@ -92,7 +94,7 @@ class Silence:
     """Nothing came for a while; the model is still at it. Who listens may go on waiting, or leave."""
 
 
-Output = Text | ToolCall | Silence | Finished
+Output = TextPiece | ToolCall | Silence | Finished
 
 
 class ChatModel(Protocol):

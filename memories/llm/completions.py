@@ -45,7 +45,7 @@ from memories.constants import (
     MODEL_TIMEOUT_SECONDS,
 )
 from memories.llm import faults, tokens
-from memories.llm.base import Cause, Finished, ModelFault, StopReason, Text, ToolCall, Usage
+from memories.llm.base import FaultCause, Finished, ModelFault, StopReason, TextPiece, ToolCall, Usage
 from memories.llm.streaming import StreamedText, storable
 from memoryhub.observability import tracing
 
@@ -63,7 +63,7 @@ _STOPS = {
 
 
 @dataclass(slots=True)
-class _Call:
+class _StreamedCall:
     """A tool call under way. `place` and `id` are how the endpoint tells its calls apart; either may be missing."""
 
     place: int | None
@@ -78,12 +78,12 @@ class Assembly:
     def __init__(self) -> None:
         self.stop: StopReason | None = None
         self.usage = Usage()
-        self._calls: list[_Call] = []
+        self._calls: list[_StreamedCall] = []
         self._text = StreamedText()
         self._characters = 0
         self._refused = False
 
-    def texts(self, chunk: ChatCompletionChunk) -> Iterator[Text]:
+    def texts(self, chunk: ChatCompletionChunk) -> Iterator[TextPiece]:
         """Take in the next chunk and yield its text. Raises ModelFault if the answer outgrows its bound."""
         if chunk.usage is not None:
             self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
@@ -98,7 +98,7 @@ class Assembly:
         if self.stop is None:
             raise ModelFault(tokens.BROKEN_OFF if self._characters else tokens.UNREADABLE, retryable=True)
         if self._refused:
-            raise ModelFault(tokens.REFUSED, retryable=False, cause=Cause.REFUSAL)
+            raise ModelFault(tokens.REFUSED, retryable=False, cause=FaultCause.REFUSAL)
         return self.stop
 
     def tool_calls(self) -> Iterator[ToolCall]:
@@ -106,11 +106,11 @@ class Assembly:
         for call in self._calls:
             yield ToolCall(storable(call.name), storable("".join(call.arguments)))
 
-    def _delta(self, delta: ChoiceDelta) -> Iterator[Text]:
+    def _delta(self, delta: ChoiceDelta) -> Iterator[TextPiece]:
         if delta.content:
             self._count(delta.content)
             if text := self._text.feed(delta.content):
-                yield Text(text)
+                yield TextPiece(text)
         self._refused = self._refused or bool(delta.refusal)
         for piece in delta.tool_calls or ():
             self._add(piece)
@@ -122,13 +122,13 @@ class Assembly:
             call.arguments.append(_text(piece.function.arguments))
             self._count(call.arguments[-1])
 
-    def _call_of(self, piece: ChoiceDeltaToolCall) -> _Call:
+    def _call_of(self, piece: ChoiceDeltaToolCall) -> _StreamedCall:
         """The call that a piece belongs to. Some endpoints number all calls 0, some give no number: ids decide then."""
         place: int | None = piece.index
         for call in reversed(self._calls):
             if call.place == place and (not piece.id or not call.id or piece.id == call.id):
                 return call
-        call = _Call(place, piece.id or "")
+        call = _StreamedCall(place, piece.id or "")
         self._calls.append(call)
         return call
 
@@ -294,7 +294,7 @@ class Completions:
         """Close the connections."""
         self._client.close()
 
-    def outputs(self, request: Mapping[str, Any]) -> Generator[Text | ToolCall | Finished]:
+    def outputs(self, request: Mapping[str, Any]) -> Generator[TextPiece | ToolCall | Finished]:
         """The answer to `request`, which has everything but the model's name. Raises ModelFault, also in the middle."""
         with tracing.span("model", model=self.name) as span:
             finished = yield from self._answer(request)
@@ -302,7 +302,7 @@ class Completions:
             span.note(stop=finished.reason.value, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
         yield finished
 
-    def _answer(self, request: Mapping[str, Any]) -> Generator[Text | ToolCall, None, Finished]:
+    def _answer(self, request: Mapping[str, Any]) -> Generator[TextPiece | ToolCall, None, Finished]:
         started = time.monotonic()
         assembly = Assembly()
         with closing(self._open(request)) as stream:

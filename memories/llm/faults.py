@@ -14,24 +14,24 @@ import httpx
 import openai
 
 from memories.llm import tokens
-from memories.llm.base import Cause, ModelFault
+from memories.llm.base import FaultCause, ModelFault
 
-_FINAL: dict[int, tuple[str, Cause]] = {
-    HTTPStatus.UNAUTHORIZED: (tokens.CREDENTIALS, Cause.CONFIGURATION),
-    HTTPStatus.FORBIDDEN: (tokens.CREDENTIALS, Cause.CONFIGURATION),
-    HTTPStatus.NOT_FOUND: (tokens.UNKNOWN, Cause.CONFIGURATION),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (tokens.TOO_MUCH, Cause.TOO_MUCH),
+_FINAL: dict[int, tuple[str, FaultCause]] = {
+    HTTPStatus.UNAUTHORIZED: (tokens.CREDENTIALS, FaultCause.CONFIGURATION),
+    HTTPStatus.FORBIDDEN: (tokens.CREDENTIALS, FaultCause.CONFIGURATION),
+    HTTPStatus.NOT_FOUND: (tokens.UNKNOWN, FaultCause.CONFIGURATION),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
 }
 # Codes by which endpoints say more than their status does.
-_BY_CODE: dict[str, tuple[str, Cause]] = {
-    "context_length_exceeded": (tokens.TOO_MUCH, Cause.TOO_MUCH),
-    "string_above_max_length": (tokens.TOO_MUCH, Cause.TOO_MUCH),
-    "content_filter": (tokens.FILTERED, Cause.REFUSAL),
-    "content_policy_violation": (tokens.FILTERED, Cause.REFUSAL),
-    "invalid_prompt": (tokens.FILTERED, Cause.REFUSAL),
-    "data_inspection_failed": (tokens.FILTERED, Cause.REFUSAL),
-    "model_not_found": (tokens.UNKNOWN, Cause.CONFIGURATION),
-    "json_validate_failed": (tokens.UNREADABLE, Cause.ANSWER),
+_BY_CODE: dict[str, tuple[str, FaultCause]] = {
+    "context_length_exceeded": (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
+    "string_above_max_length": (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
+    "content_filter": (tokens.FILTERED, FaultCause.REFUSAL),
+    "content_policy_violation": (tokens.FILTERED, FaultCause.REFUSAL),
+    "invalid_prompt": (tokens.FILTERED, FaultCause.REFUSAL),
+    "data_inspection_failed": (tokens.FILTERED, FaultCause.REFUSAL),
+    "model_not_found": (tokens.UNKNOWN, FaultCause.CONFIGURATION),
+    "json_validate_failed": (tokens.UNREADABLE, FaultCause.ANSWER),
 }
 # What the words themselves may be the reason of; any other refusal is of the key, the account or the address.
 _OF_WORDS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -91,7 +91,7 @@ def _seconds_until(date: str) -> float:
 
 
 def _endpoint(message: str, retry_after: float = 0.0) -> ModelFault:
-    return ModelFault(message, retryable=True, cause=Cause.ENDPOINT, retry_after=retry_after)
+    return ModelFault(message, retryable=True, cause=FaultCause.ENDPOINT, retry_after=retry_after)
 
 
 def _of_status(error: openai.APIStatusError) -> ModelFault:
@@ -102,7 +102,7 @@ def _of_status(error: openai.APIStatusError) -> ModelFault:
         return _endpoint(f"The model is busy. Try again {when}.", wait)
     if may_pass(error):
         return _endpoint(f"The model endpoint has a fault ({status}). Try again.", wait)
-    cause = Cause.TOO_MUCH if status in _OF_WORDS else Cause.CONFIGURATION
+    cause = FaultCause.TOO_MUCH if status in _OF_WORDS else FaultCause.CONFIGURATION
     refusal = (f"The model endpoint refused the request ({status}).", cause)
     message, cause = _BY_CODE.get(error.code or "") or _FINAL.get(status) or refusal
     return ModelFault(message, retryable=False, cause=cause)

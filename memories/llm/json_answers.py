@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from memories.constants import MAX_JSON_ANSWER_TOKENS
 from memories.llm import tokens
-from memories.llm.base import Cause, ChatMessage, Finished, ModelFault, StopReason, Text, Usage
+from memories.llm.base import ChatMessage, FaultCause, Finished, ModelFault, StopReason, TextPiece, Usage
 from memories.llm.completions import Completions
 from memories.llm.streaming import storable_json
 
@@ -104,7 +104,7 @@ class JsonAnswers(Completions):
         usage = Usage()
         try:
             for output in self.outputs(request):
-                if isinstance(output, Text):
+                if isinstance(output, TextPiece):
                     texts.append(output.text)
                 elif isinstance(output, Finished):
                     usage = output.usage
@@ -118,7 +118,7 @@ def _check_end(reason: StopReason) -> None:
     if reason is StopReason.LENGTH:
         raise ModelFault(tokens.CUT_SHORT, retryable=True)
     if reason is StopReason.CONTENT_FILTER:
-        raise ModelFault(tokens.FILTERED, retryable=False, cause=Cause.REFUSAL)
+        raise ModelFault(tokens.FILTERED, retryable=False, cause=FaultCause.REFUSAL)
 
 
 def _checked(text: str, shape: type[Shape], usage: Usage) -> JsonAnswer[Shape]:

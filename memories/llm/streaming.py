@@ -23,11 +23,11 @@ from memories.llm.base import Output, Silence
 _AHEAD = 64
 
 
-class _End:
+class _Done:
     """The model is done."""
 
 
-Said = Output | _End | Exception
+Said = Output | _Done | Exception
 
 
 def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
@@ -49,7 +49,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
                     put(output)
                     if left.is_set():
                         return
-            put(_End())
+            put(_Done())
         except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
             put(error)
 
@@ -58,7 +58,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
     try:
         while True:
             output = _next(said, silence_seconds)
-            if isinstance(output, _End):
+            if isinstance(output, _Done):
                 return
             if isinstance(output, Exception):
                 raise output

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
@@ -19,12 +20,11 @@ from typing import Any
 
 from memories.llm.base import ChatMessage, ToolSchema
 from memories.types import Kind
-from memoryhub.regexes import lazy_regex
 
 # Runs of one kind, with the characters that a token of it holds. The figures are chosen on the safe side of what is
 # common, and are measured by no tokenizer of a language model. Punctuation of ASCII: one each. A space belongs to the
 # word behind it.
-_RUNS = lazy_regex(
+_RUNS = re.compile(
     r"(?P<latin>[A-Za-z]+)|(?P<digit>[0-9])|(?P<indent>[ ]{2,})|(?P<break>[\t\n\r]+)|(?P<ascii>[\x21-\x7e])"
     r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)|(?P<rarer>[\u0530-\u1dff]+)"
     r"|(?P<cjk>[\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)|(?P<other>[^\x00-\x7f])",

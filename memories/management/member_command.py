@@ -21,7 +21,7 @@ from memories.errors import MemoriesError
 from memories.hygiene.sensitivity.telling import noun
 from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
-from memories.services.portability.import_screening import Advance, ImportReport
+from memories.services.portability.imports import Advance, ImportReport
 from memories.types import Owner, SensitiveKind
 from tenants.errors import NoMembership, TenantsError
 from tenants.principal import Principal

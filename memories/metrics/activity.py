@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from memories.metrics import definitions as named
-from memories.metrics.alerts import Reading
+from memories.metrics.alerts import MetricReading
 from memories.metrics.definitions import DAY, HOUR, MINUTES, QUARTER, STAGES, TOTAL, Metric
 from memories.metrics.states import HALF, MOST, percentile
 from memories.models import ConsolidationRun, Message, RecallTrace, ReviewItem, ReviewKind, RunState
@@ -30,7 +30,7 @@ REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
 MOST_TRACES = 20_000
 
 
-def writes(now: datetime) -> dict[Reading, float]:
+def writes(now: datetime) -> dict[MetricReading, float]:
     """How much is written, and how much of it was known."""
     rows = (
         _events(now, HOUR)
@@ -42,7 +42,7 @@ def writes(now: datetime) -> dict[Reading, float]:
             known=Count("pk", filter=Q(action__in=MERGED)),
         )
     )
-    found: dict[Reading, float] = {}
+    found: dict[MetricReading, float] = {}
     for row in rows:
         tenant_id = row["tenant_id"]
         found[_of(named.WRITES, tenant_id)] = row["late"] / (MINUTES / timedelta(minutes=1))
@@ -52,7 +52,7 @@ def writes(now: datetime) -> dict[Reading, float]:
     return found
 
 
-def kept_out(now: datetime) -> dict[Reading, float]:
+def kept_out(now: datetime) -> dict[MetricReading, float]:
     """Sensitive values that did not get into memory. Which kinds were masked is in the payloads, as quoted names."""
     severe = Q()
     for kind in sorted(HIGH_SEVERITY):
@@ -66,43 +66,54 @@ def kept_out(now: datetime) -> dict[Reading, float]:
             blocked=Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
         )
     )
-    found: dict[Reading, float] = {}
+    found: dict[MetricReading, float] = {}
     for row in rows:
         found[_of(named.BLOCKED, row["tenant_id"])] = row["blocked"]
         found[_of(named.MASKED, row["tenant_id"])] = row["masked"]
     return found
 
 
-def contradictions(now: datetime) -> dict[Reading, float]:
+def contradictions(now: datetime) -> dict[MetricReading, float]:
     """What was replaced, and what a person was asked about, together."""
     replaced = _events(now, DAY).filter(action__in=REPLACED)
-    asked = ReviewItem.objects.filter(kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY))
-    found: dict[Reading, float] = defaultdict(float)
+    asked = ReviewItem.objects.unscoped("metrics of the installation").filter(
+        kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY)
+    )
+    found: dict[MetricReading, float] = defaultdict(float)
     for tenant_id, count in (*_counted(replaced), *_counted(asked.order_by())):
         found[_of(named.CONTRADICTIONS, tenant_id)] += count
     return found
 
 
-def recalls(now: datetime) -> dict[Reading, float]:
+def recalls(now: datetime) -> dict[MetricReading, float]:
     """How many recalls there were, and how many brought anything."""
-    rows = RecallTrace.objects.filter(**_within("created_at", now, HOUR)).order_by().values("tenant_id")
-    found: dict[Reading, float] = {}
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, HOUR))
+        .order_by()
+        .values("tenant_id")
+    )
+    found: dict[MetricReading, float] = {}
     for row in rows.annotate(made=Count("pk"), hits=Count("pk", filter=Q(returned__gt=0))):
         found[_of(named.RECALLS, row["tenant_id"])] = row["made"]
         found[_of(named.HIT_RATIO, row["tenant_id"])] = row["hits"] / row["made"]
     return found
 
 
-def latencies(now: datetime) -> dict[Reading, float]:
+def latencies(now: datetime) -> dict[MetricReading, float]:
     """How long each stage took, of the newest recalls of the window."""
-    rows = RecallTrace.objects.filter(**_within("created_at", now, QUARTER)).order_by("-created_at")
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, QUARTER))
+        .order_by("-created_at")
+    )
     taken: dict[tuple[UUID, str], list[float]] = defaultdict(list)
     for tenant_id, stages, took_ms in rows.values_list("tenant_id", "stages", "took_ms")[:MOST_TRACES]:
         taken[tenant_id, TOTAL].append(took_ms / 1000)
         for stage in STAGES:
             if stage in stages:
                 taken[tenant_id, stage].append(stages[stage]["ms"] / 1000)
-    found: dict[Reading, float] = {}
+    found: dict[MetricReading, float] = {}
     for (tenant_id, stage), seconds in taken.items():
         seconds.sort()
         found[_of(named.RECALL_P50, tenant_id, stage)] = percentile(seconds, HALF)
@@ -110,20 +121,27 @@ def latencies(now: datetime) -> dict[Reading, float]:
     return found
 
 
-def turns(now: datetime) -> dict[Reading, float]:
+def turns(now: datetime) -> dict[MetricReading, float]:
     """How many turns were answered, and what memories took of their prompts."""
-    rows = Message.objects.filter(memory_tokens__isnull=False, **_within("created_at", now, HOUR))
-    found: dict[Reading, float] = {}
+    rows = Message.objects.unscoped("metrics of the installation").filter(
+        memory_tokens__isnull=False, **_within("created_at", now, HOUR)
+    )
+    found: dict[MetricReading, float] = {}
     for row in rows.order_by().values("tenant_id").annotate(answers=Count("pk"), tokens=Avg("memory_tokens")):
         found[_of(named.TURNS, row["tenant_id"])] = row["answers"]
         found[_of(named.MEMORY_TOKENS, row["tenant_id"])] = row["tokens"]
     return found
 
 
-def consolidations(now: datetime) -> dict[Reading, float]:
+def consolidations(now: datetime) -> dict[MetricReading, float]:
     """The runs that failed, and what all of them cost."""
-    rows = ConsolidationRun.objects.filter(**_within("started_at", now, DAY)).order_by().values("tenant_id")
-    found: dict[Reading, float] = {}
+    rows = (
+        ConsolidationRun.objects.unscoped("metrics of the installation")
+        .filter(**_within("started_at", now, DAY))
+        .order_by()
+        .values("tenant_id")
+    )
+    found: dict[MetricReading, float] = {}
     for row in rows.annotate(failed=Count("pk", filter=Q(state=RunState.FAILED)), cost=Sum("cost")):
         found[_of(named.CONSOLIDATION_FAILURES, row["tenant_id"])] = row["failed"]
         found[_of(named.CONSOLIDATION_COST, row["tenant_id"])] = float(row["cost"] or 0)
@@ -144,5 +162,5 @@ def _counted(rows: QuerySet[AuditEvent] | QuerySet[ReviewItem]) -> Iterable[tupl
     return rows.values_list("tenant_id").annotate(Count("pk"))
 
 
-def _of(metric: Metric, tenant_id: UUID, label: str = "") -> Reading:
-    return Reading(metric.name, tenant_id, label)
+def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
+    return MetricReading(metric.name, tenant_id, label)

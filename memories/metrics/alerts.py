@@ -23,7 +23,7 @@ from memories.metrics.definitions import ALERTS, Alert, Comparison
 LONGEST_GAP = timedelta(minutes=15)
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """Which value it is; no tenant: of what belongs to none."""
 
     metric: str
@@ -38,11 +38,11 @@ class Holding(NamedTuple):
     tenant_id: UUID | None
 
 
-Readings = Mapping[Reading, float]
+Readings = Mapping[MetricReading, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AlertState:
     """An alert whose condition holds: the value now, since when, and whether it fires or is pending."""
 
     alert: Alert
@@ -61,12 +61,12 @@ def holding(readings: Readings) -> Iterator[tuple[Alert, UUID | None, float]]:
             yield alert, reading.tenant_id, value
 
 
-def standings(readings: Readings, before: Mapping[Holding, datetime], at: datetime) -> list[Standing]:
+def standings(readings: Readings, before: Mapping[Holding, datetime], at: datetime) -> list[AlertState]:
     """The alerts that hold at `at`; `before` says since when they held at the look just before this one."""
     found = []
     for alert, tenant_id, value in holding(readings):
         since = before.get(Holding(alert.name, tenant_id), at)
-        found.append(Standing(alert, tenant_id, value, since, fires=at - since >= alert.lasting))
+        found.append(AlertState(alert, tenant_id, value, since, fires=at - since >= alert.lasting))
     return found
 
 
@@ -79,7 +79,7 @@ def _enough(alert: Alert, tenant_id: UUID | None, readings: Readings) -> bool:
     if alert.at_least is None:
         return True
     metric, minimum = alert.at_least
-    return readings.get(Reading(metric.name, tenant_id), metric.idle or 0.0) >= minimum
+    return readings.get(MetricReading(metric.name, tenant_id), metric.idle or 0.0) >= minimum
 
 
 _HEAD = """\

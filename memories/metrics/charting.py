@@ -79,7 +79,7 @@ USUAL_SPAN = SPANS["24h"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One line: its name, what it is drawn by, and its latest value in words. `place` (from 1) is its look.
 
     `dots` draws the values that stand alone, which are too short for a line.
@@ -107,7 +107,7 @@ class Chart:
     title: str
     help: str
     description: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     threshold: float | None
@@ -175,7 +175,7 @@ def chart(
         help=_explained(metric),
         description=_described(metric, alert, latest),
         lines=tuple(
-            Line(name, *_paths(values, top), _cell(latest[name], metric.unit), place)
+            ChartLine(name, *_paths(values, top), _cell(latest[name], metric.unit), place)
             for place, (name, values) in enumerate(lines.items(), start=1)
         ),
         across=tuple(_marks(span, until)),

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from memories.metrics.alerts import Reading
+from memories.metrics.alerts import MetricReading
 from memories.metrics.definitions import METRICS, Metric
 from memories.metrics.measuring import Measured, measure
 
@@ -63,10 +63,10 @@ class _Families(Collector):
             families[reading.metric].add_metric(labels, value)
         return families.values()
 
-    def _place(self, item: tuple[Reading, float]) -> tuple[str, str]:
+    def _place(self, item: tuple[MetricReading, float]) -> tuple[str, str]:
         return self._tenant(item[0]), item[0].label
 
-    def _tenant(self, reading: Reading) -> str:
+    def _tenant(self, reading: MetricReading) -> str:
         return SHARED if reading.tenant_id is None else self._measured.slugs[reading.tenant_id]
 
 

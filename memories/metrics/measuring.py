@@ -21,41 +21,45 @@ from django.utils import timezone
 from memories.constants import CONSOLIDATE_AFTER
 from memories.metrics import activity, states
 from memories.metrics import definitions as named
-from memories.metrics.alerts import Reading, Readings
+from memories.metrics.alerts import MetricReading, Readings
 from memories.metrics.definitions import BY_NAME, METRICS
 from memories.models import EpisodeLedger, MemoryPolicy, OutboxEntry
 from tenants.models import Tenant
 from tenants.selectors import has_active_member
 
 
-def index(now: datetime) -> dict[Reading, float]:
+def index(now: datetime) -> dict[MetricReading, float]:
     """How many changes wait, and how long the oldest has."""
     rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
-    found: dict[Reading, float] = {}
+    found: dict[MetricReading, float] = {}
     for row in rows:
-        found[Reading(named.INDEX_WAITING.name, row["tenant_id"])] = row["count"]
-        found[Reading(named.INDEX_LAG.name, row["tenant_id"])] = _age(row["oldest"], now)
+        found[MetricReading(named.INDEX_WAITING.name, row["tenant_id"])] = row["count"]
+        found[MetricReading(named.INDEX_LAG.name, row["tenant_id"])] = _age(row["oldest"], now)
     return found
 
 
-def consolidation(now: datetime) -> dict[Reading, float]:
+def consolidation(now: datetime) -> dict[MetricReading, float]:
     """How many episodes wait, how long the oldest has, and how much longer than it should.
 
     Ordinals are counted, so forgotten episodes are among them until a run passes. Nobody consolidates for members who
     are not active: theirs do not wait.
     """
-    rows = EpisodeLedger.objects.filter(has_active_member(), waiting_since__isnull=False).order_by()
+    rows = (
+        EpisodeLedger.objects.unscoped("metrics of the installation")
+        .filter(has_active_member(), waiting_since__isnull=False)
+        .order_by()
+    )
     patience = _patience()
-    found: dict[Reading, float] = {}
+    found: dict[MetricReading, float] = {}
     for row in rows.values("tenant_id").annotate(
         oldest=Min("waiting_since"), count=Sum(F("stored") - F("consolidated"))
     ):
         tenant_id, age = row["tenant_id"], _age(row["oldest"], now)
-        found[Reading(named.WAITING_EPISODES.name, tenant_id)] = row["count"]
-        found[Reading(named.CONSOLIDATION_LAG.name, tenant_id)] = age
+        found[MetricReading(named.WAITING_EPISODES.name, tenant_id)] = row["count"]
+        found[MetricReading(named.CONSOLIDATION_LAG.name, tenant_id)] = age
         if settings.MEMORYHUB_CONSOLIDATE != "off":
             overdue = max(0.0, age - patience[tenant_id].total_seconds())
-            found[Reading(named.CONSOLIDATION_OVERDUE.name, tenant_id)] = overdue
+            found[MetricReading(named.CONSOLIDATION_OVERDUE.name, tenant_id)] = overdue
     return found
 
 
@@ -81,7 +85,7 @@ class Measured:
     def complete(self) -> Readings:
         """The readings, with the idle value of each metric of an active tenant that has one."""
         idle = {
-            Reading(metric.name, tenant_id): metric.idle
+            MetricReading(metric.name, tenant_id): metric.idle
             for metric in METRICS
             if metric.idle is not None and not metric.label
             for tenant_id in self.slugs
@@ -89,7 +93,7 @@ class Measured:
         return idle | dict(self.readings)
 
 
-_MEASURES: tuple[Callable[[datetime], dict[Reading, float]], ...] = (
+_MEASURES: tuple[Callable[[datetime], dict[MetricReading, float]], ...] = (
     activity.writes,
     activity.kept_out,
     activity.contradictions,
@@ -108,7 +112,7 @@ def measure(now: datetime | None = None) -> Measured:
     """Look once."""
     now = now or timezone.now()
     slugs = dict(Tenant.objects.filter(is_active=True).order_by().values_list("id", "slug"))
-    readings: dict[Reading, float] = {}
+    readings: dict[MetricReading, float] = {}
     for taken in _MEASURES:
         for reading, value in taken(now).items():
             known = reading.tenant_id is None or reading.tenant_id in slugs

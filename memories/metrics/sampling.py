@@ -23,7 +23,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.metrics.alerts import Holding, Reading, Readings, Standing, follows, standings
+from memories.metrics.alerts import AlertState, Holding, MetricReading, Readings, follows, standings
 from memories.metrics.definitions import ALERTS, BY_NAME
 from memories.metrics.measuring import Measured, measure
 from memories.models import MetricSample
@@ -117,27 +117,27 @@ _ALERTS = {alert.name: alert for alert in ALERTS}
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Sampling:
     """What was found at the last look; `at` is None before the first."""
 
     at: datetime | None = None
     readings: Readings = field(default_factory=dict)
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[AlertState, ...] = ()
 
 
-def last_look(tenants: Tenants) -> Look:
+def last_look(tenants: Tenants) -> Sampling:
     """The last look at these tenants; None: at all."""
     at = marks().order_by("-at").values_list("at", flat=True).first()
     if at is None:
-        return Look()
+        return Sampling()
     rows = MetricSample.objects.filter(_of(tenants), at=at).exclude(name__startswith=ALERT).exclude(name=MARK)
     readings = {
-        Reading(name, tenant_id, label): value
+        MetricReading(name, tenant_id, label): value
         for name, tenant_id, label, value in rows.values_list("name", "tenant_id", "label", "value")
         if name in BY_NAME
     }
     since = {each: moment for each, moment in held(at).items() if tenants is None or each.tenant_id in tenants}
-    return Look(at, readings, tuple(_standings(readings, since, at)))
+    return Sampling(at, readings, tuple(_standings(readings, since, at)))
 
 
 def looks(since: datetime, until: datetime) -> list[datetime]:
@@ -151,14 +151,14 @@ def course(
     until: datetime,
     labels: Collection[str] | None = None,
     names: Collection[str] = BY_NAME.keys(),
-) -> dict[Reading, dict[datetime, float]]:
+) -> dict[MetricReading, dict[datetime, float]]:
     """The samples of these tenants, of each value by time, with one of `labels` if given; no idle values."""
     rows = MetricSample.objects.filter(_of(tenants), name__in=names, at__gt=since, at__lte=until).order_by()
     if labels is not None:
         rows = rows.filter(label__in=labels)
-    found: dict[Reading, dict[datetime, float]] = defaultdict(dict)
+    found: dict[MetricReading, dict[datetime, float]] = defaultdict(dict)
     for name, tenant_id, label, at, value in rows.values_list("name", "tenant_id", "label", "at", "value").iterator():
-        found[Reading(name, tenant_id, label)][at] = value
+        found[MetricReading(name, tenant_id, label)][at] = value
     return found
 
 
@@ -169,11 +169,11 @@ def _of(tenants: Tenants) -> Q:
     return named | Q(tenant_id=None) if None in tenants else named
 
 
-def _standings(readings: Readings, since: Mapping[Holding, datetime], at: datetime) -> list[Standing]:
+def _standings(readings: Readings, since: Mapping[Holding, datetime], at: datetime) -> list[AlertState]:
     found = []
     for (name, tenant_id), moment in since.items():
         alert = _ALERTS.get(name)
-        value = None if alert is None else readings.get(Reading(alert.metric.name, tenant_id, alert.label))
+        value = None if alert is None else readings.get(MetricReading(alert.metric.name, tenant_id, alert.label))
         if alert is not None and value is not None:  # else it is of a definition that is gone
-            found.append(Standing(alert, tenant_id, value, moment, fires=at - moment >= alert.lasting))
+            found.append(AlertState(alert, tenant_id, value, moment, fires=at - moment >= alert.lasting))
     return sorted(found, key=lambda each: (not each.fires, each.since, each.alert.name, str(each.tenant_id)))

@@ -7,27 +7,22 @@ neither; `task` is set in task scope only. Rows are reached through `of(principa
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from memories.models.guard import GuardedRow, OwnedQuerySet, Row
 from memories.types import CURRENT, Kind, Owner, Scope, Status
 from tenants.principal import Principal
 
-Row = TypeVar("Row", bound=models.Model)
 
-
-class OwnedQuerySet(models.QuerySet[Row, Row]):
-    """Rows by whose they are. Edges use `of` and `visible_to`; nothing else names an owner."""
-
-    def of(self, principal: Principal) -> Self:
-        """The principal's own rows (user and task scope)."""
-        return self.filter(tenant_id=principal.tenant_id, user_id=principal.user_id)
+class MemoryQuerySet(OwnedQuerySet[Row]):
+    """Memories by whose they are; edges use `of` and `visible_to`."""
 
     def visible_to(self, principal: Principal, task: str = "") -> Self:
         """The principal's own rows (those of `task` among them), their tenant's shared ones and the global ones."""
@@ -37,7 +32,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         )
         if task:
             visible |= own & Q(scope=Scope.TASK, task=task)
-        return self.filter(visible)
+        return self._scoped().filter(visible)
 
     def current(self) -> Self:
         """Rows that a recall may return: neither superseded nor evicted."""
@@ -48,15 +43,13 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
 
 
-class MemoryRow(models.Model):
+class MemoryRow(GuardedRow):
     """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox.
 
     `sensitivity` maps each kind of sensitive value that the words had (`SensitiveKind`) to its `Handling`.
     """
 
     kind: ClassVar[Kind]
-    # What a service found before it changed this row, for the trail that it tells next; no column.
-    as_it_was: Mapping[str, object] | None = None
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
@@ -76,7 +69,7 @@ class MemoryRow(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = MemoryQuerySet.as_manager()
 
     class Meta:
         abstract = True

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q, TextChoices
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 
 
 class RunState(TextChoices):

@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.models.base import MemoryRow, OwnedQuerySet, scope_constraint
+from memories.models.base import MemoryRow, scope_constraint
+from memories.models.guard import OwnedQuerySet
 from memories.models.session import Message, Session
 from memories.types import Kind, Scope
 

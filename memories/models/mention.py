@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import TextChoices
 
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.models.session import Message
 from memories.types import Kind
 

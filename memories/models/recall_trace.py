@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.models.session import Session
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.types import Kind
 
 

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import TextChoices
 from django.utils import timezone
 
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.types import Importance
 
 

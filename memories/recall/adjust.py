@@ -90,11 +90,6 @@ def parts(of: Circumstances) -> Parts:
     }
 
 
-def factors(of: Circumstances) -> Floats:
-    """The factor of each candidate: 0.7 to 1.3, and half of that for a stale one."""
-    return bounded(parts(of))
-
-
 def bounded(by: Parts) -> Floats:
     """The factor of each candidate out of its parts."""
     together = by["age"] * by["use"] * by["outcome"] * by["catalog"]

@@ -1,7 +1,4 @@
-"""The boundary: which of the ranked candidates are given out, and why the others are not. Pure.
-
-Invariant: the same candidates give the same selection; ties break on the id.
-"""
+"""The boundary: which of the ranked candidates are returned, and why the others are not. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from memories.types import Kind, Status
 
 
 class Cut(StrEnum):
-    """Why a candidate was not given out."""
+    """Why a candidate was not returned; NO if it was."""
 
     NO = ""
     RANK = "rank"
@@ -28,9 +25,8 @@ class Cut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A ranked candidate with what the boundary looks at; `tokens` is what its text costs in a prompt."""
+    """A ranked candidate as the boundary sees it; `tokens` is the price of its text in a prompt."""
 
-    id: str
     kind: Kind
     status: Status
     score: float
@@ -46,11 +42,11 @@ def select(
     token_budget: int | None = None,
     threshold: float | None = None,
 ) -> list[Cut]:
-    """For each contender, best first, whether it is given out (Cut.NO) or why not.
+    """The verdict on each contender, best first.
 
-    An episode that only asks the same (`asked`) is the closest match there is and never the answer, so it is left out.
-    A near duplicate of one that is given out collapses into it. One that does not fit the token budget is passed over,
-    so that a long text does not keep out the short ones behind it.
+    An episode that only asks the same question (`asked`) is the closest match and never the answer, so it is left out.
+    A near duplicate of a returned candidate collapses into it. A candidate over the token budget is skipped, so that a
+    long text does not keep out the short ones after it.
     """
     verdicts: list[Cut] = []
     seen: set[tuple[str, ...]] = set()
@@ -80,14 +76,14 @@ def select(
 def likeness(kind: Kind, status: Status, text: str) -> tuple[str, ...]:
     """Equal for near duplicates: same kind and state, and the same words in the same order but for fillers.
 
-    Deliberately narrow. Two facts that differ in one number, one name or one "not" are nearly one to an encoder, and
-    the difference is what was asked for.
+    Deliberately narrow: to an encoder two facts that differ in one number, one name or one "not" are nearly the same,
+    and the difference is the answer.
     """
     return (kind, status, *(_said(text) or [text]))
 
 
 def _only_asks(contender: Contender, asked: str) -> bool:
-    """Whether the contender is an earlier asking of the same question, in the same words."""
+    """True for an earlier asking of the same question in the same words."""
     if contender.kind is not Kind.EPISODIC:
         return False
     said = _said(contender.text)

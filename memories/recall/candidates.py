@@ -28,7 +28,7 @@ from memories.errors import SearchUnavailable
 from memories.models import Operation
 from memories.recall.hydration import texts
 from memories.recall.loading import Build, fetch, visible_rows
-from memories.recall.pool import Pool, Row, hex_of
+from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
 from memories.search import search_plane
@@ -56,7 +56,7 @@ _SEARCHED = {
 
 
 @dataclass(slots=True)
-class Found:
+class CandidateIds:
     """Ids by kind. `lexical` and `dense` are what the plane's legs said of them; `tail` was just written."""
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
@@ -70,9 +70,9 @@ class Found:
         return id_ in self.ids[kind]
 
 
-def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Found:
+def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> CandidateIds:
     """The candidates for a question. Never raises for a failing plane."""
-    found = Found()
+    found = CandidateIds()
     tail_is_whole = _add_tail(found, principal, request)
     try:
         answer = _ask(principal, request, query, vector)
@@ -113,7 +113,7 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
     return answer
 
 
-def _add_hits(found: Found, answer: Candidates) -> None:
+def _add_hits(found: CandidateIds, answer: Candidates) -> None:
     for hit in answer.hits:
         found.ids[hit.kind].add(hit.id)
         if hit.lexical is not None:
@@ -122,7 +122,7 @@ def _add_hits(found: Found, answer: Candidates) -> None:
             found.dense[hit.id.hex] = hit.dense
 
 
-def _add_tail(found: Found, principal: Principal, request: Request) -> bool:
+def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:
     """The latest of what waits in the outbox; the plane may or may not have it already. Whether that was all."""
     rows = list(fetch(_waiting, principal, request))
     for kind, id_ in rows[:TAIL_LIMIT]:
@@ -131,12 +131,12 @@ def _add_tail(found: Found, principal: Principal, request: Request) -> bool:
     return len(rows) <= TAIL_LIMIT
 
 
-def _waiting(principal: Principal, request: Request, _ids: list[UUID]) -> QuerySet[Any, Any]:
+def _waiting(principal: Principal, request: Request) -> QuerySet[Any, Any]:
     waiting = pending(*readable_by(principal)).filter(operation=Operation.UPSERT, kind__in=request.kinds)
     return waiting.values_list("kind", "memory_id")[: TAIL_LIMIT + 1]
 
 
-def _add_from_database(found: Found, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
+def _add_from_database(found: CandidateIds, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
     """Candidates of an owner whose part of the plane is missing; whether they are all that there is.
 
     A small owner is served whole. Of a large one: the newest, those with the question's words, and facts by their key.
@@ -161,7 +161,7 @@ def _of_part(kind: Kind, part: int, principal: Principal, request: Request) -> Q
     return visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
 
 
-def _newest(kind: Kind, part: int, principal: Principal, request: Request, _ids: list[UUID]) -> QuerySet[Any, Any]:
+def _newest(kind: Kind, part: int, principal: Principal, request: Request) -> QuerySet[Any, Any]:
     rows = _of_part(kind, part, principal, request).order_by(_NEWEST[kind], "pk")
     return rows.values_list("pk")[: TAIL_LIMIT + 1]
 
@@ -235,7 +235,7 @@ def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
     return replace(pool, rows=rows, pieces=pieces)
 
 
-def _encoded(principal: Principal, request: Request, rows: Sequence[Row]) -> dict[str, Encoded]:
+def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow]) -> dict[str, Encoded]:
     """Word pieces of all `rows` and vectors of the latest; those with a vector are remembered."""
     found = texts(principal, request, [(row.kind, row.id) for row in rows])
     encoded: dict[str, Encoded] = {}

@@ -1,7 +1,7 @@
-"""Why a recall answers as it does: the same run as any other recall, told stage by stage.
+"""Explaining a recall: the same run as any other, stage by stage.
 
-Invariant: there is no second way to an answer here, only a second look at what `pipeline.run` left; nothing is recorded
-and no use is counted, so that whoever asks why changes nothing of what the member will be answered.
+It reads the results of `pipeline.run`, records nothing and counts no use: an explanation changes no later
+answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.models import MEMORY_MODELS
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND, reasons
 from memories.recall.boundary import Cut, likeness
-from memories.recall.candidates import Found
+from memories.recall.candidates import CandidateIds
 from memories.recall.hydration import Memory, texts
 from memories.recall.pipeline import Run, run
 from memories.recall.query import Query
@@ -28,7 +28,7 @@ from memories.recall.request import Request, checked, screened
 from memories.types import ALL_KINDS, Kind, Recall, Status
 from tenants.principal import Principal
 
-# Candidates whose texts are looked up: what was given out, and as much again as anybody reads.
+# Candidates whose texts are loaded.
 LISTED = 60
 _CENTER = -WINDOW_AROUND[0]
 
@@ -44,27 +44,27 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a leg of the search said of a candidate: its score, and its rank among the hits of its kind, from 1."""
+class SubQueryRank:
+    """A candidate's score in one sub-query, and its rank among the hits of its kind, from 1."""
 
     score: float
     rank: int
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """A candidate at every stage. `memory` is None for one that is not listed, or that went meanwhile.
+class ConsideredCandidate:
+    """A candidate at every stage. `memory` is None for one that is not listed or was deleted meanwhile.
 
-    `beside`: the hits whose neighbour it is, if it came by that alone. `signals` are all that the recall knows by name,
-    `added` those that make up the sum, `adjustments` the factors before their bounds. `rank` and `fused_rank` are from
-    1. `like`: the memory that it repeats, if it was left out for that.
+    `beside`: the hits that brought it along, if it is only their neighbour. `signals` are all signals by name, `added`
+    those that make up the sum, `adjustments` the factors before their bounds. `rank` and `fused_rank` count from 1.
+    `like`: the memory that it repeats, if that is why it was left out.
     """
 
     kind: Kind
     id: UUID
     origins: tuple[Origin, ...]
-    words: Place | None
-    meaning: Place | None
+    words: SubQueryRank | None
+    meaning: SubQueryRank | None
     beside: tuple[UUID, ...]
     signals: Mapping[str, float]
     added: Mapping[str, float]
@@ -82,7 +82,7 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """A candidate that the database did not confirm. `status`: as it is now, None if it is not there any more."""
+    """A candidate that the database did not load. `status` is its present one, None if it was deleted."""
 
     kind: Kind
     id: UUID
@@ -91,28 +91,26 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A recall's answer, and how it came about. `considered` is the whole pool, best first.
+    """A recall's answer and its derivation. `considered` is the whole pool, best first.
 
-    `stages` maps each stage to its milliseconds and, where it has one, its count. `reranker` names the model that
-    looked again at the best; none is configured where it is empty.
+    `stages` maps each stage to its milliseconds and, where it has one, its count.
     """
 
     answer: Recall
     request: Request
     query: Query
     stages: Mapping[str, Mapping[str, float]]
-    considered: tuple[Considered, ...]
+    considered: tuple[ConsideredCandidate, ...]
     unloaded: tuple[Unloaded, ...]
-    reranker: str = ""
 
     @property
     def found(self) -> int:
-        """How many candidates the legs, the tail and the database named."""
+        """Candidates from the search plane, the tail and the database."""
         return int(self.stages["candidates"]["count"])
 
     @property
     def by_context(self) -> int:
-        """How many came beside a hit only."""
+        """Candidates that are only neighbours of a hit."""
         return sum(Origin.CONTEXT in each.origins for each in self.considered)
 
 
@@ -129,7 +127,7 @@ def explain(
     threshold: float | None = None,
     now: datetime | None = None,
 ) -> Explanation:
-    """What `recall` would answer with the same arguments, and why. Raises as it does."""
+    """The answer of `recall` to the same arguments, explained. Raises as `recall` does."""
     request = checked(
         screened(principal, query),
         types=types,
@@ -155,14 +153,14 @@ def explain(
 
 
 def _memories(principal: Principal, ran: Run) -> dict[str, Memory]:
-    """The texts of the best: those that the recall looked at, and the next."""
+    """The rows of the best LISTED candidates."""
     rows = [ran.pool.rows[index] for index in ran.selection.order[:LISTED]]
     missing = [(row.kind, row.id) for row in rows if row.id not in ran.selection.loaded]
     return {**ran.selection.loaded, **texts(principal, ran.request, missing)}
 
 
-def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[Considered, ...]:
-    telling = _Telling(
+def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[ConsideredCandidate, ...]:
+    explainer = _Explainer(
         ran=ran,
         memories=memories,
         words=_places(ran.found, ran.found.lexical),
@@ -171,22 +169,22 @@ def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[Considered, .
         hits=_hits(ran),
         given=_given(ran),
     )
-    return tuple(telling.of(index, rank) for rank, index in enumerate(ran.selection.order, start=1))
+    return tuple(explainer.of(index, rank) for rank, index in enumerate(ran.selection.order, start=1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """A run, and what is looked up in it again and again; ids are hex. `given`: by likeness, what was given out."""
+class _Explainer:
+    """A run with its look-up tables, by hex id. `given`: the returned memories by likeness."""
 
     ran: Run
     memories: Mapping[str, Memory]
-    words: Mapping[str, Place]
-    meaning: Mapping[str, Place]
+    words: Mapping[str, SubQueryRank]
+    meaning: Mapping[str, SubQueryRank]
     fused_rank: Mapping[int, int]
     hits: Mapping[int, str]
     given: Mapping[tuple[str, ...], str]
 
-    def of(self, index: int, rank: int) -> Considered:
+    def of(self, index: int, rank: int) -> ConsideredCandidate:
         """One candidate."""
         ran, scores = self.ran, self.ran.scores
         row = ran.pool.rows[index]
@@ -194,7 +192,7 @@ class _Telling:
         origins = self._origins(index)
         cut = self._cut(index, rank)
         said = reasons(signals, speaker=row.speaker, tail=Origin.TAIL in origins, neighbour=Origin.CONTEXT in origins)
-        return Considered(
+        return ConsideredCandidate(
             kind=row.kind,
             id=UUID(row.id),
             origins=origins,
@@ -223,13 +221,13 @@ class _Telling:
         return tuple(origin for origin, ids in named if row.id in ids) or (Origin.DATABASE,)
 
     def _beside(self, index: int) -> tuple[UUID, ...]:
-        """The hits that bring this candidate along: it stands at one of NEIGHBOURS from them."""
+        """The hits that bring this candidate along, as one of their NEIGHBOURS."""
         around = self.ran.pool.neighbours[index]
         texts_of_hits = (int(around[_CENTER - offset]) for offset in NEIGHBOURS if offset)
         return tuple(UUID(self.hits[text]) for text in texts_of_hits if text in self.hits)
 
     def _cut(self, index: int, rank: int) -> Cut:
-        """As it was judged; what nobody looked at any more, for all of it is below the threshold, is so, too."""
+        """The recorded verdict; candidates below the threshold that were never examined count as cut by it."""
         threshold = self.ran.request.threshold
         if rank > self.ran.selection.looked_at and threshold is not None:
             return Cut.THRESHOLD if float(self.ran.scores.final[index]) < threshold else Cut.RANK
@@ -244,12 +242,12 @@ def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
     return {name: float(values[index]) for name, values in by_name.items()}
 
 
-def _places(found: Found, leg: Mapping[str, float]) -> dict[str, Place]:
-    """What a leg said of each hit, by hex id; its ranks are within a kind, as the legs are."""
-    places: dict[str, Place] = {}
+def _places(found: CandidateIds, leg: Mapping[str, float]) -> dict[str, SubQueryRank]:
+    """The place of each hit of a sub-query, by hex id; ranks count within a kind."""
+    places: dict[str, SubQueryRank] = {}
     for ids in found.ids.values():
         hits = sorted((-leg[id_.hex], id_.hex) for id_ in ids if id_.hex in leg)
-        places |= {id_: Place(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
+        places |= {id_: SubQueryRank(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
     return places
 
 
@@ -260,7 +258,7 @@ def _fused_ranks(ran: Run) -> dict[int, int]:
 
 
 def _hits(ran: Run) -> dict[int, str]:
-    """What the legs, the tail or the database named, by the text that it speaks through in the pool."""
+    """The hits (not their neighbours), by the index of their text in the pool."""
     own = zip(ran.pool.own.tolist(), ran.pool.rows, strict=True)
     return {text: row.id for text, row in own if ran.found.holds(row.kind, UUID(row.id))}
 
@@ -274,7 +272,7 @@ def _likeness(memory: Memory) -> tuple[str, ...]:
 
 
 def _unloaded(principal: Principal, ran: Run) -> Iterator[Unloaded]:
-    """What was named and may not answer: it ended, expired or went, and the search plane does not know yet."""
+    """Candidates that ended, expired or were deleted without the search plane knowing yet."""
     loaded = {row.id for row in ran.pool.rows}
     for kind, ids in ran.found.ids.items():
         missing = sorted(id_ for id_ in ids if id_.hex not in loaded)

@@ -1,42 +1,91 @@
-"""Selected candidates as what recall returns: the texts, and what a person or an agent wants to know beside them."""
+"""The texts of selected candidates, and what a person or an agent is shown beside them."""
 
 from __future__ import annotations
 
 import functools
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import CharField, DateTimeField, F, Field, JSONField, QuerySet, Value
+from django.db.models.functions import Cast, JSONObject
 
-from memories.models import CatalogEntry, Episode, Fact, Playbook
-from memories.recall.loading import Build, instances, visible_rows
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Playbook
+from memories.recall.loading import Build, fetch, visible_rows
 from memories.recall.request import Request
 from memories.types import Kind, Recalled, Scope, Status
 from tenants.principal import Principal
 
 Memory = Episode | Fact | Playbook | CatalogEntry
+# Made for the search plane, and large.
+_DEFERRED = frozenset({"embedding", "token_ids"})
 
 
 def texts(principal: Principal, request: Request, wanted: Iterable[tuple[Kind, str]]) -> dict[str, Memory]:
-    """The rows behind these (kind, hex id), in a query a kind; what went since it was scored is not there."""
+    """The rows of these (kind, hex id), by hex id, in one query. A row that was deleted meanwhile is missing."""
     ids: dict[Kind, list[UUID]] = defaultdict(list)
     for kind, id_ in wanted:
         ids[kind].append(UUID(id_))
-    found = (row for kind, of_kind in ids.items() for row in instances(_TEXTS[kind], principal, request, of_kind))
+    if not ids:
+        return {}
+    kinds = tuple(kind for kind in Kind if kind in ids)
+    stored = fetch(_as_json(kinds), principal, request, *(ids[kind] for kind in kinds))
+    found = [_memory(Kind(kind), row) for kind, row in stored]
     return {row.pk.hex: row for row in found}
 
 
-def _texts(kind: Kind, principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-    return visible_rows(principal, kind, request).filter(pk__in=ids).defer("embedding", "token_ids").order_by()
+@functools.cache
+def _as_json(kinds: tuple[Kind, ...]) -> Build:
+    """(kind, row as a JSON object) of memories of several kinds, each from a list of ids of its own, in one query."""
+
+    def build(principal: Principal, request: Request, *ids: Collection[UUID]) -> QuerySet[Any, Any]:
+        first, *others = (
+            visible_rows(principal, kind, request)
+            .filter(pk__in=of_kind)
+            .order_by()
+            .values_list(
+                Cast(Value(kind.value), CharField()),
+                JSONObject(**{field.attname: F(field.attname) for field in _fields(kind)}),
+            )
+            for kind, of_kind in zip(kinds, ids, strict=True)
+        )
+        return first.union(*others, all=True) if others else first
+
+    return build
 
 
-_TEXTS: Mapping[Kind, Build] = {kind: functools.partial(_texts, kind) for kind in Kind}
+@functools.cache
+def _fields(kind: Kind) -> tuple[Field[Any, Any], ...]:
+    return tuple(field for field in MEMORY_MODELS[kind]._meta.concrete_fields if field.attname not in _DEFERRED)
+
+
+def _memory(kind: Kind, stored: str) -> Memory:
+    values = json.loads(stored)
+    fields = _fields(kind)
+    row: Any = MEMORY_MODELS[kind].from_db(
+        DEFAULT_DB_ALIAS,
+        [field.attname for field in fields],
+        [_value(field, values[field.attname]) for field in fields],
+    )
+    return cast("Memory", row)
+
+
+def _value(field: Field[Any, Any], stored: Any) -> Any:
+    """SQLite has JSON and times as text."""
+    if isinstance(field, JSONField):
+        return json.loads(stored) if isinstance(stored, str) else stored
+    value = field.to_python(stored)
+    if isinstance(field, DateTimeField) and isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    return value
 
 
 def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: Sequence[str]) -> Recalled:
-    """A row with why it came up."""
+    """A row as recall returns it."""
     return Recalled(
         kind=row.kind,
         id=row.pk,
@@ -50,7 +99,7 @@ def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: S
 
 
 def _particulars(row: Memory) -> dict[str, Any]:
-    """What this kind of memory has to tell."""
+    """The fields that only this kind has."""
     match row:
         case Episode():
             return {

@@ -1,109 +1,89 @@
 """Candidates by id from the database, filtered by owner and state, without their texts.
 
-Loading is most of what a recall costs: rows come as plain tuples, past the converters of ORM and driver, and episodes
-come with their surroundings in one query. What is visible is always what `visible_rows` says.
+Every row that recall scores or returns passes `visible_rows` in the database, whatever the search plane said: the
+second isolation check, and the reason why a recall is never stale. A memory that has expired is gone whether it was
+collected yet or not and whatever `as_of` says, so an answer does not depend on when the collection ran.
 
-Queries that recall asks again and again, compiled once.
-
-Building a query in the ORM costs as much as running it here. So each is built by the ORM with stand-ins for its values
-(what is visible stays defined in one place), its SQL is kept by shape, and each call puts its own values where the
-stand-ins are. A stand-in that is left over belongs to nobody and finds nothing.
-
-Which rows a recall may return: the principal's own and shared ones, in a state that the request allows.
-
-What has expired is gone, whether it was collected yet or not, and whichever moment is asked about: an answer must not
-depend on when the collection ran. Invariant: every row that recall scores or returns passed through here, in the
-database, whatever the search plane said. This is the second isolation check, and why a recall is never stale.
+Loading is most of the cost of a recall: the ORM builds each query once (`memoryhub.db.compiled_query`), rows come as
+plain tuples past the converters of ORM and driver, and episodes come with their surroundings in one query.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import Case, CharField, F, Q, QuerySet, UUIDField, When
+from django.db.models import Case, CharField, F, IntegerField, Q, QuerySet, UUIDField, Value, When
 from django.db.models.functions import Cast
 
 from memories.models import MEMORY_MODELS
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
-from memories.recall.pool import Row, Turn, hex_of, moment_of
+from memories.recall.pool import CandidateRow, Turn, hex_of, moment_of
 from memories.recall.request import Request
 from memories.types import Kind, Status
-from memoryhub.db.compiled_query import Statement, filled, length, taken
+from memoryhub.db.compiled_query import Prepared
 from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
-_TASK = "\x01"
-_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
-_NOW = datetime(2, 1, 1, tzinfo=UTC)
-# The first stand-in of each list; the others follow.
-_IDS, _EXCLUDED = 1 << 32, 1 << 64
 
-Build = Callable[[Principal, Request, list[UUID]], QuerySet[Any, Any]]
+# (principal, request, lists of ids) to the rows that may answer.
+Build = Callable[..., QuerySet[Any, Any]]
 
 
-def fetch(build: Build, principal: Principal, request: Request, ids: Collection[UUID] = ()) -> list[tuple[Any, ...]]:
-    """The rows of `build(principal, request, ids)`, a query of values, as the driver gives them.
+def fetch(build: Build, principal: Principal, request: Request, *ids: Collection[UUID]) -> list[tuple[Any, ...]]:
+    """The rows of `build(principal, request, *ids)`, a query of values, as the driver gives them.
 
-    Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids.
+    Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids in a list.
     """
-    statement, values = _bound(build, principal, request, ids)
-    return statement.raw(values)
-
-
-def instances(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> list[Any]:
-    """The rows of `build(principal, request, ids)`, a query of whole rows, as model instances. At most 2,048 ids."""
-    statement, values = _bound(build, principal, request, ids)
-    return statement.instances(values)
-
-
-def _bound(build: Build, principal: Principal, request: Request, ids: Collection[UUID]) -> tuple[Statement, list[Any]]:
-    excluded = list(request.exclude)
-    statement = _compiled(build, _shape(request), length(ids), length(excluded))
-    moments = (request.as_of or _MOMENT, request.alive_after)
-    return statement, _prepared(principal, request.task, moments, [*filled(ids), *filled(excluded)])
-
-
-@functools.lru_cache(maxsize=512)
-def _compiled(build: Build, shape: Request, ids: int, excluded: int) -> Statement:
-    wanted, unwanted = _stand_ins(_IDS, ids), _stand_ins(_EXCLUDED, excluded)
-    query = build(_NOBODY, replace(shape, exclude=frozenset(unwanted)), wanted)
-    return Statement.of(query, _prepared(_NOBODY, _TASK, (_MOMENT, _NOW), [*wanted, *unwanted]))
-
-
-def _stand_ins(first: int, count: int) -> list[UUID]:
-    return [UUID(int=first + number) for number in range(count)]
-
-
-def _prepared(principal: Principal, task: str, moments: Iterable[datetime], ids: Iterable[UUID]) -> list[Any]:
-    """Values as the database takes them, those of stand-ins and of a call in the same order."""
-    return taken((task, *moments, principal.tenant_id, principal.user_id, *ids))
-
-
-def _shape(request: Request) -> Request:
-    """The request with stand-ins, and without what no query looks at."""
-    return replace(
-        request,
-        query="",
-        limit=1,
-        task=_TASK if request.task else "",
-        as_of=_MOMENT if request.as_of is not None else None,
-        session_id=None,
-        exclude=frozenset(),
-        token_budget=None,
-        threshold=None,
-        cost=None,
-        now=_NOW,
+    return _compiled(build, request.kinds, request.include_superseded).raw(
+        principal.tenant_id,
+        principal.user_id,
+        request.task or None,
+        request.as_of,
+        request.alive_after,
+        request.exclude,
+        *ids,
     )
 
 
-def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQuerySet[Any]:
+@functools.lru_cache(maxsize=512)
+def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -> Prepared[Any]:  # noqa: FBT001 - a key
+    """`build` as a compiled query: the ORM builds the SQL once, and each call puts its own values in."""
+
+    def query(
+        tenant_id: UUID,
+        user_id: UUID,
+        task: str | None,
+        as_of: datetime | None,
+        now: datetime,
+        exclude: Collection[UUID],
+        *ids: Collection[UUID],
+    ) -> QuerySet[Any, Any]:
+        principal = replace(_NOBODY, tenant_id=tenant_id, user_id=user_id)
+        request = Request(
+            query="",
+            kinds=kinds,
+            limit=1,
+            task=task or "",
+            include_superseded=include_superseded,
+            as_of=as_of,
+            session_id=None,
+            exclude=frozenset(exclude),
+            token_budget=None,
+            now=now,
+        )
+        return build(principal, request, *ids)
+
+    return Prepared(query, may_ignore=True)
+
+
+def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """The rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
     if kind is Kind.SEMANTIC:
@@ -111,15 +91,15 @@ def visible_rows(principal: Principal, kind: Kind, request: Request) -> OwnedQue
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
         learned = request.include_superseded and supersedable
-        told = learned_by(request.as_of) if learned else held_at(kind, request.as_of)
-        return rows.exclude(status=Status.EVICTED).filter(told)
+        then = learned_by(request.as_of) if learned else held_at(kind, request.as_of)
+        return rows.exclude(status=Status.EVICTED).filter(then)
     if request.include_superseded and supersedable:
         return rows.exclude(status=Status.EVICTED)
     return rows.current()
 
 
 def held_at(kind: Kind, moment: datetime) -> Q:
-    """Rows that held at `moment`: said or shared by then, or learned by then and not superseded until later."""
+    """Rows that were current at `moment`: said or shared by then, or learned by then and superseded later if at all."""
     if kind is Kind.EPISODIC:
         return Q(happened_at__lte=moment)
     if kind is Kind.CATALOG:
@@ -128,14 +108,13 @@ def held_at(kind: Kind, moment: datetime) -> Q:
 
 
 def learned_by(moment: datetime) -> Q:
-    """Facts and playbooks that were learned by `moment`, whatever became of them."""
+    """Facts and playbooks learned by `moment`, superseded or not."""
     return Q(learned_at__lte=moment)
 
 
 # A hit's neighbours are candidates, and each candidate is seen with the turns around it.
 _FIRST_OFFSET = NEIGHBOURS[0] + WINDOW_AROUND[0]
 _LAST_OFFSET = NEIGHBOURS[-1] + WINDOW_AROUND[1]
-_COMMON = ("pk", "embedding", "status")
 
 # One step through the index for each name; DISTINCT would walk all of the owner's episodes.
 _SPEAKERS = """
@@ -151,19 +130,16 @@ _SPEAKERS = """
 """
 
 
-def load(principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]) -> tuple[list[Turn], list[Row]]:
+def load(
+    principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]
+) -> tuple[list[Turn], list[CandidateRow]]:
     """Episodes (with their surroundings, perhaps repeated) and other memories among `ids` that may answer."""
     turns: list[Turn] = []
-    alone: list[Row] = []
-    for kind, wanted in ids.items():
-        if not wanted:
-            continue
-        if kind is Kind.EPISODIC:
-            turns += fetch(_near, principal, request, wanted)
-        else:
-            build, row = _ALONE[kind]
-            alone += map(row, fetch(build, principal, request, wanted))
-    return turns, alone
+    if episodes := ids.get(Kind.EPISODIC):
+        turns = fetch(_near, principal, request, episodes)
+    kinds = tuple(kind for kind in _COLUMNS if ids.get(kind))
+    stored = fetch(_alone(kinds), principal, request, *(ids[kind] for kind in kinds)) if kinds else []
+    return turns, [_row(each) for each in stored]
 
 
 def known_speakers(principal: Principal) -> list[str]:
@@ -174,10 +150,10 @@ def known_speakers(principal: Principal) -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def _near(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-    """The episodes around each hit, in its session; what only stands around a candidate comes with its words alone."""
+def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> QuerySet[Any, Any]:
+    """The episodes around each hit in its session. Episodes that are no candidates come with their word pieces only."""
     hit = F("of_hit")
-    near: OwnedQuerySet[Any] = (
+    near: MemoryQuerySet[Any] = (
         visible_rows(principal, Kind.EPISODIC, request)
         .annotate(hit=F("session__episodes__pk"), of_hit=F("session__episodes__sequence"))
         .filter(hit__in=ids, sequence__gte=hit + _FIRST_OFFSET, sequence__lte=hit + _LAST_OFFSET)
@@ -189,68 +165,64 @@ def _near(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[A
     return near.values_list("session_id", "sequence", "token_ids", *(Case(When(candidate, then=c)) for c in columns))
 
 
-def _facts(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-    dates = (_text("valid_from"), _text("learned_at"), _text("last_used_at"))
-    # What is pinned matters for as long as it is pinned.
-    review = Case(When(pinned=False, then=_text("review_after")))
-    rows = _alone(principal, request, ids, Kind.SEMANTIC)
-    return rows.values_list("token_ids", *_COMMON, *dates, "use_count", review)
+@functools.cache
+def _alone(kinds: tuple[Kind, ...]) -> Build:
+    """The memories of these kinds, each from a list of ids of its own, in one query."""
+
+    def build(principal: Principal, request: Request, *ids: Collection[UUID]) -> QuerySet[Any, Any]:
+        first, *others = (
+            visible_rows(principal, kind, request).filter(pk__in=of_kind).order_by().values_list(*_COLUMNS[kind])
+            for kind, of_kind in zip(kinds, ids, strict=True)
+        )
+        return first.union(*others, all=True) if others else first
+
+    return build
 
 
-def _playbooks(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-    outcomes = ("success_count", "failure_count", _text("last_success_at"))
-    return _alone(principal, request, ids, Kind.PROCEDURAL).values_list("token_ids", *_COMMON, *outcomes)
-
-
-def _catalog(principal: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-    return _alone(principal, request, ids, Kind.CATALOG).values_list("token_ids", *_COMMON)
-
-
-def _alone(principal: Principal, request: Request, ids: list[UUID], kind: Kind) -> OwnedQuerySet[Any]:
-    return visible_rows(principal, kind, request).filter(pk__in=ids).order_by()
-
-
-def _fact(stored: Sequence[Any]) -> Row:
-    pieces, id_, vector, status, valid_from, learned_at, last_used_at, use_count, review_after = stored
-    return Row(
-        Kind.SEMANTIC,
+def _row(stored: Sequence[Any]) -> CandidateRow:
+    kind, pieces, id_, vector, status, *times, use_count, successes, failures = stored
+    since, learned_at, last_used_at, review_after, last_success_at = map(moment_of, times)
+    return CandidateRow(
+        Kind(kind),
         hex_of(id_),
         pieces or b"",
         vector,
         status == Status.STALE,
-        since=moment_of(valid_from),
-        aged_from=moment_of(last_used_at or learned_at),
+        since=since,
+        aged_from=last_used_at or learned_at,
         use_count=use_count,
-        review_after=moment_of(review_after),
-    )
-
-
-def _playbook(stored: Sequence[Any]) -> Row:
-    pieces, id_, vector, status, successes, failures, last_success_at = stored
-    return Row(
-        Kind.PROCEDURAL,
-        hex_of(id_),
-        pieces or b"",
-        vector,
-        status == Status.STALE,
         successes=successes,
         failures=failures,
-        last_success_at=moment_of(last_success_at),
+        last_success_at=last_success_at,
+        review_after=review_after,
     )
-
-
-def _catalog_entry(stored: Sequence[Any]) -> Row:
-    pieces, id_, vector, status = stored
-    return Row(Kind.CATALOG, hex_of(id_), pieces or b"", vector, status == Status.STALE)
-
-
-_ALONE: Mapping[Kind, tuple[Build, Callable[[Sequence[Any]], Row]]] = {
-    Kind.SEMANTIC: (_facts, _fact),
-    Kind.PROCEDURAL: (_playbooks, _playbook),
-    Kind.CATALOG: (_catalog, _catalog_entry),
-}
 
 
 def _text(column: str) -> Cast:
     """A time as text: drivers would make an object of each, and few are looked at."""
     return Cast(column, CharField())
+
+
+def _kind(kind: Kind) -> Cast:
+    return Cast(Value(kind.value), CharField())
+
+
+_NO_TIME, _ZERO = Cast(Value(None), CharField()), Cast(Value(0), IntegerField())
+# A pinned fact does not become stale. Columns as `_row` reads them; those that a kind lacks are empty.
+_REVIEW = Case(When(pinned=False, then=_text("review_after")))
+_COLUMNS: Mapping[Kind, Sequence[Any]] = {
+    Kind.SEMANTIC: (
+        *(_kind(Kind.SEMANTIC), "token_ids", "pk", "embedding", "status"),
+        *(_text("valid_from"), _text("learned_at"), _text("last_used_at"), _REVIEW, _NO_TIME),
+        *("use_count", _ZERO, _ZERO),
+    ),
+    Kind.PROCEDURAL: (
+        *(_kind(Kind.PROCEDURAL), "token_ids", "pk", "embedding", "status"),
+        *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _text("last_success_at")),
+        *(_ZERO, "success_count", "failure_count"),
+    ),
+    Kind.CATALOG: (
+        *(_kind(Kind.CATALOG), "token_ids", "pk", "embedding", "status"),
+        *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
+    ),
+}

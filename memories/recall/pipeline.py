@@ -1,22 +1,19 @@
-"""Recall: the one way to memories, for the chat, the tools, the API and the commands.
+"""Recall: the only way to memories, for the chat, the tools, the API and the commands.
 
-Candidates from the search plane and the outbox's tail; loaded by id from the database, filtered by owner and state;
-scored by the recipe; adjusted; selected; recorded. `run` is all of it but the recording, and keeps what each stage
-left, which `explaining.py` tells of. Invariant: nothing that is not the principal's to see, or that is no longer
-believed, is ever returned, whatever the search plane says.
-
-In which order pinned facts go into the prompt, which holds only so many. Pure.
-
-Invariant: what must hold and who somebody is come before anything else, however often that was of use.
+Candidates come from the search plane and the outbox's tail; they are loaded by id from the database, filtered by owner
+and state, scored by the recipe, adjusted, selected and recorded. `run` does all of it but the recording and keeps the
+result of each stage for `explaining.py`. A memory that the principal may not see, or that is no longer current, is
+never returned, whatever the search plane says.
 """
 
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from uuid import UUID, uuid4
@@ -27,16 +24,14 @@ from django.utils import timezone
 from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many, encoder, token_vectors
 from memories.recall import recording
-from memories.recall.candidates import Found, encoded_tail, find
-from memories.recall.fusion import Markers, markers
+from memories.recall.candidates import CandidateIds, encoded_tail, find
 from memories.recall.late_interaction import pack
 from memories.recall.loading import known_speakers, load
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
 from memories.recall.request import Request, checked, screened
-from memories.recall.scoring import Fusion, Inputs, Scores, score
+from memories.recall.scoring import Fusion, Inputs, Markers, Scores, markers, score
 from memories.recall.selection import Selection, choose
-from memories.recall.trace import Stages
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
 from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
@@ -46,13 +41,36 @@ _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
 
 
+@dataclass(slots=True)
+class Stages:
+    """The stages of one recall in order: how many memories each left, and its milliseconds."""
+
+    _clock: float = field(default_factory=time.perf_counter)
+    _began: float = field(default_factory=time.perf_counter)
+    stages: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def passed(self, name: str, count: int | None = None) -> None:
+        """Record that the stage `name` ended now."""
+        now = time.perf_counter()
+        stage: dict[str, float] = {"ms": round((now - self._clock) * 1000, 2)}
+        if count is not None:
+            stage["count"] = count
+        self.stages[name] = stage
+        self._clock = now
+
+    @property
+    def took_ms(self) -> float:
+        """Milliseconds since the first stage began."""
+        return round((time.perf_counter() - self._began) * 1000, 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One recall with what each of its stages left, before anything is recorded of it."""
+    """One recall with the results of its stages, before anything is recorded."""
 
     request: Request
     query: Query
-    found: Found
+    found: CandidateIds
     pool: Pool
     scores: Scores
     selection: Selection
@@ -78,15 +96,15 @@ def recall(
     record: bool = True,
     now: datetime | None = None,
 ) -> Recall:
-    """The memories that answer `query`, best first. What must not be stored is masked in it before it goes anywhere.
+    """The memories that answer `query`, best first. Values that must not be stored are masked in it first.
 
-    `include_superseded` adds archived states, marked as such; `as_of` answers with what was believed then; `session_id`
-    is noted in the trace; `exclude_episode_ids` are left out altogether (a turn never recalls itself); `token_budget`
-    bounds what is given out together, in tokens as `cost` counts an item, else its text in word pieces; what scores
-    below `threshold` is left out. `record=False` leaves no trace and counts no use. Ages are counted back from `now`,
-    the moment of asking (from `as_of` if that is given).
+    `include_superseded` adds superseded memories, marked as such; `as_of` answers with what was believed then;
+    `session_id` goes into the trace; `exclude_episode_ids` are left out (a turn never recalls itself); `token_budget`
+    bounds all items together, in tokens as `cost` counts an item, else in word pieces of its text; items below
+    `threshold` are left out. `record=False` leaves no trace and counts no use. Ages are counted back from `now`, the
+    moment of asking, or from `as_of`.
 
-    Raises InvalidInput, Forbidden. A search plane that fails raises nothing: the answer is then `degraded`.
+    Raises InvalidInput, Forbidden. A failing search plane raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
     now = now or timezone.now()
@@ -111,7 +129,7 @@ def recall(
 
 
 def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) -> Run:
-    """Answer a request and keep how; nothing of it is stored. Raises as `recall` does."""
+    """Answer a request and keep the results of all stages; store nothing. Raises as `recall` does."""
     principal.require(Right.READ)
     with tracing.span("recall", limit=request.limit) as span:
         ran = _run(principal, request, Stages(), fusion)
@@ -127,7 +145,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
         found = find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
     with tracing.span("recall.load"):
-        pool = _load(principal, request, found)
+        pool = encoded_tail(principal, request, assemble(*load(principal, request, found.ids)))
     stages.passed("loaded", len(pool))
     with tracing.span("recall.score", candidates=len(pool)):
         scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)
@@ -152,20 +170,14 @@ def _vector_of(text: str) -> Floats:
     return np.asarray(vector, np.float32)
 
 
-def _load(principal: Principal, request: Request, found: Found) -> Pool:
-    """The candidates as the database has them, with their surroundings; the tail encoded."""
-    turns, alone = load(principal, request, found.ids)
-    return encoded_tail(principal, request, assemble(turns, alone))
-
-
-def _score(pool: Pool, found: Found, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
+def _score(pool: Pool, found: CandidateIds, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
     static = token_vectors()
     texts = pack(pool.pieces)
     vectors = dequantize_many([row.vector or _NO_VECTOR for row in pool.rows])
-    legs = [found.lexical.get(row.id, 0.0) for row in pool.rows]
+    lexical = [found.lexical.get(row.id, 0.0) for row in pool.rows]
     return score(
         pool,
-        Inputs(texts, _markers(), vectors @ vector, np.array(legs, np.float32)),
+        Inputs(texts, _markers(), vectors @ vector, np.array(lexical, np.float32)),
         query,
         query_pieces=static.piece_ids(" ".join(query.terms)),
         directions=static.directions,
@@ -209,7 +221,7 @@ def _record(principal: Principal, ran: Run) -> None:
     )
 
 
-# The first group that a fact's key or category is in places it, and its place in the group orders it there.
+# A fact belongs to the first group that names its key or category, ordered by its place in the group.
 _GROUPS: tuple[tuple[str, ...], ...] = (
     ("constraint", "constraints", "rule", "rules", "boundary", "boundaries", "must", "never", "safety"),
     (
@@ -226,7 +238,7 @@ _IDENTITY = 1
 
 
 class Pinnable(Protocol):
-    """What is looked at of a fact."""
+    """The fields of a fact that `foremost` reads."""
 
     pk: Any
     key: str
@@ -239,7 +251,10 @@ Fact = TypeVar("Fact", bound=Pinnable)
 
 
 def foremost(facts: Iterable[Fact]) -> list[Fact]:
-    """Constraints, identity, health; then the rest by use, and the newest first among those used alike."""
+    """Pinned facts in the order of the prompt, which has limited room.
+
+    Constraints, identity and health come first; then the most used, and the newest of those used equally often.
+    """
     return sorted(facts, key=_order)
 
 

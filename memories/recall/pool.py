@@ -25,7 +25,7 @@ _SESSION_STRIDE = 1 << 40
 _MOMENT_CHARACTERS = 19
 
 
-class Row(NamedTuple):
+class CandidateRow(NamedTuple):
     """A candidate as loaded for scoring, without its text. `id` is the hex of a UUID.
 
     Times are "YYYY-MM-DD HH:MM:SS", in UTC: `since` dates it for the question ("in May"), `aged_from` for the decay.
@@ -56,7 +56,7 @@ Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, 
 class Pool:
     """See the module. `session` numbers the session of each candidate; what stands alone has one of its own."""
 
-    rows: Sequence[Row]
+    rows: Sequence[CandidateRow]
     pieces: Sequence[bytes]
     own: Integers
     neighbours: Integers
@@ -66,7 +66,7 @@ class Pool:
         return len(self.rows)
 
 
-def assemble(turns: Sequence[Turn], alone: Sequence[Row]) -> Pool:
+def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
     """The pool of the candidates among `turns` (in any order, perhaps repeated) and of those that stand alone."""
     numbers: dict[str, int] = {}
     of_session = np.array([numbers.setdefault(turn[0], len(numbers)) for turn in turns], np.int64)
@@ -102,10 +102,12 @@ def moment_of(stored: str | None) -> Moment:
     return stored[:_MOMENT_CHARACTERS] if stored else None
 
 
-def _episode(turn: Turn) -> Row:
+def _episode(turn: Turn) -> CandidateRow:
     _, _, pieces, id_, vector, status, speaker, happened_at = turn
     moment = moment_of(happened_at)
-    return Row(Kind.EPISODIC, hex_of(id_), pieces or b"", vector, status == Status.STALE, moment, moment, speaker or "")
+    return CandidateRow(
+        Kind.EPISODIC, hex_of(id_), pieces or b"", vector, status == Status.STALE, moment, moment, speaker or ""
+    )
 
 
 def _find(places: NDArray[np.int64], wanted: NDArray[np.int64]) -> Integers:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memories.recall.words_en import ASKS_WHEN, MONTHS, MONTHS_IF_CAPITAL, STOP_WORDS
+from memories.words import is_unspaced, spaced
 
 # A long message is a query too; what it is about shows in this many distinct words (the encoder reads 256 pieces).
 MAX_CONTENT_WORDS = 64
@@ -40,9 +41,9 @@ class Query:
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in lower case; "Ada's" is "ada", "don't" is "dont"."""
+    """The words of `text` in lower case: "Ada's" is "ada", "don't" is "dont"; scripts without spaces as pairs."""
     lowered = _APOSTROPHES.sub("", _POSSESSIVE.sub("", text.lower()))
-    return _WORD.findall(lowered)
+    return _WORD.findall(spaced(lowered) if is_unspaced(lowered) else lowered)
 
 
 def parse(text: str, speakers: Iterable[str] = ()) -> Query:

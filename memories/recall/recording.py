@@ -1,7 +1,7 @@
-"""Recording recalls: the trace, and the uses of the facts that were given out. Behind the answer, never in its way.
+"""Recording recalls in the background: the trace, and the use counts of the returned facts.
 
-Invariants: each use counts exactly once (`use_count + 1` in the database, never read and written back); what the queue
-cannot take is written before the answer instead; `flush` returns once everything recorded so far is written.
+Each use counts exactly once (`use_count + 1` in the database). A recall that a full queue cannot take is written before
+the answer instead.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connections, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
-from memories.recall.trace import TracedCandidate
 from memories.selectors.erasure import is_erased
-from memoryhub.db.compiled_query import Prepared
 from memoryhub.observability import context as log_context
 from tenants.locks import held_owner
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
-# A recall leaves a few kilobytes; a thousand waiting ones mean that the database is far behind.
+# A waiting recall takes a few kilobytes; with a thousand of them the database is far behind.
 MAX_WAITING = 1_000
 MAX_BATCH = 100
 
@@ -47,7 +45,7 @@ class Record:
     session_id: UUID | None
     parameters: dict[str, Any]
     stages: dict[str, Any]
-    candidates: tuple[TracedCandidate, ...]
+    candidates: tuple[dict[str, Any], ...]
     returned: int
     degraded: bool
     took_ms: float
@@ -61,9 +59,9 @@ _thread: threading.Thread | None = None
 
 
 def record(entry: Record) -> None:
-    """Write a recall: on a thread of its own, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
+    """Write a recall: on the recorder's thread, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
 
-    Never raises: a recall that was answered is not taken back.
+    Never raises: the recall was answered already.
     """
     if settings.MEMORYHUB_RECORDING == "inline":
         _write_or_log([entry])
@@ -111,7 +109,7 @@ def _run() -> None:
 def _write_or_log(batch: Sequence[Record]) -> None:
     try:
         _write(batch)
-    except Exception:  # whatever it is: this thread goes on, and whoever waits for it in `flush` is let go
+    except Exception:  # the thread must go on, and `flush` must return
         if len(batch) > 1:
             for entry in batch:
                 _write_or_log([entry])
@@ -120,7 +118,7 @@ def _write_or_log(batch: Sequence[Record]) -> None:
 
 
 def _write(batch: Sequence[Record]) -> None:
-    """Under the lock of each owner: what is forgotten meanwhile leaves no trace, and counting never meets a writer."""
+    """Write under each owner's lock, so that forgetting wins over recording and use counts meet no other writer."""
     by_owner: dict[UUID, list[Record]] = defaultdict(list)
     for entry in batch:
         by_owner[entry.principal.membership_id].append(entry)
@@ -129,7 +127,7 @@ def _write(batch: Sequence[Record]) -> None:
             principal = entries[0].principal
             member = held_owner(principal)
             if member is None or (not member.is_active and is_erased(member.pk)):
-                continue  # of a member who is being erased nothing may come back
+                continue  # the member is being erased
             RecallTrace.objects.bulk_create([_trace(entry) for entry in entries if not _was_forgotten(entry)])
             _count_uses(principal, entries)
 
@@ -143,7 +141,7 @@ def _trace(entry: Record) -> RecallTrace:
         query="" if _was_redacted(entry) else entry.query,
         parameters=entry.parameters,
         stages=entry.stages,
-        candidates=[line.as_json() for line in entry.candidates],
+        candidates=list(entry.candidates),
         returned=entry.returned,
         degraded=entry.degraded,
         took_ms=entry.took_ms,
@@ -152,38 +150,24 @@ def _trace(entry: Record) -> RecallTrace:
 
 
 def _was_forgotten(entry: Record) -> bool:
-    """Whether its session was erased before it came to be recorded, and with it all its recalls."""
+    """True if its session, and with it all its recalls, was erased before the recall was recorded."""
     if entry.session_id is None:
         return False
-    return not _SESSION.any(entry.principal.tenant_id, entry.principal.user_id, entry.session_id)
+    return not Session.objects.of(entry.principal).filter(pk=entry.session_id).exists()
 
 
 def _was_redacted(entry: Record) -> bool:
-    """Whether the turn that it was made for, the last of its session, was erased before it came to be recorded."""
+    """True if its turn, the last of the session, was erased before the recall was recorded."""
     if entry.session_id is None:
         return False
-    last = _LAST_SAID.values(entry.principal.tenant_id, entry.principal.user_id, entry.session_id)
-    return last == [(MessageState.REDACTED,)]
-
-
-def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session, Any]:
-    rows = Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id)
-    return rows.order_by().values_list("pk")[:1]
-
-
-def _last_said(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Message, Any]:
-    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, step=0)
-    return rows.order_by("-turn").values_list("state")[:1]
-
-
-_SESSION = Prepared(_session)
-_LAST_SAID = Prepared(_last_said)
+    said = Message.objects.of(entry.principal).filter(session_id=entry.session_id, step=0)
+    return said.order_by("-turn").values_list("state", flat=True).first() == MessageState.REDACTED
 
 
 def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:
-    """Add the uses to the principal's own facts: one UPDATE for those used equally often, usually one in all.
+    """Add the uses to the principal's own facts, with one UPDATE for all facts used equally often.
 
-    Shared facts are not counted: what one member asks must not move what another is given.
+    Shared facts are not counted: one member's questions must not change another member's answers.
     """
     uses = Counter(fact_id for entry in entries for fact_id in entry.fact_ids)
     latest = max(entry.recalled_at for entry in entries)

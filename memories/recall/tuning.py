@@ -20,7 +20,7 @@ _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
+class ConsideredThreshold:
     """A threshold, and what it had done: how many of the used memories it had kept and of the ignored ones cut."""
 
     value: float
@@ -29,14 +29,14 @@ class Considered:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ThresholdVerdict:
     """What the data speak for: a value or none, why in words, and every value that was considered."""
 
     value: float | None
     reason: str
     used: int
     ignored: int
-    values: tuple[Considered, ...]
+    values: tuple[ConsideredThreshold, ...]
 
     @property
     def hit_rate(self) -> float:
@@ -49,19 +49,19 @@ class Verdict:
         return self.ignored / (self.used + self.ignored) if self.used + self.ignored else 0.0
 
 
-def propose(recorded: Sequence[tuple[float, bool]]) -> Verdict:
+def propose(recorded: Sequence[tuple[float, bool]]) -> ThresholdVerdict:
     """The highest threshold that `recorded`, the score and use of each recalled memory, speaks for."""
     used = [score for score, taken in recorded if taken]
     ignored = [score for score, taken in recorded if not taken]
     values = tuple(
-        Considered(value, sum(score >= value for score in used), sum(score < value for score in ignored))
+        ConsideredThreshold(value, sum(score >= value for score in used), sum(score < value for score in ignored))
         for value in _grid([score for score, _ in recorded])
     )
     value, reason = _chosen(values, len(used), len(ignored))
-    return Verdict(value, reason, len(used), len(ignored), values)
+    return ThresholdVerdict(value, reason, len(used), len(ignored), values)
 
 
-def _chosen(values: Sequence[Considered], used: int, ignored: int) -> tuple[float | None, str]:
+def _chosen(values: Sequence[ConsideredThreshold], used: int, ignored: int) -> tuple[float | None, str]:
     if used < LEAST_USED or ignored < LEAST_IGNORED:
         return None, (
             f"Too little is recorded: {used:,} memories that answers used and {ignored:,} that they did not; "

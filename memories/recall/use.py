@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from memories.consolidation.grammar.words import content_words, stem
+from memories.consolidation.rules import content_words
 
 # A name or a number is taken up by itself; of ordinary words a part has to be there, for some are in every answer.
 _SHARE = 0.25
@@ -35,5 +35,5 @@ def _values(text: str) -> set[str]:
     for name, number in _VALUE.findall(text):
         word = name or number
         if number or name[0].isupper():
-            found.add(stem(word))
+            found |= content_words(word)
     return found & content_words(text)

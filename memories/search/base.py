@@ -62,7 +62,7 @@ class SeenDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class IndexLookup:
     """The answer of `SearchPlane.see`; `document` is None if the principal cannot see the memory.
 
     `incomplete` names the owners whose part is missing and might hold it. `without_archive`: the archive could not be
@@ -115,7 +115,7 @@ class SearchPlane(Protocol):
         Raises SearchForbidden if the principal has no right to search now; there is no fallback.
         """
 
-    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         """One memory, current or not, opened with the principal's own search credential.
 
         Raises SearchForbidden as `candidates` does. A memory that the principal may not see looks absent.

@@ -21,7 +21,7 @@ from memories.search.outbox import pending, rebuild_owner
 from memories.types import Kind, Owner, Status
 
 
-class Problem(StrEnum):
+class IndexProblem(StrEnum):
     """How the plane differs."""
 
     PART_MISSING = "part missing"
@@ -35,11 +35,11 @@ class Problem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class IndexDifference:
     """One row in which plane and database differ, or a whole part (`id` None)."""
 
     owner: Owner
-    problem: Problem
+    problem: IndexProblem
     kind: Kind | None = None
     id: UUID | None = None
 
@@ -51,7 +51,7 @@ class CheckReport:
     owners: int
     rows: int
     waiting: int
-    differences: tuple[Difference, ...]
+    differences: tuple[IndexDifference, ...]
 
     @property
     def ok(self) -> bool:
@@ -65,7 +65,13 @@ def owners() -> list[Owner]:
     with suppress(SearchUnavailable):
         known |= set(search_plane().owners())
     for model in MEMORY_MODELS.values():
-        known |= {Owner(*ids) for ids in model.objects.values_list("tenant_id", "user_id").distinct().order_by()}
+        known |= {
+            Owner(*ids)
+            for ids in model.objects.unscoped("search index of every owner")
+            .values_list("tenant_id", "user_id")
+            .distinct()
+            .order_by()
+        }
     return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
 
 
@@ -86,12 +92,12 @@ def check(owner: Owner) -> CheckReport:
         for state in search_plane().stored(owner):
             stored[state.id].append(state)
     except PartMissing:
-        missing = (Difference(owner, Problem.PART_MISSING),) if expected.keys() - waiting else ()
+        missing = (IndexDifference(owner, IndexProblem.PART_MISSING),) if expected.keys() - waiting else ()
         return CheckReport(1, len(expected), len(waiting), missing)
     except SearchUnavailable:
-        return CheckReport(1, len(expected), len(waiting), (Difference(owner, Problem.UNREADABLE),))
+        return CheckReport(1, len(expected), len(waiting), (IndexDifference(owner, IndexProblem.UNREADABLE),))
     different = tuple(
-        Difference(owner, problem, (expected.get(id_) or stored[id_][0]).kind, id_)
+        IndexDifference(owner, problem, (expected.get(id_) or stored[id_][0]).kind, id_)
         for id_ in sorted((expected.keys() | stored.keys()) - waiting)
         if (problem := _problem(expected.get(id_), stored.get(id_, []))) is not None
     )
@@ -105,22 +111,22 @@ def rebuild(owner: Owner) -> int:
 
 def _expected(owner: Owner) -> Iterator[StoredState]:
     for kind, model in MEMORY_MODELS.items():
-        rows = model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exclude(status=Status.EVICTED)
+        rows = model.objects.of_owner(owner.tenant_id, owner.user_id).exclude(status=Status.EVICTED)
         archivable = ("archived_at",) if issubclass(model, Supersedable) else ()
         for id_, version, status, *archived in rows.order_by().values_list("pk", "version", "status", *archivable):
             yield StoredState(kind, id_, version, Status(status), any(archived))
 
 
-def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> Problem | None:
+def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> IndexProblem | None:
     if not stored:
-        return Problem.NOT_INDEXED
+        return IndexProblem.NOT_INDEXED
     if expected is None:
-        return Problem.NOT_IN_DATABASE
+        return IndexProblem.NOT_IN_DATABASE
     if len(stored) > 1:
-        return Problem.TWICE
+        return IndexProblem.TWICE
     (only,) = stored
     if expected.version != only.version:
-        return Problem.OTHER_VERSION
+        return IndexProblem.OTHER_VERSION
     if expected.status is not only.status:
-        return Problem.OTHER_STATUS
-    return Problem.OTHER_PLACE if expected.archived is not only.archived else None
+        return IndexProblem.OTHER_STATUS
+    return IndexProblem.OTHER_PLACE if expected.archived is not only.archived else None

@@ -25,7 +25,7 @@ BATCH = 128
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
     """The existing rows of a kind, of any owner: for delivery to the plane, never for answers."""
-    return list(MEMORY_MODELS[kind].objects.filter(pk__in=list(ids)))
+    return list(MEMORY_MODELS[kind].objects.unscoped("search index of every owner").filter(pk__in=list(ids)))
 
 
 def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
@@ -34,8 +34,8 @@ def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow
     Each batch is a query of its own: an open cursor would pin SQLite's snapshot, and the next write on this connection
     would fail as soon as another one had committed.
     """
-    for model in MEMORY_MODELS.values():
-        rows = _indexed(model, owner)
+    for kind in MEMORY_MODELS:
+        rows = _indexed(kind, owner)
         if without_vector:
             rows = rows.exclude(embedding__isnull=False, embedding_model=encoder().name)
         batch = list(rows[:BATCH])
@@ -46,12 +46,12 @@ def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow
 
 def one_of(owner: Owner) -> MemoryRow | None:
     """Any row of exactly this owner that a plane should hold; None if there is none."""
-    found = (_indexed(model, owner).defer("embedding", "token_ids").first() for model in MEMORY_MODELS.values())
+    found = (_indexed(kind, owner).defer("embedding", "token_ids").first() for kind in MEMORY_MODELS)
     return next((row for row in found if row is not None), None)
 
 
-def _indexed(model: type[MemoryRow], owner: Owner) -> QuerySet[Any]:
-    rows: QuerySet[Any] = model._default_manager.filter(tenant=owner.tenant_id, user=owner.user_id)
+def _indexed(kind: Kind, owner: Owner) -> QuerySet[Any]:
+    rows: QuerySet[Any] = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
     return rows.exclude(status=Status.EVICTED).order_by("pk")
 
 
@@ -83,7 +83,7 @@ def encode_missing(rows: Sequence[MemoryRow]) -> int:
         row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
     with transaction.atomic():
         for row in missing:
-            type(row).objects.filter(pk=row.pk, version=row.version).update(
+            type(row).objects.unscoped("search index of every owner").filter(pk=row.pk, version=row.version).update(
                 embedding=row.embedding, embedding_model=row.embedding_model, token_ids=row.token_ids
             )
     return len(missing)

@@ -25,7 +25,7 @@ from memories.search import SearchPlane, search_plane
 from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
 from memories.types import Kind, Owner, SearchDocument
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import JobResult, wake, wake_on_commit
 from memoryhub.leases import backoff
 from memoryhub.observability import tracing
@@ -55,22 +55,22 @@ class DrainReport:
 
 def enqueue(row: MemoryRow, operation: Operation = Operation.UPSERT) -> None:
     """Note that `row` changed; inside the transaction of the change."""
-    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, operation)])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, operation)])
 
 
 def enqueue_many(rows: Sequence[MemoryRow]) -> None:
     """Note that `rows` changed; inside the transaction of the change."""
-    _enqueue([_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
 
 
 def enqueue_delete(kind: Kind, memory_id: UUID, version: int, owner: Owner) -> None:
     """Note that a memory is gone; `version` is one that it never had. Inside the transaction of the erasure."""
-    _enqueue([_entry(kind, memory_id, version, owner, Operation.DELETE)])
+    enqueue_entries([outbox_entry(kind, memory_id, version, owner, Operation.DELETE)])
 
 
 def enqueue_deletes(rows: Sequence[MemoryRow]) -> None:
     """Note that `rows` are gone, as `enqueue_delete` does of one. Inside the transaction of the erasure."""
-    _enqueue([_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
 
 
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
@@ -113,14 +113,14 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
         return documents(rows_of(owner))
 
     try:
-        with alone("index-rebuild"):
+        with advisory_lock("index-rebuild"):
             # The rebuild reads the rows of all entries that are visible now. Deletions are delivered all the same:
             # their versions keep late writes out.
             covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
             count = search_plane().rebuild_all(owners, of_owner)
             _delete(covered)
             return count
-    except Busy:
+    except LockTaken:
         raise SearchUnavailable("Another rebuild of the index is under way.") from None
 
 
@@ -160,7 +160,8 @@ def drain_some() -> JobResult:
     return JobResult.MORE if full and report.delivered else JobResult.DONE
 
 
-def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
+def outbox_entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
+    """The entry that tells the search plane of one change."""
     return OutboxEntry(
         tenant_id=owner.tenant_id,
         user_id=owner.user_id,
@@ -171,7 +172,8 @@ def _entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: O
     )
 
 
-def _enqueue(entries: Sequence[OutboxEntry]) -> None:
+def enqueue_entries(entries: Sequence[OutboxEntry]) -> None:
+    """Store entries, inside the transaction of their changes."""
     if not connection.in_atomic_block:
         raise RuntimeError("An outbox entry belongs in the transaction of its change.")
     if entries:

@@ -1,7 +1,4 @@
-"""Reading memories: one, many, the chain of one, and what happened to it; the principal's own, or shared ones.
-
-Whether what was masked is kept.
-"""
+"""Reading memories: one, many, the chain of one, and its history; the principal's own, or shared ones."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from django.utils import timezone
 from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
-from memories.models.base import MemoryRow, OwnedQuerySet
+from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.types import Contradiction, Kind, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
@@ -77,8 +74,8 @@ def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
 
 
 def find_memory(principal: Principal, memory_id: UUID) -> Memory:
-    """One memory by its id alone. Raises NotFound."""
-    for kind in Kind:
+    """One memory by its id alone, looked for among facts first. Raises NotFound."""
+    for kind in (Kind.SEMANTIC, Kind.PROCEDURAL, Kind.EPISODIC, Kind.CATALOG):
         try:
             return get_memory(principal, kind, memory_id)
         except NotFound:
@@ -121,7 +118,7 @@ def pinned_facts(principal: Principal) -> list[Fact]:
 
 
 def _pinned(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Fact]:
-    rows = Fact.objects.filter(tenant_id=tenant_id, user_id=user_id, pinned=True).current().unexpired(now)
+    rows = Fact.objects.of_owner(tenant_id, user_id).filter(pinned=True).current().unexpired(now)
     return rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM]
 
 
@@ -197,12 +194,12 @@ def messages_using(principal: Principal, memory_id: UUID) -> QuerySet[Message]:
     )
 
 
-def _visible(principal: Principal, kind: Kind) -> OwnedQuerySet[Any]:
+def _visible(principal: Principal, kind: Kind) -> MemoryQuerySet[Any]:
     rows = MEMORY_MODELS[kind].objects
     return rows.of(principal) | rows.visible_to(principal)
 
 
-def matching(rows: OwnedQuerySet[Any], kind: Kind, query: str) -> OwnedQuerySet[Any]:
+def matching(rows: MemoryQuerySet[Any], kind: Kind, query: str) -> MemoryQuerySet[Any]:
     """Those of `rows` that have every word of `query` somewhere in their text."""
     for word in query.split():
         match = Q()
@@ -213,8 +210,8 @@ def matching(rows: OwnedQuerySet[Any], kind: Kind, query: str) -> OwnedQuerySet[
 
 
 def narrowed(
-    rows: OwnedQuerySet[Any], kind: Kind, *, category: str, key: str, session_id: UUID | None
-) -> OwnedQuerySet[Any]:
+    rows: MemoryQuerySet[Any], kind: Kind, *, category: str, key: str, session_id: UUID | None
+) -> MemoryQuerySet[Any]:
     """Those of `rows` with these values. Raises InvalidInput for a column that the kind does not have."""
     if category:
         if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):

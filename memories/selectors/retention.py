@@ -30,7 +30,7 @@ from django.utils import timezone
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
 from memories.hygiene.endings import Decision, Life, decide, is_doubtful
 from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import USE_WINDOW, Standing, due_of_fact
+from memories.hygiene.staleness import USE_WINDOW, StalenessInputs, due_of_fact
 from memories.models import (
     CHAINED_MODELS,
     Episode,
@@ -97,7 +97,13 @@ def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
     """What is to become of these memories, as they are at this moment."""
     fields = (*_COMMON, *_OF_FACTS) if kind is Kind.SEMANTIC else _COMMON
-    rows: list[Ending] = list(CHAINED_MODELS[kind].objects.filter(pk__in=ids).only(*fields).order_by("pk"))
+    rows: list[Ending] = list(
+        CHAINED_MODELS[kind]
+        .objects.unscoped("retention of every owner")
+        .filter(pk__in=ids)
+        .only(*fields)
+        .order_by("pk")
+    )
     back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
     planned = []
     for row in rows:
@@ -118,7 +124,7 @@ def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Fact] | QueryS
         due |= Q(status=Status.ACTIVE, confidence__lt=DOUBTFUL_CONFIDENCE) & (
             Q(last_verified_at__lte=since) | Q(last_verified_at=None, learned_at__lte=since)
         )
-    return model.objects.filter(due)
+    return model.objects.unscoped("retention of every owner").filter(due)
 
 
 def _life(row: Ending, *, brought_back: bool) -> Life:
@@ -193,19 +199,21 @@ def use_by(owner: Owner, now: datetime) -> Use:
     since = now - USE_WINDOW
     if owner.user_id is None:
         return Use(since, {}, asked=False)
-    recalled = Mention.objects.filter(
+    recalled = Mention.objects.unscoped("retention of every owner").filter(
         tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
     )
     times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
-    traces = RecallTrace.objects.filter(tenant=owner.tenant_id, user=owner.user_id, created_at__gte=since)
+    traces = RecallTrace.objects.of_owner(owner.tenant_id, owner.user_id).filter(created_at__gte=since)
     return Use(since, times, asked=bool(times) or traces.exists())
 
 
 def surroundings_of(owner: Owner, use: Use) -> Surroundings:
     """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
-    open_items = ReviewItem.objects.filter(
-        tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN
-    ).order_by()
+    open_items = (
+        ReviewItem.objects.unscoped("retention of every owner")
+        .filter(tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN)
+        .order_by()
+    )
     pairs = open_items.filter(kind=ReviewKind.CONTRADICTION).values_list("first", "second")
     stale = open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="staleness").values_list("first", "playbook")
     return Surroundings(use, _ids(pairs), _ids(stale), expiry_rules_of(owner.tenant_id))
@@ -213,7 +221,11 @@ def surroundings_of(owner: Owner, use: Use) -> Surroundings:
 
 def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
     """The ids of the next of an owner's current memories; what has expired is not among them."""
-    rows = Fact.objects.unexpired(now) if kind is Kind.SEMANTIC else Playbook.objects.all()
+    rows = (
+        Fact.objects.unscoped("retention of every owner").unexpired(now)
+        if kind is Kind.SEMANTIC
+        else Playbook.objects.unscoped("retention of every owner").all()
+    )
     later = Q(pk__gt=after) if after else Q()
     of_owner = rows.current().filter(later, tenant=owner.tenant_id, user=owner.user_id)
     return list(of_owner.order_by("pk").values_list("pk", flat=True)[:size])
@@ -222,18 +234,29 @@ def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: dat
 def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
     """Those of the memories that are current, without their words but the first of a fact."""
     if kind is Kind.SEMANTIC:
-        facts = Fact.objects.current().filter(pk__in=ids).only(*_STALENESS_COLUMNS, *_STALENESS_COLUMNS_OF_FACTS)
+        facts = (
+            Fact.objects.unscoped("retention of every owner")
+            .current()
+            .filter(pk__in=ids)
+            .only(*_STALENESS_COLUMNS, *_STALENESS_COLUMNS_OF_FACTS)
+        )
         return list(facts.annotate(opening=Left("text", _OPENING_CHARACTERS)).order_by("pk"))
-    return list(Playbook.objects.current().filter(pk__in=ids).only(*_STALENESS_COLUMNS, *_OF_PLAYBOOKS).order_by("pk"))
+    return list(
+        Playbook.objects.unscoped("retention of every owner")
+        .current()
+        .filter(pk__in=ids)
+        .only(*_STALENESS_COLUMNS, *_OF_PLAYBOOKS)
+        .order_by("pk")
+    )
 
 
-def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> Standing:
+def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> StalenessInputs:
     """What decides how stale `row` is. It was used at least as often as its own dates tell."""
     uses = around.use.times.get(row.pk, 0)
     if isinstance(row, Playbook):
         # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
         tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
-        return Standing(
+        return StalenessInputs(
             row.status,
             row.learned_at,
             row.learned_at,
@@ -244,7 +267,7 @@ def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) ->
     confirmed_at = row.last_verified_at or row.learned_at
     used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
     about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
-    return Standing(
+    return StalenessInputs(
         row.status,
         row.learned_at,
         confirmed_at,
@@ -305,11 +328,13 @@ def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None
     now = now or timezone.now()
     ours = Q(tenant=tenant_id) if tenant_id else Q()
     scores = _scores(ours)
-    open_items = ReviewItem.objects.filter(ours, decision=ReviewDecision.OPEN).order_by()
+    open_items = (
+        ReviewItem.objects.unscoped("retention of every owner").filter(ours, decision=ReviewDecision.OPEN).order_by()
+    )
     runs = HygieneRun.objects.filter(Q(tenant=None) | ours) if tenant_id else HygieneRun.objects.all()
     return Report(
-        facts=_by_status(Fact.objects.filter(ours)),
-        playbooks=_by_status(Playbook.objects.filter(ours)),
+        facts=_by_status(Fact.objects.unscoped("retention of every owner").filter(ours)),
+        playbooks=_by_status(Playbook.objects.unscoped("retention of every owner").filter(ours)),
         scored=scores.total(),
         p50=_percentile(scores, 0.5),
         p95=_percentile(scores, 0.95),
@@ -332,7 +357,7 @@ def _by_status(rows: QuerySet[Any]) -> dict[str, int]:
 
 def _scores(ours: Q) -> Counter[float]:
     """How many facts have each staleness, of which there are a hundred."""
-    scored = Fact.objects.current().filter(ours, staleness__isnull=False)
+    scored = Fact.objects.unscoped("retention of every owner").current().filter(ours, staleness__isnull=False)
     return Counter(dict(scored.order_by().values_list("staleness").annotate(Count("pk"))))
 
 
@@ -357,7 +382,7 @@ def _marks(ours: Q) -> dict[str, dict[str, int]]:
     """How many memories hold each kind of sensitive value, and how it was handled."""
     counts: dict[str, Counter[str]] = {}
     for model in (Fact, Playbook, Episode):
-        marked = model.objects.filter(ours).exclude(sensitivity={}).order_by()
+        marked = model.objects.unscoped("retention of every owner").filter(ours).exclude(sensitivity={}).order_by()
         for marks, count in marked.values_list("sensitivity").annotate(Count("pk")):
             for kind, handling in marks.items():
                 counts.setdefault(kind, Counter())[handling] += count

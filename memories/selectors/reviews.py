@@ -19,7 +19,7 @@ from django.utils import timezone
 from memories.errors import NotFound
 from memories.hygiene.expiry import About, wants_review
 from memories.models import Fact, ReviewDecision, ReviewItem
-from memories.models.base import OwnedQuerySet
+from memories.models.guard import OwnedQuerySet
 from memories.selectors.policies import expiry_rules_of
 from memories.types import CURRENT
 from tenants.models import AuditEvent
@@ -84,7 +84,7 @@ def is_decidable(item: ReviewItem) -> bool:
 
 def still_open(items: Iterable[ReviewItem]) -> set[UUID]:
     """The ids of those that can be decided; one query."""
-    rows = ReviewItem.objects.filter(pk__in=[item.pk for item in items])
+    rows = ReviewItem.objects.unscoped("reviews by ids of own reviews").filter(pk__in=[item.pk for item in items])
     return set(decidable(rows).values_list("pk", flat=True))
 
 
@@ -111,7 +111,7 @@ def _within_reach(principal: Principal) -> QuerySet[ReviewItem]:
     own = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
     if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
         own |= Q(tenant_id=principal.tenant_id, user_id=None)
-    return ReviewItem.objects.filter(own)
+    return ReviewItem.objects.unscoped("reviews by ids of own reviews").filter(own)
 
 
 def facts_to_review(principal: Principal, *, limit: int, now: datetime | None = None) -> list[Fact]:

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.consolidation.grammar.words import content_words
+from memories.consolidation.rules import content_words
 from memories.constants import SESSION_SEARCH_TURNS
 from memories.models import EntryKind, Session, SessionEntry
 from memories.selectors.sessions import TurnView, get_session, transcript
@@ -27,7 +27,7 @@ from memories.types import Importance
 from tenants.principal import Principal
 
 
-class Part(StrEnum):
+class SessionPart(StrEnum):
     """What of a turn was found; entries are found as their own kind."""
 
     SAID = "said"
@@ -37,10 +37,10 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SessionFinding:
     """Something that the session holds. `turn` is 0 for what was noted outside of a turn."""
 
-    part: Part | EntryKind
+    part: SessionPart | EntryKind
     turn: int
     text: str
     at: datetime
@@ -67,14 +67,14 @@ def session_entries(principal: Principal, session_id: UUID) -> QuerySet[SessionE
 
 def search_session(
     principal: Principal, session_id: UUID, query: str, *, limit: int, before: int | None = None
-) -> tuple[Found, ...]:
+) -> tuple[SessionFinding, ...]:
     """What in the session holds words of `query`, best first; without a word to look for the latest entries.
 
     A word counts the more the fewer things hold it; ties go to what came last. `before` leaves out what was said and
     done from that turn on, not what was noted there. Raises NotFound.
     """
     entries = [
-        Found(
+        SessionFinding(
             EntryKind(entry.kind), entry.turn, entry.text, entry.created_at, Importance(entry.importance),
             entry.memory_id,
         )
@@ -91,7 +91,7 @@ def _over(session: Session, now: datetime) -> bool:
     return session.expired_at is not None or (session.expires_at is not None and session.expires_at <= now)
 
 
-def _best(asked: frozenset[str], held: Sequence[Found], limit: int) -> tuple[Found, ...]:
+def _best(asked: frozenset[str], held: Sequence[SessionFinding], limit: int) -> tuple[SessionFinding, ...]:
     words = [content_words(each.text) & asked for each in held]
     having = Counter(word for some in words for word in some)
     weight = {word: math.log1p(len(held) / count) for word, count in having.items()}
@@ -100,22 +100,24 @@ def _best(asked: frozenset[str], held: Sequence[Found], limit: int) -> tuple[Fou
     return tuple(each for _, each in ranked[:limit])
 
 
-def _latest_first(turns: Sequence[TurnView]) -> Iterator[Found]:
+def _latest_first(turns: Sequence[TurnView]) -> Iterator[SessionFinding]:
     for view in reversed(turns):
         yield from (found for found in _parts(view) if found.text)
 
 
-def _parts(view: TurnView) -> Iterator[Found]:
-    yield Found(Part.SAID, view.turn, view.text, view.said_at)
+def _parts(view: TurnView) -> Iterator[SessionFinding]:
+    yield SessionFinding(SessionPart.SAID, view.turn, view.text, view.said_at)
     for step in view.steps:
         for call in step.tool_calls:
-            yield Found(Part.TOOL_CALL, view.turn, _call(call), view.said_at)
-        yield Found(Part.TOOL_RESULT, view.turn, step.text if not step.tool_calls else "", view.said_at)
+            yield SessionFinding(SessionPart.TOOL_CALL, view.turn, _call(call), view.said_at)
+        yield SessionFinding(SessionPart.TOOL_RESULT, view.turn, step.text if not step.tool_calls else "", view.said_at)
         for mention in step.mentions:
             if mention.memory is not None:
                 text = mention.memory.searchable_text
-                yield Found(Part.TOOL_RESULT, view.turn, text, view.said_at, memory_id=mention.memory_id)
-    yield Found(Part.ANSWERED, view.turn, view.answer, view.said_at)
+                yield SessionFinding(
+                    SessionPart.TOOL_RESULT, view.turn, text, view.said_at, memory_id=mention.memory_id
+                )
+    yield SessionFinding(SessionPart.ANSWERED, view.turn, view.answer, view.said_at)
 
 
 def _call(call: dict[str, Any]) -> str:

@@ -111,7 +111,7 @@ def get_session(principal: Principal, session_id: UUID) -> Session:
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
-    return Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+    return Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
 
 
 _SESSION = Prepared(_session)
@@ -152,7 +152,7 @@ def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
 def _told(
     tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None = None
 ) -> QuerySet[Message]:
-    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id)
+    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id)
     if before is not None:
         rows = rows.filter(turn__lt=before)
     return rows if after is None else rows.filter(turn__gt=after)
@@ -176,7 +176,7 @@ def _newest(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None
 
 
 def _mentions(tenant_id: UUID, user_id: UUID, messages: list[UUID]) -> QuerySet[Mention]:
-    rows = Mention.objects.filter(tenant_id=tenant_id, user_id=user_id)
+    rows = Mention.objects.of_owner(tenant_id, user_id)
     return rows.filter(message__in=messages).order_by("position", "id")
 
 

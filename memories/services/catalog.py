@@ -12,11 +12,10 @@ from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import CatalogEntry
-from memories.search.outbox import enqueue
-from memories.services.ownership import owner_columns, owner_lock
+from memories.services.ownership import owner_columns
 from memories.services.screening import Screen
+from memories.services.write import write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 
@@ -41,10 +40,10 @@ def remember_catalog_entry(
         raise InvalidInput("scope", "a catalog entry is shared: its scope is tenant or global.")
     words, marks = (screen or Screen(principal)).memory({"title": title, "text": text, "source_url": source_url})
     title, text, source_url = words["title"], words["text"], words["source_url"]
-    with owner_lock(principal, scope):
+    with write(principal, scope) as w:
         columns = owner_columns(principal, scope, "")
         digest = content_hash(title, text)
-        same = CatalogEntry.objects.filter(**columns)
+        same = CatalogEntry.objects.in_place(columns)
         known = same.filter(pk=entry_id).first() if entry_id else None
         equal = known or same.current().filter(content_hash=digest).first()
         if equal is not None:
@@ -59,14 +58,8 @@ def remember_catalog_entry(
             **columns,
         )
         entry.save(force_insert=True)
-        record_event(
-            principal,
-            action="catalog.created",
-            target_kind=Kind.CATALOG.value,
-            target_id=entry.pk,
-            after={"title": title, "text": text},
-        )
-        enqueue(entry)
+        w.audit(".created", entry, after={"title": title, "text": text})
+        w.index(entry)
         return WriteOutcome(WriteResult.CREATED, Kind.CATALOG, entry.pk)
 
 

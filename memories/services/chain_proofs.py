@@ -15,10 +15,9 @@ from django.utils import timezone
 
 from memories.selectors.history.chains import ChainsReport, chain_of_owner, owners_of_memories, verify_owner
 from memories.types import Owner
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
-from tenants.audit.recorded_checks import Proof, keep, prove, proven_since, prune, timed
-from tenants.audit.verification import chain_names
+from tenants.audit.verification import Proof, chain_names, keep, prove, proven_since, prune, timed
 from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
@@ -37,13 +36,13 @@ def prove_daily() -> JobResult:
     """Prove the chains that were not proven today; MORE when the time of a run is over before that."""
     ends = time.monotonic() + RUN_SECONDS
     try:
-        with alone("chain-proofs"):
+        with advisory_lock("chain-proofs"):
             for proving in _due():
                 if time.monotonic() >= ends:
                     return JobResult.MORE
                 _tell(proving())
             prune(timezone.now())
-    except Busy:
+    except LockTaken:
         log.info("Another process is proving the chains.")
     return JobResult.DONE
 

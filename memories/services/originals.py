@@ -18,24 +18,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 from memories.errors import Conflict, NotFound
 from memories.models import SealedOriginal
-from memories.selectors.policies import policy_of
-from memories.services.ownership import owner_lock
+from memories.services.write import Write, write
 from memories.types import Kind
 from memoryhub.env.development_key import development_original_key
-from tenants.audit.chain import record_event
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal, Right
 
 log = logging.getLogger(__name__)
 
 
-def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind: Kind) -> None:
-    """Seal what was masked in these memories, if the tenant keeps originals; the caller holds the owner's lock.
+def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> None:
+    """Seal what was masked in these memories, if the tenant keeps originals.
 
     Where the key is gone that sealed them until now, what is said goes on being stored, masked, and the log says why
     no more is kept.
     """
-    if not originals or not policy_of(principal.tenant_id).keep_originals:
+    if not originals or not w.policy.keep_originals:
         return
     try:
         box = _box()
@@ -44,8 +42,8 @@ def keep_originals(principal: Principal, originals: Mapping[UUID, str], *, kind:
         return
     SealedOriginal.objects.bulk_create(
         SealedOriginal(
-            tenant_id=principal.tenant_id,
-            user_id=principal.user_id,
+            tenant_id=w.principal.tenant_id,
+            user_id=w.principal.user_id,
             kind=kind,
             memory_id=memory_id,
             sealed=box.encrypt(json.dumps([str(memory_id), text]).encode()).decode(),
@@ -62,7 +60,7 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
     principal.require(Right.READ)
     if principal.actor_kind is not ActorKind.MEMBER:
         raise Forbidden("Only the member in person opens what was masked.")
-    with owner_lock(principal):
+    with write(principal) as w:
         row = SealedOriginal.objects.of(principal).filter(memory_id=memory_id).first()
         if row is None:
             raise NotFound("original")
@@ -72,7 +70,7 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
             raise Conflict("The key that opens it is not configured any more.") from error
         if named != str(memory_id):
             raise Conflict("It was sealed for another memory.")
-        record_event(principal, action="original.opened", target_kind=row.kind, target_id=memory_id)
+        w.audit("original.opened", target_kind=row.kind, target_id=memory_id)
         return str(text)
 
 

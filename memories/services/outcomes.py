@@ -7,6 +7,7 @@ a version say how often these steps worked, or steps that worked and were only i
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -15,14 +16,13 @@ from django.utils import timezone
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import content_hash
 from memories.models import Playbook
-from memories.search.outbox import enqueue
-from memories.selectors.history.row_record import record_of
-from memories.services.facts.drafts import check_steps
-from memories.services.ownership import own_episodes, owner_lock
-from memories.services.playbooks import remember_playbook
+from memories.services.facts.drafts import PlaybookDraft, check_steps, checked, draft_of
+from memories.services.facts.junk import refuse_junk_playbook
+from memories.services.ownership import own_episodes
+from memories.services.playbooks import store_playbook
 from memories.services.screening import Screen, screened_reason
-from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
-from tenants.audit.chain import record_event
+from memories.services.write import Write, write
+from memories.types import CURRENT, Contradiction, Kind, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 COUNTED = "It was counted already."
@@ -48,10 +48,11 @@ def record_outcome(
     check_steps(refined_steps)
     # Before the lock: the model that suspicious words are put before is never waited for while one is held, and the
     # note that they were refused would be taken back with the transaction.
-    Screen(principal).memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
+    screen = Screen(principal)
+    screen.memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
     if at is not None and timezone.is_naive(at):
         raise InvalidInput("at", "needs a time zone.")
-    with owner_lock(principal):
+    with write(principal) as w:
         playbook = _current_version(principal, playbook_id)
         episodes = own_episodes(principal, supporting_episode_ids)
         counted = _episodes_of(playbook)
@@ -59,11 +60,11 @@ def record_outcome(
         if episodes and not fresh:
             return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, playbook.pk, reason=COUNTED)
         moment = at or timezone.now()
-        _count(principal, playbook, success=success, at=moment, reason=reason, episode_ids=[each.pk for each in fresh])
+        _count(w, playbook, success=success, at=moment, reason=reason, episode_ids=[each.pk for each in fresh])
         playbook.supporting_episodes.add(*fresh)
         if not refined_steps or content_hash(*refined_steps) == content_hash(*playbook.steps):
             return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, playbook.pk, reason=reason)
-        return _refine(principal, playbook, refined_steps, success=success, at=moment, reason=reason)
+        return _refine(w, playbook, screen, refined_steps, success=success, at=moment, reason=reason)
 
 
 def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
@@ -86,12 +87,12 @@ def _episodes_of(playbook: Playbook) -> Collection[UUID]:
     while versions:
         links = Playbook.supporting_episodes.through.objects.filter(playbook_id__in=versions)
         known.update(links.values_list("episode_id", flat=True))
-        versions = list(Playbook.objects.filter(superseded_by__in=versions).values_list("pk", flat=True))
+        versions = list(Playbook.objects.in_place({"superseded_by__in": versions}).values_list("pk", flat=True))
     return known
 
 
 def _count(
-    principal: Principal, playbook: Playbook, *, success: bool, at: datetime, reason: str, episode_ids: Sequence[UUID]
+    w: Write, playbook: Playbook, *, success: bool, at: datetime, reason: str, episode_ids: Sequence[UUID]
 ) -> None:
     """One more success or failure. What was stale and works is fresh again."""
     before = _record(playbook)
@@ -104,17 +105,9 @@ def _count(
         playbook.last_failure_at = max(at, playbook.last_failure_at or at)
     playbook.version += 1
     playbook.save()
-    record_event(
-        principal,
-        action="playbook.succeeded" if success else "playbook.failed",
-        target_kind=Kind.PROCEDURAL.value,
-        target_id=playbook.pk,
-        reason=reason,
-        before=before,
-        after=_record(playbook) | {"at": at.isoformat(), "episode_ids": [str(pk) for pk in episode_ids]},
-        row=record_of(playbook),
-    )
-    enqueue(playbook)
+    after = _record(playbook) | {"at": at.isoformat(), "episode_ids": [str(pk) for pk in episode_ids]}
+    w.audit(".succeeded" if success else ".failed", playbook, reason=reason, before=before, after=after)
+    w.index(playbook)
 
 
 def _record(playbook: Playbook) -> dict[str, object]:
@@ -128,31 +121,26 @@ def _record(playbook: Playbook) -> dict[str, object]:
 
 
 def _refine(
-    principal: Principal, old: Playbook, steps: Sequence[str], *, success: bool, at: datetime, reason: str
+    w: Write, old: Playbook, screen: Screen, steps: Sequence[str], *, success: bool, at: datetime, reason: str
 ) -> WriteOutcome:
     """A new version with `steps`. After a success it keeps the record: it is what worked, done a little better.
 
     After a failure it begins with none: neither the failures nor the successes of the old steps say anything of what
     was changed because of them. The old version keeps what it had, in the chain.
     """
-    return remember_playbook(
-        principal,
-        title=old.title,
-        trigger=old.trigger,
-        steps=steps,
-        text=old.text,
-        category=old.category,
+    draft: PlaybookDraft = draft_of(
+        old,
+        # A version never begins before the one that it replaces.
+        learned_at=max(at, old.learned_at),
+        reason=reason or "refined",
+        steps=tuple(steps),
         supersedes_ids=[old.pk],
         # Steps that only ever failed were never right; the others were, until the better ones.
         contradiction=Contradiction.NATURAL if success or old.success_count else Contradiction.HARSH,
-        success_count=old.success_count if success else 0,
-        failure_count=old.failure_count if success else 0,
-        last_success_at=old.last_success_at if success else None,
-        last_failure_at=old.last_failure_at if success else None,
-        # A version never begins before the one that it replaces.
-        learned_at=max(at, old.learned_at),
-        scope=Scope(old.scope),
-        task=old.task or "",
         supporting_episode_ids=list(old.supporting_episodes.values_list("pk", flat=True)),
-        reason=reason or "refined",
     )
+    if not success:
+        draft = replace(draft, success_count=0, failure_count=0, last_success_at=None, last_failure_at=None)
+    draft = checked(draft, screen)
+    refuse_junk_playbook(w.principal, draft)
+    return store_playbook(w, draft, [old])

@@ -1,40 +1,17 @@
-"""One write at a time for each owner, in one transaction.
-
-Invariant: every write happens inside `owner_lock`, so that a hundred equal writes make one memory and audit events of
-an owner form one chain.
-"""
+"""Whose a row is: the columns that say so, and who may write in which scope."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from uuid import UUID
-
-from django.db import transaction
 
 from memories.errors import InvalidInput, NotFound
 from memories.models import Episode
 from memories.types import Scope
 from tenants.errors import Forbidden
-from tenants.locks import lock_owner, lock_tenant
-from tenants.principal import ActorKind, Principal, Right, Role
+from tenants.principal import ActorKind, Principal, Role
 
 SHARED = (Scope.TENANT, Scope.GLOBAL)
-
-
-@contextmanager
-def owner_lock(principal: Principal, scope: Scope = Scope.USER) -> Iterator[None]:
-    """Open a transaction that holds the owner's lock (and the tenant's, for shared scopes).
-
-    Raises Forbidden if the principal may not write, or not in this scope, or its membership ended.
-    """
-    principal.require(Right.WRITE)
-    require_scope(principal, scope)
-    with transaction.atomic():
-        lock_owner(principal)
-        if scope in SHARED:
-            lock_tenant(principal.tenant_id)
-        yield
 
 
 def require_scope(principal: Principal, scope: Scope) -> None:

@@ -10,108 +10,109 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypedDict, Unpack
 from uuid import UUID
 
 from django.utils import timezone
 
-from memories.hygiene.dedup import likeness
+from memories.consolidation.rules import likeness
 from memories.models import Playbook
-from memories.search.outbox import enqueue
-from memories.selectors.history.row_record import record_of
-from memories.services.facts.closing import close, current_rows, link, require_place, snapshot
-from memories.services.facts.drafts import PlaybookDraft, checked_playbook
+from memories.services.facts.closing import (
+    Supersedable,
+    close,
+    current_rows,
+    record_ended,
+    require_place,
+    snapshot,
+)
+from memories.services.facts.drafts import PlaybookDraft, checked
 from memories.services.facts.duplicates import IN_OTHER_WORDS, alike_playbook
 from memories.services.facts.junk import refuse_junk_playbook
-from memories.services.ownership import SHARED, own_episodes, owner_columns, owner_lock
+from memories.services.ownership import SHARED, own_episodes, owner_columns
 from memories.services.screening import Screen
+from memories.services.write import Write, write
 from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit.chain import record_event
 from tenants.principal import Principal
+
+
+class PlaybookDetails(TypedDict, total=False):
+    """What `remember_playbook` takes besides the title; see `PlaybookDraft`."""
+
+    trigger: str
+    steps: Sequence[str]
+    text: str
+    category: str
+    supporting_episode_ids: Sequence[UUID]
+    supersedes_ids: Sequence[UUID]
+    contradiction: Contradiction
+    success_count: int
+    failure_count: int
+    last_success_at: datetime | None
+    last_failure_at: datetime | None
+    scope: Scope
+    task: str
+    reason: str
 
 
 def remember_playbook(
     principal: Principal,
     *,
     title: str,
-    trigger: str = "",
-    steps: Sequence[str] = (),
-    text: str = "",
-    category: str = "",
-    supporting_episode_ids: Sequence[UUID] = (),
-    supersedes_ids: Sequence[UUID] = (),
-    contradiction: Contradiction = Contradiction.NATURAL,
-    success_count: int = 0,
-    failure_count: int = 0,
-    last_success_at: datetime | None = None,
-    last_failure_at: datetime | None = None,
     learned_at: datetime | None = None,
-    scope: Scope = Scope.USER,
-    task: str = "",
     playbook_id: UUID | None = None,
-    reason: str = "",
+    **details: Unpack[PlaybookDetails],
 ) -> WriteOutcome:
     """Store a playbook: created, merged into an equal one, or superseding `supersedes_ids`.
 
     It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Blocked, Forbidden; nothing is
     stored then.
     """
-    draft = checked_playbook(
-        PlaybookDraft(
-            title=title,
-            trigger=trigger,
-            steps=tuple(steps),
-            text=text,
-            category=category,
-            supersedes_ids=tuple(dict.fromkeys(supersedes_ids)),
-            contradiction=contradiction,
-            success_count=success_count,
-            failure_count=failure_count,
-            last_success_at=last_success_at,
-            last_failure_at=last_failure_at,
-            learned_at=learned_at or timezone.now(),
-            scope=scope,
-            task=task,
-            playbook_id=playbook_id,
-            reason=reason,
-            supporting_episode_ids=tuple(dict.fromkeys(supporting_episode_ids)),
-        ),
-        Screen(principal),
-    )
+    draft = PlaybookDraft(title=title, learned_at=learned_at or timezone.now(), memory_id=playbook_id, **details)
+    draft = checked(draft, Screen(principal))
     refuse_junk_playbook(principal, draft)
-    with owner_lock(principal, scope):
-        return write_playbook(principal, draft)
+    with write(principal, draft.scope) as w:
+        return store_playbook(w, draft)
 
 
-def write_playbook(principal: Principal, draft: PlaybookDraft) -> WriteOutcome:
-    """Pass the gates (hash, then likeness) and write; the caller holds the owner's lock and has checked the draft."""
-    columns = owner_columns(principal, draft.scope, draft.task)
-    if draft.playbook_id and Playbook.objects.filter(**columns, pk=draft.playbook_id).exists():
-        return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.playbook_id, reason="It is stored already.")
-    support = own_episodes(principal, draft.supporting_episode_ids)
-    equal = Playbook.objects.filter(**columns).current().filter(content_hash=draft.content_hash).first()
+def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable] | None = None) -> WriteOutcome:
+    """Pass a checked draft through the gates (hash, then likeness) and write it.
+
+    `named` are the current rows of `supersedes_ids`, if the caller has read them.
+    """
+    place = owner_columns(w.principal, draft.scope, draft.task)
+    rows = Playbook.objects.in_place(place)
+    if draft.memory_id and rows.filter(pk=draft.memory_id).exists():
+        return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.memory_id, reason="It is stored already.")
+    support = own_episodes(w.principal, draft.supporting_episode_ids)
+    equal = rows.current().filter(content_hash=draft.content_hash).first()
     if equal is None:
-        equal = alike_playbook(columns, draft.parts, not_ids=draft.supersedes_ids)
+        equal = alike_playbook(place, draft.parts, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
-    named = current_rows(principal, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
+    if named is None:
+        named = current_rows(w, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
     replaced = [row for row in named if row != equal]
     require_place(replaced, draft.scope, draft.task)
-    close(replaced, at=draft.learned_at, valid_to=draft.learned_at, contradiction=draft.contradiction)
+    draft = replace(draft, memory_id=draft.memory_id or uuid.uuid4())
+    ended = close(
+        replaced,
+        at=draft.learned_at,
+        valid_to=draft.learned_at,
+        contradiction=draft.contradiction,
+        successor_id=equal.pk if equal else draft.memory_id,
+    )
     if equal is not None:
-        playbook, result = _merge(principal, equal, draft), WriteResult.MERGED
+        playbook, result = _merge(w, equal, draft), WriteResult.MERGED
     else:
-        playbook = create_playbook(principal, columns, draft)
+        playbook = insert_playbook(w, place, draft)
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
     if support:
         playbook.supporting_episodes.add(*support)
-    link(principal, replaced, playbook, reason=draft.reason)
+    record_ended(w, ended, playbook, reason=draft.reason)
     return WriteOutcome(result, Kind.PROCEDURAL, playbook.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def create_playbook(principal: Principal, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
-    """Store a checked draft past the gate; the caller holds the owner's lock and has seen to what the gate sees to.
-
-    `columns` say whose it is (`owner_columns`) and may override the draft.
-    """
+def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
+    """Store a checked draft past the gates; `columns` say whose it is (`owner_columns`) and may override the draft."""
     values: dict[str, object] = {
         "title": draft.title,
         "trigger": draft.trigger,
@@ -128,22 +129,14 @@ def create_playbook(principal: Principal, columns: Mapping[str, object], draft: 
         "promoted_from": draft.promoted_from,
         "sensitivity": dict(draft.sensitivity),
     }
-    playbook = Playbook(pk=draft.playbook_id or uuid.uuid4(), **values | dict(columns))
+    playbook = Playbook(pk=draft.memory_id or uuid.uuid4(), **values | dict(columns))
     playbook.save(force_insert=True)
-    record_event(
-        principal,
-        action="playbook.created",
-        target_kind=Kind.PROCEDURAL.value,
-        target_id=playbook.pk,
-        reason=draft.reason,
-        after=snapshot(playbook),
-        row=record_of(playbook),
-    )
-    enqueue(playbook)
+    w.audit(".created", playbook, reason=draft.reason, after=snapshot(playbook))
+    w.index(playbook)
     return playbook
 
 
-def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
+def _merge(w: Write, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
     """Add the outcomes of an equal procedure; the older wording stays."""
     before = snapshot(playbook)
     playbook.success_count += draft.success_count
@@ -152,17 +145,9 @@ def _merge(principal: Principal, playbook: Playbook, draft: PlaybookDraft) -> Pl
     playbook.last_failure_at = _later(playbook.last_failure_at, draft.last_failure_at)
     playbook.version += 1
     playbook.save()
-    record_event(
-        principal,
-        action="playbook.merged",
-        target_kind=Kind.PROCEDURAL.value,
-        target_id=playbook.pk,
-        reason=draft.reason,
-        before=before,
-        after=snapshot(playbook) | {"told_in": list(map(str, draft.supporting_episode_ids))},
-        row=record_of(playbook),
-    )
-    enqueue(playbook)
+    said_in = {"told_in": [str(pk) for pk in dict.fromkeys(draft.supporting_episode_ids)]}
+    w.audit(".merged", playbook, reason=draft.reason, before=before, after=snapshot(playbook) | said_in)
+    w.index(playbook)
     return playbook
 
 

@@ -6,8 +6,7 @@ masked. Invariant: a value that is blocked is in nothing that a `Screen` returns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,9 +19,8 @@ from memories.hygiene.sensitivity.findings import Judged, judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import Policy, policy_of
 from memories.services.classifying import classified
-from memories.services.ownership import owner_lock
+from memories.services.write import Write, current_write, write
 from memories.types import Handling, Kind
-from tenants.audit.chain import EventDraft, record_event, record_events
 from tenants.principal import Principal, Right
 
 # The fields that may name what the text beside them is: a key such as `wifi_password`.
@@ -51,16 +49,26 @@ class Screen:
     def __init__(self, principal: Principal) -> None:
         principal.require(Right.WRITE)
         self._principal = principal
+        self._judged: dict[tuple[str, tuple[str, ...]], Judged] = {}
 
     @cached_property
     def policy(self) -> Policy:
         """What the tenant decided."""
-        return policy_of(self._principal.tenant_id)
+        w = current_write(self._principal)
+        return w.policy if w else policy_of(self._principal.tenant_id)
 
     def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
-        """What becomes of `text`, which `names` name; the policy is asked for only where something was found."""
-        findings = classified(text, scan_named(text, names))
-        return judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
+        """What becomes of `text`, which `names` name; the policy is asked for only where something was found.
+
+        The same words are looked through once: what was asked of a model before the lock is known under it.
+        """
+        asked = (text, tuple(names))
+        if asked not in self._judged:
+            findings = classified(text, scan_named(*asked))
+            self._judged[asked] = (
+                judged(text, findings, self.policy.handling) if findings else Judged(text, {}, (), masked=False)
+            )
+        return self._judged[asked]
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The words of a memory as they may be stored, and its marks. Raises Blocked, and notes that it did."""
@@ -74,7 +82,8 @@ class Screen:
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
         if spots:
             blocked = Blocked(tuple(spots))
-            note_blocked(self._principal, blocked)
+            with write(self._principal) as w:
+                w.blocked(blocked)
             raise blocked
         return stored, marks
 
@@ -112,33 +121,11 @@ def screened_reason(principal: Principal, reason: str) -> str:
     return words["reason"]
 
 
-def note_blocked(principal: Principal, blocked: Blocked) -> None:
-    """Tell the owner's trail that a write was refused: fields and kinds, never a value. Counted by the metrics."""
-    told = [{"field": spot.field, "kind": spot.kind.value} for spot in blocked.spots]
-    with owner_lock(principal):
-        record_event(principal, action="memory.blocked", after={"spots": told})
-
-
-@contextmanager
-def noted_after(principal: Principal) -> Iterator[None]:
-    """Around a transaction that alone knows the words: a refusal in it is noted although all of it is rolled back."""
-    try:
-        yield
-    except Blocked as blocked:
-        note_blocked(principal, blocked)
-        raise
-
-
-def note_masked(principal: Principal, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:
-    """Tell the owner's trail which kinds were taken out of which memories; the caller holds the owner's lock."""
-    masked = {memory_id: masked_kinds(each) for memory_id, each in marks.items()}
-    drafts = [
-        EventDraft("memory.masked", kind.value, memory_id, after={"kinds": list(kinds)})
-        for memory_id, kinds in masked.items()
-        if kinds
-    ]
-    if drafts:
-        record_events(principal, drafts)
+def note_masked(w: Write, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:
+    """Record which kinds of values were masked in which memories."""
+    for memory_id, each in marks.items():
+        if kinds := masked_kinds(each):
+            w.audit("memory.masked", target_kind=kind.value, target_id=memory_id, after={"kinds": list(kinds)})
 
 
 def masked_kinds(marks: Mapping[str, str]) -> tuple[str, ...]:

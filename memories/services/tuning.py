@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import Mention, RecallTrace, Relation, ThresholdProposal
-from memories.recall.tuning import Verdict, propose
+from memories.recall.tuning import ThresholdVerdict, propose
 from memories.selectors.policies import policy_of
 from memories.services.policies import administrator, set_policy
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -85,14 +85,14 @@ def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int
     return proposal
 
 
-def _verdict(tenant_id: UUID) -> tuple[Verdict, int]:
+def _verdict(tenant_id: UUID) -> tuple[ThresholdVerdict, int]:
     """What recorded use speaks for, and of how many recalls it is."""
     recorded = list(_recorded(tenant_id))
     verdict = propose([(score, used) for _, score, used in recorded])
     return verdict, len({trace_id for trace_id, _, _ in recorded})
 
 
-def _store(actor: Actor, tenant_id: UUID, verdict: Verdict, recalls: int) -> ThresholdProposal:
+def _store(actor: Actor, tenant_id: UUID, verdict: ThresholdVerdict, recalls: int) -> ThresholdProposal:
     with transaction.atomic():
         now = _locked(tenant_id)
         open_ones = ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None)
@@ -112,7 +112,8 @@ def _store(actor: Actor, tenant_id: UUID, verdict: Verdict, recalls: int) -> Thr
 def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
     """The recall, the score and the use of each memory that was recalled in the tenant and of which that is known."""
     rows = (
-        Mention.objects.filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
+        Mention.objects.unscoped("tuning of a tenant")
+        .filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
         .exclude(message__recall_id=None)
         .order_by("-id")
         .values_list("message__recall_id", "memory_id", "used")[:MOST_RECORDED]
@@ -120,7 +121,9 @@ def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
     used = {(trace_id, str(memory_id)): taken for trace_id, memory_id, taken in rows}
     traces = list(dict.fromkeys(trace_id for trace_id, _ in used))
     for start in range(0, len(traces), _BATCH):
-        found = RecallTrace.objects.filter(tenant_id=tenant_id, pk__in=traces[start : start + _BATCH])
+        found = RecallTrace.objects.unscoped("tuning of a tenant").filter(
+            tenant_id=tenant_id, pk__in=traces[start : start + _BATCH]
+        )
         for trace_id, candidates in found.values_list("pk", "candidates"):
             for line in candidates:
                 taken = used.get((trace_id, line.get("id")))
@@ -128,7 +131,7 @@ def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
                     yield trace_id, float(line["score"]), taken
 
 
-def _evidence(verdict: Verdict, *, recalls: int) -> dict[str, object]:
+def _evidence(verdict: ThresholdVerdict, *, recalls: int) -> dict[str, object]:
     return {
         "recalls": recalls,
         "items": verdict.used + verdict.ignored,

@@ -16,12 +16,12 @@ from django.utils import timezone
 
 from memories.metrics.charting import shown
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Severity, Unit
-from memories.metrics.sampling import Look
+from memories.metrics.sampling import Sampling
 from memories.models import ErasureRequest
 from memories.selectors.staff import attention
 from memories.services.admin_requests import READINGS
 from memoryhub.elasticsearch import in_use
-from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, Scope, address_of
+from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of
 from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -55,7 +55,7 @@ class Figure:
     parts: tuple[tuple[str, str, str], ...] = ()
 
 
-def needs_of(scope: Scope, look: Look, now: datetime) -> list[AttentionItem]:
+def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[AttentionItem]:
     """What waits, the urgent first."""
     found = [
         *_reviews(scope, now),
@@ -70,7 +70,7 @@ def needs_of(scope: Scope, look: Look, now: datetime) -> list[AttentionItem]:
     return sorted(found, key=lambda need: not need.urgent)
 
 
-def figures_of(scope: Scope, now: datetime) -> list[Figure]:
+def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     """What happened in the last week, for auditors."""
     tenants = scope.within(AUDITS)
     if _none(tenants):
@@ -85,7 +85,7 @@ def figures_of(scope: Scope, now: datetime) -> list[Figure]:
     ]
 
 
-def _from_audit_log(title: str, scope: Scope, actions: Sequence[str], since: datetime) -> Figure:
+def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], since: datetime) -> Figure:
     """Events of the audit log, which is listed one tenant at a time: a link to it, or one a tenant that has some.
 
     Events of a tenant that no longer exists are not counted, for no page lists them.
@@ -105,7 +105,7 @@ def _from_audit_log(title: str, scope: Scope, actions: Sequence[str], since: dat
     return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
 
 
-def _reviews(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
+def _reviews(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
     tenants = scope.within(READS_MEMORY)
     count = 0 if _none(tenants) else attention.open_reviews(tenants, now)
     if count:
@@ -113,7 +113,7 @@ def _reviews(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
 
 
-def _turns(scope: Scope) -> Iterator[AttentionItem]:
+def _turns(scope: TenantScope) -> Iterator[AttentionItem]:
     tenants = scope.within((Role.SUPPORT,))
     if _none(tenants):
         return
@@ -135,7 +135,7 @@ def _named(turns: Sequence[attention.Turn]) -> Iterator[tuple[str, str]]:
             yield f"{member.user.speaker}, turn {turn.number}", where
 
 
-def _runs(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
+def _runs(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
     tenants = scope.within(READS_MEMORY)
     count = 0 if _none(tenants) else attention.failed_runs(tenants, now - WEEK)
     if count:
@@ -144,7 +144,7 @@ def _runs(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
 
 
-def _lag(scope: Scope, look: Look) -> Iterator[AttentionItem]:
+def _lag(scope: TenantScope, look: Sampling) -> Iterator[AttentionItem]:
     """The index lag of the last sample."""
     tenants = scope.within((Role.SUPPORT,))
     behind = {
@@ -165,7 +165,7 @@ def _lag(scope: Scope, look: Look) -> Iterator[AttentionItem]:
         )
 
 
-def _chains(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
+def _chains(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
     tenants = scope.within((Role.AUDITOR,))
     if _none(tenants):
         return
@@ -179,7 +179,7 @@ def _chains(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
 
 
-def _erasures(scope: Scope) -> Iterator[AttentionItem]:
+def _erasures(scope: TenantScope) -> Iterator[AttentionItem]:
     tenants = scope.within((Role.ADMIN,))
     if _none(tenants):
         return
@@ -214,7 +214,7 @@ def _erasure(erasure: ErasureRequest) -> str:
     return reverse("staff:erasure_request", args=[erasure.pk])
 
 
-def _keys(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
+def _keys(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
     """Where there are search keys at all."""
     tenants = scope.within((Role.ADMIN,))
     if _none(tenants) or not in_use():
@@ -229,7 +229,7 @@ def _keys(scope: Scope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, members, "Members")
 
 
-def _alerts(scope: Scope, look: Look) -> Iterator[AttentionItem]:
+def _alerts(scope: TenantScope, look: Sampling) -> Iterator[AttentionItem]:
     """Alerts that fire in the tenants that the reader administers."""
     tenants = scope.within((Role.ADMIN,))
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
@@ -250,7 +250,7 @@ def _alerts(scope: Scope, look: Look) -> Iterator[AttentionItem]:
         yield AttentionItem(_many(len(told) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
 
 
-def _said_by_lag(scope: Scope, alert: str) -> bool:
+def _said_by_lag(scope: TenantScope, alert: str) -> bool:
     """A superuser reads of the lag in its own sentence."""
     return scope.everything and alert in _LAG_ALERTS
 

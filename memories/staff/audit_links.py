@@ -54,7 +54,7 @@ def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[Link]:
     if kind in _RECORDED:
         yield from _link("Its record", "record", member.pk, target_id)
     if kind == Kind.EPISODIC.value:
-        said = Episode.objects.filter(pk=target_id, tenant_id=member.tenant_id, user_id=member.user_id)
+        said = Episode.objects.of_owner(member.tenant_id, member.user_id).filter(pk=target_id)
         turn = said.exclude(message=None).values_list("message__session_id", "message__turn").first()
         if turn:
             yield from _link("The turn in which it was said", "turn", member.pk, *turn)

@@ -18,7 +18,7 @@ from memories.staff.base import StaffView
 from memories.staff.history import history_url
 from memories.staff.history_list import SHARED
 from tenants.admin.audit_event import Badge
-from tenants.admin.tenant_scope import PARAMETER, PLATFORM_NAME, address_of, scope_of
+from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, address_of, scope_of
 from tenants.models import AuditEvent, Checked, Membership, Tenant
 from tenants.principal import AUDITS
 

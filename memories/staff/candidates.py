@@ -17,7 +17,7 @@ from memories.models import RecallTrace
 from memories.presenting.markup import kind_mark
 from memories.presenting.memory import MemoryView
 from memories.recall.boundary import Cut
-from memories.recall.explaining import Considered, Origin
+from memories.recall.explaining import ConsideredCandidate, Origin
 from memories.selectors.memories import Memory
 from memories.types import Kind
 
@@ -101,7 +101,7 @@ class CandidateRow:
     cut: str
     given: bool
     coverage: tuple[SignalBar, ...]
-    considered: Considered | None = None
+    considered: ConsideredCandidate | None = None
 
     @property
     def brief(self) -> SafeString:
@@ -153,7 +153,7 @@ def funnel_of(steps: Sequence[FunnelStep]) -> tuple[FunnelStep, ...]:
     return tuple(replace(step, width=f"{100 * (step.count or 0) / highest:.1f}") for step in steps)
 
 
-def table_of(considered: Sequence[Considered], *, most: int) -> CandidateTable:
+def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> CandidateTable:
     """The first `most` candidates of an explained recall."""
     shown = considered[:most]
     names = _present([each.added for each in shown])

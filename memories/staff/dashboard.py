@@ -19,13 +19,13 @@ from memories.metrics.activity import REPLACED
 from memories.metrics.alerts import LONGEST_GAP
 from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, chart
 from memories.metrics.definitions import Metric, Unit
-from memories.metrics.sampling import Look, last_look
+from memories.metrics.sampling import Sampling, last_look
 from memories.selectors.staff.attention import events_by_day
 from memories.selectors.staff.uses import kept_by_day
 from memories.staff.attention import figures_of, needs_of
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
-from tenants.admin.tenant_scope import Scope, scope_of
+from tenants.admin.scoping import TenantScope, scope_of
 from tenants.principal import READS_HISTORY
 
 DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
@@ -75,7 +75,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def groups_of(scope: Scope, look: Look, now: datetime) -> tuple[ChartGroup, ...]:
+def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> tuple[ChartGroup, ...]:
     """Growth, recall and hygiene; `now` in the reader's zone."""
     tenants = [tenant.id for tenant in scope.shown]
     sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}

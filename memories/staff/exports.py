@@ -18,7 +18,7 @@ from memories.models import CHAINED_MODELS
 from memories.services.portability import ChainExport, export_chain, export_member
 from memories.staff.base import MemberView, StaffView
 from memories.types import Kind
-from memoryhub.signing.tabular import TableFormat
+from memoryhub.signing.archive import TableFormat
 from tenants.admin.audit_event import download
 from tenants.errors import Forbidden
 from tenants.middleware import request_id_of

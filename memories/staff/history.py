@@ -36,8 +36,8 @@ from memories.staff.base import StaffView, may_see
 from memories.staff.chain_page import ChainContext, view_of
 from memories.types import Kind, Owner
 from tenants.admin.audit_event import Badge, why_broken
-from tenants.audit.recorded_checks import latest, latest_of, prove
 from tenants.audit.sentences import actor_names
+from tenants.audit.verification import latest, latest_of, prove
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership, User
 from tenants.principal import AUDITS, READS_MEMORY, Principal

@@ -31,8 +31,8 @@ from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.staff.base import StaffView
 from memories.staff.history import history_url, member_of
 from memories.types import Kind, Owner
-from tenants.admin.tenant_scope import PARAMETER, Scope, one_of
-from tenants.audit.filters import read_filter
+from tenants.admin.scoping import PARAMETER, TenantScope, one_of
+from tenants.audit.listing import read_filter
 from tenants.audit.sentences import ActorNames, actor_names
 from tenants.errors import InvalidValue
 from tenants.middleware import request_id_of
@@ -67,7 +67,7 @@ class HistoryForm(forms.Form):
     all = forms.BooleanField(required=False)
     cursor = forms.CharField(label="Page", required=False)
 
-    def filter_within(self, scope: Scope) -> HistoryFilter:
+    def filter_within(self, scope: TenantScope) -> HistoryFilter:
         """The filter for the selector. Raises InvalidValue."""
         for name, errors in self.errors.items():
             raise InvalidValue(name, str(errors[0]))

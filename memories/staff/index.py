@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
-from memories.search.checking import Problem, check, settle
+from memories.search.checking import IndexProblem, check, settle
 from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.staff.base import MemberView, first_page_of
 from memories.types import Owner
@@ -67,10 +67,10 @@ class IndexCheck(Index):
         except SearchUnavailable:
             return self.show(refusal=NO_ANSWER, status=503)
         report = check(Owner(self.principal.tenant_id, self.principal.user_id))
-        if any(each.problem is Problem.UNREADABLE for each in report.differences):
+        if any(each.problem is IndexProblem.UNREADABLE for each in report.differences):
             return self.show(refusal=NO_ANSWER, status=503)
         found = [
-            (each, self.url("record", each.id) if each.id and each.problem is not Problem.NOT_IN_DATABASE else "")
+            (each, self.url("record", each.id) if each.id and each.problem is not IndexProblem.NOT_IN_DATABASE else "")
             for each in report.differences[:MOST_SHOWN]
         ]
         took_ms = (timezone.now() - started).total_seconds() * 1000

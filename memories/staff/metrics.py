@@ -13,12 +13,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memories.metrics import definitions as named
-from memories.metrics.alerts import LONGEST_GAP, Reading, Standing
+from memories.metrics.alerts import LONGEST_GAP, AlertState, MetricReading
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Span, chart, condition, placed, shown, stepped
 from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
-from memories.metrics.sampling import Look, course, last_look, looks
+from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
-from tenants.admin.tenant_scope import Scope, scope_of
+from tenants.admin.scoping import TenantScope, scope_of
 
 # Lines of a chart that are still told apart, and alerts of a list that is still read.
 MOST_LINES = 5
@@ -53,7 +53,7 @@ class Metrics(StaffView):
         return self.render(**context, page=metrics_page(scope, span, timezone.localtime()))
 
 
-def metrics_page(scope: Scope, span: Span, now: datetime) -> dict[str, Any]:
+def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any]:
     """The page as of `now`, in the reader's zone. `late`: the last sample is old, so nobody knows what fires."""
     names = scope.names
     look = last_look(None if scope.everything and scope.chosen is None else names)
@@ -73,12 +73,12 @@ def metrics_page(scope: Scope, span: Span, now: datetime) -> dict[str, Any]:
     }
 
 
-def drawn_of(look: Look, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+def drawn_of(look: Sampling, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
     """The tenants to draw: those with alerts first, then the busiest."""
     busy: dict[UUID | None, float] = {}
     for metric in (named.WRITES, named.RECALLS, named.REMEMBERED, named.TURNS, named.INDEX_WAITING):
         for tenant_id in names:
-            busy[tenant_id] = busy.get(tenant_id, 0.0) + look.readings.get(Reading(metric.name, tenant_id), 0.0)
+            busy[tenant_id] = busy.get(tenant_id, 0.0) + look.readings.get(MetricReading(metric.name, tenant_id), 0.0)
     trouble = {each.tenant_id: (2 if each.fires else 1) for each in reversed(look.standings)}
     wanted = [each for each in names if each is not None or trouble.get(each) or busy[each]]
     order = sorted(wanted, key=lambda each: (-trouble.get(each, 0), -busy[each], each is None, names[each], str(each)))
@@ -121,14 +121,14 @@ def charts_of(
     return tuple((title, tuple(map(charted, metrics))) for title, metrics in groups.items())
 
 
-def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, Reading]]:
+def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, MetricReading]]:
     """One for each stage of one tenant; else one for each tenant."""
     if metric.label and stages:
         (tenant_id,) = drawn
-        return [(stage, Reading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
+        return [(stage, MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
     label = TOTAL if metric.label else ""
     names = _told_apart(drawn)
-    return [(names[tenant_id], Reading(metric.name, tenant_id, label)) for tenant_id in drawn]
+    return [(names[tenant_id], MetricReading(metric.name, tenant_id, label)) for tenant_id in drawn]
 
 
 def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
@@ -140,7 +140,7 @@ def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
     return labels
 
 
-def _alarm(standing: Standing, names: Mapping[UUID | None, str], scope: Scope) -> dict[str, Any]:
+def _alarm(standing: AlertState, names: Mapping[UUID | None, str], scope: TenantScope) -> dict[str, Any]:
     """An alert that fires or is about to."""
     alert = standing.alert
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}

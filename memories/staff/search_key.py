@@ -15,22 +15,22 @@ from django.utils import timezone
 from memories.staff.base import MemberView
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
-from tenants.admin.search_key import EXPIRED, MISSING, WORDS
+from tenants.admin.membership import EXPIRED, MISSING, WORDS
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS
 from tenants.search_keys.ending import allow, still_ending
-from tenants.search_keys.minting import Outcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
 from tenants.search_keys.verification import verify
 
 _SHOWN_EVENTS = 10
 _LOOKS = {CredentialState.ACTIVE.value: "success", CredentialState.PENDING.value: "warning", EXPIRED: "danger"}
 _NOT_ENDED = "The search cluster has not ended it yet: whoever holds the key can use it until then. It is asked again."
 _OUTCOMES = {
-    Outcome.NOT_NEEDED: "Nothing had to be done, or somebody else is at it: look at the state below.",
-    Outcome.FAILED: "It failed; the reason is below. It is tried again.",
-    Outcome.UNREACHABLE: "The search cluster does not answer. It is tried again.",
+    KeyOutcome.NOT_NEEDED: "Nothing had to be done, or somebody else is at it: look at the state below.",
+    KeyOutcome.FAILED: "It failed; the reason is below. It is tried again.",
+    KeyOutcome.UNREACHABLE: "The search cluster does not answer. It is tried again.",
 }
 
 
@@ -121,8 +121,8 @@ class SearchKeyAction(MemberView):
         allow(self.member)
         self._report(search_keys.provision(self.member, actor=self.actor), "A new key was made.")
 
-    def _report(self, outcome: Outcome, done: str) -> None:
-        if outcome is Outcome.MADE:
+    def _report(self, outcome: KeyOutcome, done: str) -> None:
+        if outcome is KeyOutcome.MADE:
             self.success(done)
         else:
             self.refuse(_OUTCOMES[outcome])

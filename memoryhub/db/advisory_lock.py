@@ -12,12 +12,12 @@ from django.conf import settings
 from django.db import connection
 
 
-class Busy(Exception):
+class LockTaken(Exception):
     """Somebody else is at it."""
 
 
 @contextmanager
-def alone(work: str) -> Iterator[None]:
+def advisory_lock(work: str) -> Iterator[None]:
     """Hold the lock of `work`: at PostgreSQL for all machines, else in the data folder. Raises Busy at once."""
     if connection.vendor == "postgresql":
         yield from _by_database(work)
@@ -30,7 +30,7 @@ def _by_database(work: str) -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
         if not cursor.fetchone()[0]:
-            raise Busy(work)
+            raise LockTaken(work)
     try:
         yield
     finally:
@@ -44,5 +44,5 @@ def _by_file(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Busy(path.stem) from None
+            raise LockTaken(path.stem) from None
         yield

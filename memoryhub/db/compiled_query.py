@@ -26,13 +26,13 @@ Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Substring:
     """Words that a text is to hold somewhere, as `contains` and `icontains` look for them."""
 
     text: str
 
 
-Single = UUID | str | int | datetime | Part | None
+Single = UUID | str | int | datetime | Substring | None
 Value = Single | Collection[UUID]
 Convert = Callable[[Any, Expression, Any], Any]
 
@@ -52,7 +52,7 @@ _plain = str.__str__
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SelectedColumn:
     """A column of an answer: what makes the driver's value the field's; the attribute of the model, if it is one.
 
     `annotation` is the name of what the query adds to the rows of the model.
@@ -65,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class CompiledSql:
     """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces.
 
     It is empty for a query that can find nothing. `locks`: it locks its rows, which takes a transaction.
@@ -74,12 +74,14 @@ class Statement:
     model: type[Model]
     sql: str
     places: tuple[tuple[int | None, Any], ...]
-    columns: tuple[Column, ...]
+    columns: tuple[SelectedColumn, ...]
     locks: bool = False
 
     @classmethod
-    def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> Statement:
+    def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> CompiledSql:
         """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
+        # Queries of memories name whose rows they read (`memories/models/guard.py`).
+        getattr(query, "require_scope", bool)()
         compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
         try:
             sql, params = compiler.as_sql()
@@ -143,11 +145,12 @@ class Statement:
 class Prepared(Generic[Row]):
     """A query that is built once for each set of values that are None, and each length of a list of ids.
 
-    `build` is given the values in the order of the call, and must use each that is not None.
+    `build` gets the values in the order of the call and must use each that is not None, unless it `may_ignore` some.
     """
 
-    def __init__(self, build: Callable[..., QuerySet[Row, Any]]) -> None:
+    def __init__(self, build: Callable[..., QuerySet[Row, Any]], *, may_ignore: bool = False) -> None:
         self._build = build
+        self._may_ignore = may_ignore
 
     def all(self, *values: Value) -> list[Row]:
         """The rows of a query of whole rows."""
@@ -164,10 +167,14 @@ class Prepared(Generic[Row]):
 
     def any(self, *values: Value) -> bool:
         """Whether there is a row; the query itself should ask for no more than one."""
-        return bool(self._statement(values).raw(_flat(values)))
+        return bool(self.raw(*values))
 
-    def _statement(self, values: Sequence[Value]) -> Statement:
-        return _prepared(self._build, tuple(_shape(value) for value in values))
+    def raw(self, *values: Value) -> list[tuple[Any, ...]]:
+        """The rows as the driver gives them."""
+        return self._statement(values).raw(_flat(values))
+
+    def _statement(self, values: Sequence[Value]) -> CompiledSql:
+        return _prepared(self._build, tuple(_shape(value) for value in values), self._may_ignore)
 
 
 class PreparedUpdate:
@@ -194,7 +201,7 @@ def taken(values: Iterable[Single]) -> list[Any]:
             found.append(value if native else value.hex)
         elif isinstance(value, datetime):
             found.append(_A_TIME.get_db_prep_value(value, database))
-        elif isinstance(value, Part):
+        elif isinstance(value, Substring):
             found.append(f"%{database.ops.prep_for_like_query(value.text)}%")
         elif isinstance(value, int):
             found.append(max(-_LARGEST, min(value, _LARGEST)))
@@ -224,7 +231,7 @@ def _flat(values: Sequence[Value]) -> list[Any]:
     """The values as the database takes them, with the ids of each list in its place."""
     flat: list[Single] = []
     for value in values:
-        if value is None or isinstance(value, UUID | str | int | datetime | Part):
+        if value is None or isinstance(value, UUID | str | int | datetime | Substring):
             flat.append(value)
         else:
             flat += filled(value)
@@ -232,15 +239,20 @@ def _flat(values: Sequence[Value]) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=512)
-def _prepared(build: Callable[..., QuerySet[Any, Any]], shapes: tuple[type | int, ...]) -> Statement:
+def _prepared(
+    build: Callable[..., QuerySet[Any, Any]],
+    shapes: tuple[type | int, ...],
+    may_ignore: bool,  # noqa: FBT001 - part of the key
+) -> CompiledSql:
     stand_ins, named = _stand_ins(shapes)
-    return _whole(Statement.of(build(*_bare(stand_ins)), named), named)
+    statement = CompiledSql.of(build(*_bare(stand_ins)), named)
+    return statement if may_ignore else _whole(statement, named)
 
 
 @functools.lru_cache(maxsize=128)
 def _prepared_update(
     build: Callable[..., tuple[QuerySet[Any], Mapping[str, Any]]], shapes: tuple[type | int, ...]
-) -> Statement:
+) -> CompiledSql:
     stand_ins, named = _stand_ins(shapes)
     rows, changes = build(*_bare(stand_ins))
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
@@ -248,8 +260,8 @@ def _prepared_update(
     try:
         sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
     except EmptyResultSet:
-        return Statement(rows.model, "", (), ())
-    return _whole(Statement(rows.model, sql, _places(params, named), ()), named)
+        return CompiledSql(rows.model, "", (), ())
+    return _whole(CompiledSql(rows.model, sql, _places(params, named), ()), named)
 
 
 def _stand_ins(shapes: Sequence[type | int]) -> tuple[list[Value], list[Any]]:
@@ -260,10 +272,10 @@ def _stand_ins(shapes: Sequence[type | int]) -> tuple[list[Value], list[Any]]:
 
 def _bare(values: Sequence[Value]) -> list[Any]:
     """The values as the ORM is given them."""
-    return [value.text if isinstance(value, Part) else value for value in values]
+    return [value.text if isinstance(value, Substring) else value for value in values]
 
 
-def _whole(statement: Statement, named: Sequence[Any]) -> Statement:
+def _whole(statement: CompiledSql, named: Sequence[Any]) -> CompiledSql:
     """The statement. Raises ValueError if it leaves out a value; one that can find nothing has use for none."""
     if not statement.sql:
         return statement
@@ -284,7 +296,7 @@ def _shape(value: Value) -> type | int:
         return type(value)
     if isinstance(value, str):
         return str
-    for kind in (UUID, datetime, Part):
+    for kind in (UUID, datetime, Substring):
         if isinstance(value, kind):
             return kind
     if isinstance(value, list | tuple | set | frozenset):
@@ -298,19 +310,19 @@ def _stand_in(shape: type | int, number: int) -> Value:
         return [UUID(int=ids.int + offset) for offset in range(1, shape + 1)]
     if shape is UUID:
         return ids
-    if shape in (str, Part):
+    if shape in (str, Substring):
         # A lookup that escapes what it is given, as LIKE's do, does not hold this text: it is left out, and refused.
-        return f"\x01%_\\{number}" if shape is str else Part(f"\x01{number}")
+        return f"\x01%_\\{number}" if shape is str else Substring(f"\x01{number}")
     if shape is datetime:
         return _FIRST_MOMENT + timedelta(days=number)
     return _FIRST_NUMBER + number if shape is int else None
 
 
-def _columns(compiler: SQLCompiler) -> Iterator[Column]:
+def _columns(compiler: SQLCompiler) -> Iterator[SelectedColumn]:
     selected = [expression for expression, _, _ in compiler.select or ()]
     converters = compiler.get_converters(selected)
     annotations = {place: name for name, place in (compiler.annotation_col_map or {}).items()}
     for place, expression in enumerate(selected):
         convert, _ = converters.get(place, ((), None))
         attribute = expression.target.attname if isinstance(expression, Col) else ""
-        yield Column(attribute, annotations.get(place, ""), expression, tuple(convert))
+        yield SelectedColumn(attribute, annotations.get(place, ""), expression, tuple(convert))

@@ -1,8 +1,4 @@
-"""The environment, typed: every variable that memoryhub reads, and what is wrong with it.
-
-Invariant: reading never fails. A bad value becomes a `Problem` that `problems` reports by the variable's name,
-and the field keeps its default; the value itself is never repeated, for it may be a secret.
-"""
+"""The environment, typed: every variable that memoryhub reads, and what is wrong with it."""
 
 from memoryhub.env.reading import MIN_SECRET_KEY_CHARACTERS, name_of, read
 from memoryhub.env.values import ARCHIVE, DATABASE_ENGINES, MIN_TOKEN_CHARACTERS, POSTGRESQL, SHELVES, SQLITE

@@ -8,19 +8,25 @@ from typing import Any
 import dj_database_url
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr
 
-from memoryhub.env.choices import Consolidate, JobRunner, LogFormat, Mode, Recording, Search, TuneRecall
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
+    Consolidate,
     DatabaseUrl,
     FernetKeys,
     Hosts,
     HttpUrl,
+    JobRunner,
+    LogFormat,
+    Mode,
     Nodes,
     Origins,
     Prefix,
+    Recording,
+    Search,
     SigningKeys,
     Token,
+    TuneRecall,
     UserCredential,
 )
 
@@ -200,8 +206,13 @@ class Env(BaseModel):
     consolidation_model: str = variable(
         "MEMORYHUB_CONSOLIDATION_MODEL",
         "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
-        " rules for plain statements.",
+        " the rules of `MEMORYHUB_RULES`.",
         default="",
+    )
+    rules: str = variable(
+        "MEMORYHUB_RULES",
+        "Package with the rules of one language, which read, judge and answer where no model does. Empty: none.",
+        default="memories.english",
     )
     tune_recall: TuneRecall = variable(
         "MEMORYHUB_TUNE_RECALL",

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from memoryhub.signing.archive import FORMAT, MANIFEST, SIGNATURE, VERSION, FileEntry
+from memoryhub.signing.archive import FORMAT, MANIFEST, SIGNATURE, VERSION, FileEntry, rows_in
 from memoryhub.signing.keys import verify
-from memoryhub.signing.tabular import rows_in
 
 _MOST_OF_A_MANIFEST = 32 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
@@ -39,7 +38,7 @@ class NotGenuine(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedArchive:
     """An archive whose manifest is genuine."""
 
     zipped: ZipFile
@@ -53,7 +52,7 @@ class Opened:
 
 
 @contextmanager
-def genuine(source: IO[bytes], *, keys: Sequence[str] | None = None) -> Iterator[Opened]:
+def genuine(source: IO[bytes], *, keys: Sequence[str] | None = None) -> Iterator[OpenedArchive]:
     """The archive in `source`, signed by one of `keys` (public; default: this installation's), all of it checked.
 
     Raises NotGenuine with the first thing that is wrong.
@@ -74,7 +73,7 @@ def _zip(source: IO[bytes]) -> Iterator[ZipFile]:
         yield zipped
 
 
-def _opened(zipped: ZipFile, keys: Sequence[str] | None) -> Opened:
+def _opened(zipped: ZipFile, keys: Sequence[str] | None) -> OpenedArchive:
     names = [info.filename for info in zipped.infolist()]
     for name in (MANIFEST, SIGNATURE):
         if names.count(name) != 1:
@@ -97,10 +96,10 @@ def _opened(zipped: ZipFile, keys: Sequence[str] | None) -> Opened:
         raise NotGenuine("is missing." if name in expected else "was not in the export.", name)
     if names != expected:
         raise NotGenuine("The files are in another order, or one is there twice.")
-    return Opened(zipped, manifest, files)
+    return OpenedArchive(zipped, manifest, files)
 
 
-def _check_file(opened: Opened, entry: FileEntry) -> None:
+def _check_file(opened: OpenedArchive, entry: FileEntry) -> None:
     digest, length = hashlib.sha256(), 0
 
     def read() -> Iterator[bytes]:
@@ -117,7 +116,7 @@ def _check_file(opened: Opened, entry: FileEntry) -> None:
         raise NotGenuine(f"has {rows} rows, the manifest says {entry.rows}.", entry.name)
 
 
-def _check_bytes(source: IO[bytes], opened: Opened) -> None:
+def _check_bytes(source: IO[bytes], opened: OpenedArchive) -> None:
     """Every byte of the zip is what the writer put there: up to the manifest by its digest, then by its form."""
     infos = opened.zipped.infolist()
     position = 0
@@ -143,7 +142,7 @@ def _check_entry(source: IO[bytes], info: ZipInfo, position: int) -> int:
     return end + len(descriptor)
 
 
-def _check_beginning(source: IO[bytes], opened: Opened, manifest: ZipInfo) -> None:
+def _check_beginning(source: IO[bytes], opened: OpenedArchive, manifest: ZipInfo) -> None:
     told = opened.manifest["archive"]
     begins = manifest.header_offset + len(_header(manifest))
     digest, left = hashlib.sha256(), begins

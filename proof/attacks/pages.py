@@ -156,7 +156,9 @@ def send_to_other_tenant(attempt: Attempt) -> None:
     form = {"message": f"Is {secret} still the word?", "tenant": str(here.principal.tenant_id)}
     call("POST", "/tenant/switch/", cookie=here.cookie, form={"tenant": str(there.principal.tenant_id)})
     call("POST", "/chat/send/", cookie=here.cookie, form=form)
-    tenants = Message.objects.filter(text__contains=secret).values_list("tenant_id", flat=True)
+    tenants = (
+        Message.objects.unscoped("isolation proof").filter(text__contains=secret).values_list("tenant_id", flat=True)
+    )
     if set(tenants) - {here.principal.tenant_id}:
         attempt.found(there, here.number, Told.STATE)
 

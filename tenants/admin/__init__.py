@@ -3,11 +3,9 @@
 from django.contrib import admin
 from django.contrib.auth.models import Group
 
-from tenants.admin.api_token import ApiTokenAdmin
+from tenants.admin.accounts import ApiTokenAdmin, TenantAdmin, UserAdmin
 from tenants.admin.audit_event import AuditEventAdmin
 from tenants.admin.membership import MembershipAdmin
-from tenants.admin.tenant import TenantAdmin
-from tenants.admin.user import UserAdmin
 
 __all__ = ["ApiTokenAdmin", "AuditEventAdmin", "MembershipAdmin", "TenantAdmin", "UserAdmin"]
 

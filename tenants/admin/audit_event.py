@@ -28,16 +28,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryhub.signing.tabular import TableFormat
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
-from tenants.admin.tenant_scope import PARAMETER, Scope, address_of, one_of
-from tenants.audit import recorded_checks
+from memoryhub.signing.archive import TableFormat
+from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
+from tenants.audit import verification
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.differences import differences
 from tenants.audit.digest import DIGESTED_COLUMNS, event_digest, payload_digest
 from tenants.audit.export import export_audit, file_name
-from tenants.audit.filters import AuditFilter, read_filter
-from tenants.audit.listing import note_event_read, page_of_events
+from tenants.audit.listing import AuditFilter, note_event_read, page_of_events, read_filter
 from tenants.audit.sentences import Sentence, names_of_members, sentences
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
@@ -255,13 +253,13 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             wanted = read_filter(_tenant_id(scope), {"member": request.GET.get("member", "")})
         except InvalidValue as error:
             raise Http404 from error
-        recorded_checks.prove(_chain(wanted), signed_in(request))
+        verification.prove(_chain(wanted), signed_in(request))
         back = request.POST.get("back", "")
         if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
             back = _address({PARAMETER: scope.address})
         return HttpResponseRedirect(back)
 
-    def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> Scope:
+    def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> TenantScope:
         """The tenant asked for among those whose trail this user may read. Raises Http404, PermissionDenied."""
         if not self.may_enter(request):
             raise PermissionDenied
@@ -288,7 +286,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
-        check = recorded_checks.latest(chain, Checked.AUDIT)
+        check = verification.latest(chain, Checked.AUDIT)
         told = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
         bad = check.event_id if check else None
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
@@ -306,7 +304,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
-        broken = recorded_checks.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
+        broken = verification.broken(Checked.AUDIT).filter(chain__startswith=prefix)[:_MOST_BROKEN]
         found = [check.chain.removeprefix(prefix) for check in broken]
         names = names_of_members(wanted.tenant, found) if found else {}
         return [(names[member], _address({PARAMETER: whose, "member": member})) for member in found]
@@ -335,7 +333,7 @@ def _said(fault: InvalidValue) -> str:
     return f"{_LABELS.get(fault.field, fault.field)}: {fault.reason}"
 
 
-def _tenant_id(scope: Scope) -> UUID | None:
+def _tenant_id(scope: TenantScope) -> UUID | None:
     return scope.chosen.pk if scope.chosen else None
 
 

@@ -26,8 +26,11 @@ from tenants.principal import Actor, Principal
 
 __all__ = [
     "PLATFORM_CHAIN",
+    "Chain",
     "ChainReport",
     "EventDraft",
+    "actor_of",
+    "append_events",
     "erase_payloads",
     "owner_chain",
     "record_event",
@@ -60,13 +63,22 @@ class EventDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Which chain, and the columns that all events of one append share."""
+class Chain:
+    """A chain of events: its name, and the tenant and owner that its events name."""
 
-    chain: str
-    tenant_id: UUID | None
-    owner_id: UUID | None
-    actor: Actor
+    name: str
+    tenant_id: UUID | None = None
+    owner_id: UUID | None = None
+
+    @classmethod
+    def of_owner(cls, principal: Principal) -> Chain:
+        """The chain of one owner's memory."""
+        return cls(owner_chain(principal.tenant_id, principal.user_id), principal.tenant_id, principal.user_id)
+
+    @classmethod
+    def of_tenant(cls, tenant_id: UUID) -> Chain:
+        """The chain of a tenant's own affairs."""
+        return cls(tenant_chain(tenant_id), tenant_id)
 
 
 def owner_chain(tenant_id: UUID, user_id: UUID) -> str:
@@ -100,19 +112,23 @@ def record_events(principal: Principal, drafts: Sequence[EventDraft]) -> list[Au
 
     Raises AuditConflict if another writer appended meanwhile (the lock was not held).
     """
-    actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
-    chain = owner_chain(principal.tenant_id, principal.user_id)
-    return _append(_Place(chain, principal.tenant_id, principal.user_id, actor), drafts)
+    actor = actor_of(principal)
+    return append_events(Chain.of_owner(principal), [(actor, draft) for draft in drafts])
 
 
 def record_tenant_event(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
     """Append to a tenant's chain, in the caller's transaction."""
-    return _append(_Place(tenant_chain(tenant_id), tenant_id, None, actor), [draft])[0]
+    return append_events(Chain.of_tenant(tenant_id), [(actor, draft)])[0]
 
 
 def record_platform_event(actor: Actor, draft: EventDraft) -> AuditEvent:
     """Append to the platform's chain (tenants and users come and go), in the caller's transaction."""
-    return _append(_Place(PLATFORM_CHAIN, None, None, actor), [draft])[0]
+    return append_events(Chain(PLATFORM_CHAIN), [(actor, draft)])[0]
+
+
+def actor_of(principal: Principal) -> Actor:
+    """Who acts, as an event names them."""
+    return Actor(principal.actor_kind, principal.actor_id, principal.request_id)
 
 
 def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
@@ -126,31 +142,32 @@ def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
     return erased
 
 
-def _append(place: _Place, drafts: Sequence[EventDraft]) -> list[AuditEvent]:
+def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> list[AuditEvent]:
+    """Append events to one chain, in order: the head is read and advanced once, each table gets one bulk insert."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("An audit event needs the transaction of what it records.")
     if not drafts:
         return []
-    head = _locked_head(place.chain)
+    head = _locked_head(chain.name)
     now = timezone.now()
     events: list[AuditEvent] = []
     payloads: list[AuditPayload] = []
     previous = head.digest
-    for sequence, draft in enumerate(drafts, start=head.length + 1):
+    for sequence, (actor, draft) in enumerate(drafts, start=head.length + 1):
         payload = _payload(draft)
         event = AuditEvent(
-            chain=place.chain,
+            chain=chain.name,
             sequence=sequence,
             previous_digest=previous,
             payload_digest=payload_digest(payload.salt, payload.document),
-            tenant_id=place.tenant_id,
-            owner_id=place.owner_id,
-            actor_kind=place.actor.kind.value,
-            actor_id=place.actor.id,
+            tenant_id=chain.tenant_id,
+            owner_id=chain.owner_id,
+            actor_kind=actor.kind.value,
+            actor_id=actor.id,
             action=draft.action,
             target_kind=draft.target_kind,
             target_id=draft.target_id,
-            request_id=place.actor.request_id,
+            request_id=actor.request_id,
             created_at=now,
         )
         previous = event.digest = event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS})

@@ -14,7 +14,7 @@ _ORDER = ("changed", "added", "before", "same")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ValuePiece:
     """Some words: on one side alone (`marked`) or on both."""
 
     text: str
@@ -22,16 +22,16 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """One value; a side that does not tell it is empty. `state`: changed, added, same, or before (there alone)."""
 
     name: str
-    before: tuple[Piece, ...]
-    after: tuple[Piece, ...]
+    before: tuple[ValuePiece, ...]
+    after: tuple[ValuePiece, ...]
     state: str
 
 
-def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Difference]:
+def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ValueDifference]:
     """Every value of either side: first what differs, then the rest, each by name.
 
     What stands before alone is not gone: an event tells after it only what it changed.
@@ -41,21 +41,21 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
     return sorted(rows, key=lambda row: _ORDER.index(row.state))
 
 
-def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
+def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> ValueDifference:
     words = name.replace("_", " ")
     if name not in new:
-        return Difference(words, (Piece(_plain(old[name]), marked=False),), (), "before")
+        return ValueDifference(words, (ValuePiece(_plain(old[name]), marked=False),), (), "before")
     if name not in old:
-        return Difference(words, (), (Piece(_plain(new[name]), marked=False),), "added")
+        return ValueDifference(words, (), (ValuePiece(_plain(new[name]), marked=False),), "added")
     first, second = _plain(old[name]), _plain(new[name])
     if first == second:
-        return Difference(words, (Piece(first, marked=False),), (Piece(second, marked=False),), "same")
+        return ValueDifference(words, (ValuePiece(first, marked=False),), (ValuePiece(second, marked=False),), "same")
     left, right = first.split(), second.split()
     if max(len(left), len(right)) > _MOST_WORDS:
-        return Difference(words, (Piece(first, marked=True),), (Piece(second, marked=True),), "changed")
+        return ValueDifference(words, (ValuePiece(first, marked=True),), (ValuePiece(second, marked=True),), "changed")
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     codes = matcher.get_opcodes()
-    return Difference(
+    return ValueDifference(
         words,
         tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
         tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
@@ -63,10 +63,10 @@ def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Di
     )
 
 
-def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[Piece]:
+def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[ValuePiece]:
     for tag, start, end in codes:
         if start < end:
-            yield Piece(" ".join(words[start:end]), marked=tag != "equal")
+            yield ValuePiece(" ".join(words[start:end]), marked=tag != "equal")
 
 
 def _plain(value: Any) -> str:

@@ -21,12 +21,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
 from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
-from tenants.audit.filters import AuditFilter
+from tenants.audit.listing import AuditFilter
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
 from tenants.principal import AUDITS, Actor
@@ -198,7 +197,7 @@ class TrailFiles:
         """The exact events, and beside them a table for people if CSV is among the `forms`."""
         yield ArchiveFile(EVENTS_FILE, self._lines())
         if TableFormat.CSV in forms:
-            yield as_file(Table("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
+            yield as_file(RowTable("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
 
     def chains(self) -> list[dict[str, Any]]:
         """What was read of each chain and how it stood; for the manifest, after the files."""

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
 
-from tenants.models.membership import Membership
+from tenants.models.accounts import Membership
 
 # Membership.is_usable of a credential's membership, as columns and as a condition.
 MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")

@@ -4,10 +4,9 @@ Invariant: a member searches with the one active key of their own membership or 
 but search what this member may see. With the embedded search plane there are no keys, and nothing here is asked.
 """
 
-from tenants.search_keys.claims import SearchKey, search_key
+from tenants.search_keys.claims import SearchKey, record_refusal, search_key
 from tenants.search_keys.ending import end_orphans, invalidate, revoke, revoke_waiting
-from tenants.search_keys.minting import mint_waiting, provision, rotate, rotate_due, temporary_key
-from tenants.search_keys.refusals import record_refusal
+from tenants.search_keys.lifecycle import mint_waiting, provision, rotate, rotate_due, temporary_key
 
 __all__ = [
     "SearchKey",

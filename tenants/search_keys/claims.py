@@ -1,4 +1,6 @@
-"""Making one key for one member at a time, without holding a lock while the cluster is asked.
+"""The secrets of the members' keys at rest: encrypted with rotatable keys, each bound to the member it was made for.
+
+Making one key for one member at a time, without holding a lock while the cluster is asked.
 
 Whoever makes a key claims the credential in a short transaction, asks the cluster, and stores the answer in another one
 if the claim is still theirs. Invariant: a key whose maker lost the claim (they took too long, or the member was
@@ -6,10 +8,14 @@ deactivated meanwhile) never becomes active: it is retired. The lock is the owne
 any audit chain's.
 
 Which key a member searches with now: one query, no network, and no answer for whoever may not act.
+
+A trace of searches that were refused, on the owner's own chain: who was turned away, when and why.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable
@@ -17,16 +23,73 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from tenants.audit.chain import EventDraft, record_tenant_event
+from memoryhub.env.development_key import development_credential_key
+from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import NoSearchKey, SearchKeysUnavailable
+from tenants.locks import wait_for_owner
 from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
 from tenants.models.search_credential import MAY_ACT
 from tenants.principal import Actor, Principal
 from tenants.search_keys.cluster import Minted
-from tenants.search_keys.encryption import Undecipherable, unseal
+
+
+class Undecipherable(Exception):
+    """A secret that none of the configured keys opens, or that was made for somebody else."""
+
+
+def box() -> MultiFernet:
+    """What encrypts with the first key and decrypts with all. Raises ImproperlyConfigured, OSError in development."""
+    keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
+    if not keys and settings.PRODUCTION:
+        raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
+    return _box(keys or (development_credential_key(settings.MEMORYHUB_DATA_DIR),))
+
+
+@functools.lru_cache(maxsize=4)
+def _box(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
+
+
+def seal(membership_id: UUID, encoded: str, *, using: MultiFernet) -> str:
+    """An encoded key of this member, encrypted."""
+    return using.encrypt(json.dumps([str(membership_id), encoded]).encode()).decode()
+
+
+def unseal(membership_id: UUID, secret: str) -> str:
+    """The encoded key behind a secret. Raises Undecipherable, also for a secret copied from another member."""
+    try:
+        owner, encoded = json.loads(box().decrypt(secret.encode()))
+    except (InvalidToken, ValueError) as error:
+        raise Undecipherable from error
+    if owner != str(membership_id):
+        raise Undecipherable
+    return str(encoded)
+
+
+def reencrypt(credentials: QuerySet[SearchCredential]) -> tuple[int, list[UUID]]:
+    """Encrypt every secret anew, with the first key; return how many, and the members whose secret no key opens.
+
+    A key that is replaced meanwhile is left alone: it was encrypted with the first key already.
+    """
+    done, closed = 0, []
+    using = box()
+    held = credentials.exclude(secret="").order_by("membership_id").values_list("membership_id", "secret")
+    for membership_id, secret in held.iterator():
+        try:
+            anew = using.rotate(secret.encode()).decode()
+        except InvalidToken:
+            closed.append(membership_id)
+            continue
+        done += SearchCredential.objects.filter(membership_id=membership_id, secret=secret).update(secret=anew)
+    return done, closed
+
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +104,7 @@ ROTATE_AFTER = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class KeyClaim:
     """The right to make this member's next key."""
 
     token: UUID
@@ -68,7 +131,7 @@ def locked_one(membership_id: UUID) -> SearchCredential | None:
     return next(iter(locked([membership_id])), None)
 
 
-def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> Claim | None:
+def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> KeyClaim | None:
     """Claim the next key of a member whose credential is `wanted`; None if it is not, or somebody else is at it."""
     now = timezone.now()
     with transaction.atomic():
@@ -81,10 +144,10 @@ def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) ->
         credential.number += 1
         credential.save(update_fields=["claim", "claimed_until", "number"])
     membership = credential.membership
-    return Claim(credential.claim, membership_id, membership.tenant_id, membership.user_id, credential.number)
+    return KeyClaim(credential.claim, membership_id, membership.tenant_id, membership.user_id, credential.number)
 
 
-def store(held: Claim, minted: Minted, *, secret: str, grace: timedelta, action: str, actor: Actor) -> bool:
+def store(held: KeyClaim, minted: Minted, *, secret: str, grace: timedelta, action: str, actor: Actor) -> bool:
     """Make the key the active one and retire the one before, after `grace`; False if the claim was lost."""
     with transaction.atomic():
         credential = locked_one(held.membership_id)
@@ -106,7 +169,7 @@ def store(held: Claim, minted: Minted, *, secret: str, grace: timedelta, action:
     return True
 
 
-def give_up(held: Claim, error: SearchKeysUnavailable) -> None:
+def give_up(held: KeyClaim, error: SearchKeysUnavailable) -> None:
     """Note why there is no new key, and when to try again: after 5 seconds, then 10, 20 … 10 minutes."""
     with transaction.atomic():
         credential = locked_one(held.membership_id)
@@ -205,3 +268,32 @@ def search_key(principal: Principal) -> SearchKey:
 def no_key(state: str) -> NoSearchKey:
     """The error for a state."""
     return NoSearchKey(state, SENTENCES[state])
+
+
+# A member who keeps asking leaves one event in this time.
+EVERY = timedelta(minutes=1)
+
+
+def record_refusal(principal: Principal, *, reason: str) -> None:
+    """Record that this member's search was refused, at most once a minute; `reason` is a few words of ours."""
+    now = timezone.now()
+    quiet = Q(refused_at=None) | Q(refused_at__lte=now - EVERY)
+    rows = SearchCredential.objects.filter(
+        membership_id=principal.membership_id,
+        membership__tenant_id=principal.tenant_id,
+        membership__user_id=principal.user_id,
+    )
+    if rows.exclude(quiet).exists():
+        return
+    with transaction.atomic():
+        if not wait_for_owner(principal):
+            return
+        SearchCredential.objects.get_or_create(membership_id=principal.membership_id)
+        if rows.filter(quiet).update(refused_at=now):
+            record_event(
+                principal,
+                action="search.refused",
+                target_kind="membership",
+                target_id=principal.membership_id,
+                reason=reason,
+            )

@@ -18,7 +18,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memoryhub.health import State
+from memoryhub.health import PartState
 from memoryhub.jobs import Unavailable
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
@@ -39,7 +39,7 @@ PER_REQUEST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedKeys:
     """How many keys the cluster has ended, and how many are still to end."""
 
     done: int = 0
@@ -113,12 +113,12 @@ def end_on_commit(key_ids: Sequence[str]) -> None:
         transaction.on_commit(lambda: _end_all(key_ids), robust=True)
 
 
-def revoke_waiting(now: datetime | None = None) -> Ended:
+def revoke_waiting(now: datetime | None = None) -> EndedKeys:
     """End at the cluster every retired key whose time has come."""
     now = now or timezone.now()
     due = RetiredKey.objects.filter(due_at__lte=now).order_by("due_at")
     done = _end_all(list(due.values_list("key_id", flat=True)))
-    return Ended(done, due.count())
+    return EndedKeys(done, due.count())
 
 
 def end_now(key_ids: Sequence[str]) -> int:
@@ -227,7 +227,7 @@ NEAR = timedelta(days=7)
 OVERDUE = timedelta(hours=1)
 
 
-def keys_near_expiry() -> State:
+def keys_near_expiry() -> PartState:
     """For `/readyz`: whether a key that should have been replaced expires soon, or has."""
     now = timezone.now()
     try:
@@ -235,5 +235,5 @@ def keys_near_expiry() -> State:
             USABLE, state=CredentialState.ACTIVE, rotate_at__lte=now - OVERDUE, expires_at__lte=now + NEAR
         ).exists()
     except DatabaseError:
-        return State.UNAVAILABLE
-    return State.EXPIRING if left else State.OK
+        return PartState.UNAVAILABLE
+    return PartState.EXPIRING if left else PartState.OK

@@ -1,4 +1,6 @@
-"""Every key read back from the cluster and compared with what this code would make today; and mending what differs.
+"""In what a key at the cluster differs from the one that this code would make today, by name. Pure.
+
+Every key read back from the cluster and compared with what this code would make today; and mending what differs.
 
 The database says which keys there should be; the cluster, which there are and what they may do. A key in one and not in
 the other is drift as well.
@@ -6,10 +8,13 @@ the other is drift as well.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -19,12 +24,115 @@ from memoryhub.elasticsearch import reading_aliases
 from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
 from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
+from tenants.search_keys.claims import Undecipherable, unseal
 from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.drift import Drift, drift_of
-from tenants.search_keys.encryption import Undecipherable, unseal
 from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting, suspend_strays
-from tenants.search_keys.minting import Outcome, provision, rotate
-from tenants.search_keys.policy import member_descriptors
+from tenants.search_keys.lifecycle import KeyOutcome, provision, rotate
+from tenants.search_keys.policy import SEARCH_ACTIONS, Descriptors, member_descriptors
+
+
+class Drift(StrEnum):
+    """What is wrong with a key; the words are those of `manage.py keys verify`."""
+
+    UNKNOWN_TO_CLUSTER = "unknown to the cluster"
+    UNKNOWN_TO_DATABASE = "unknown to the database"
+    INVALIDATED = "invalidated at the cluster"
+    EXPIRED = "expired"
+    NOT_ENDED = "still valid, though taken from its member"
+    UNDECIPHERABLE = "its secret cannot be decrypted"
+    NO_EXPIRY = "never expires"
+    EMPTY = "empty descriptors: it has every right of the minter"
+    EXTRA_ROLE = "more than one role"
+    CLUSTER_PRIVILEGE = "a privilege on the cluster"
+    OTHER_RIGHT = "a right of another sort"
+    EXTRA_ENTRY = "more than one entry for an alias"
+    MISSING_ENTRY = "no entry for an alias"
+    OTHER_INDEX = "opens an index that is no reading alias"
+    WILDCARD = "opens indices by a wildcard"
+    EXTRA_PRIVILEGE = "a privilege other than searching"
+    MISSING_PRIVILEGE = "a privilege of searching is missing"
+    MISSING_QUERY = "no query"
+    OTHER_QUERY = "another query"
+    OTHER_OWNER = "made for somebody else"
+    NO_KEY = "no key where there should be one"
+
+
+# What the cluster adds to each descriptor of its own accord.
+_USUAL = {"cluster", "indices", "metadata", "transient_metadata", "description"}
+_USUAL_IN_ENTRY = {"names", "privileges", "query", "allow_restricted_indices"}
+
+
+def drift_of(key: FoundKey, wanted: Descriptors, *, now: datetime) -> list[Drift]:
+    """Every difference between a key and what its descriptors should be, each once; none for a good key."""
+    found = [*_of_life(key, now), *_of_descriptors(key.descriptors, wanted)]
+    return sorted(set(found), key=list(Drift).index)
+
+
+def _of_life(key: FoundKey, now: datetime) -> Iterator[Drift]:
+    if key.invalidated:
+        yield Drift.INVALIDATED
+    if key.expires_at is None:
+        yield Drift.NO_EXPIRY
+    elif key.expires_at <= now:
+        yield Drift.EXPIRED
+
+
+def _of_descriptors(found: Descriptors, wanted: Descriptors) -> Iterator[Drift]:
+    if not found:
+        yield Drift.EMPTY
+        return
+    if len(found) > 1:
+        yield Drift.EXTRA_ROLE
+    (role,) = wanted.values()
+    entries = [entry for descriptor in found.values() for entry in descriptor.get("indices", ())]
+    for descriptor in found.values():
+        if descriptor.get("cluster"):
+            yield Drift.CLUSTER_PRIVILEGE
+        if any(value for name, value in descriptor.items() if name not in _USUAL):
+            yield Drift.OTHER_RIGHT
+    yield from _of_entries(entries, {entry["names"][0]: entry for entry in role["indices"]})
+
+
+def _of_entries(entries: Iterable[Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Drift]:
+    opened: list[str] = []
+    for entry in entries:
+        opened += entry["names"]
+        for name in entry["names"]:
+            yield from _of_name(name, entry, wanted)
+        if set(entry["privileges"]) - set(SEARCH_ACTIONS):
+            yield Drift.EXTRA_PRIVILEGE
+        if set(SEARCH_ACTIONS) - set(entry["privileges"]):
+            yield Drift.MISSING_PRIVILEGE
+        if any(value for name, value in entry.items() if name not in _USUAL_IN_ENTRY):
+            yield Drift.OTHER_RIGHT
+        if entry.get("allow_restricted_indices"):
+            yield Drift.OTHER_RIGHT
+    if len(opened) != len(set(opened)):
+        yield Drift.EXTRA_ENTRY
+    if wanted.keys() - set(opened):
+        yield Drift.MISSING_ENTRY
+
+
+def _of_name(name: str, entry: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Drift]:
+    if "*" in name or "?" in name or name.startswith("/"):
+        yield Drift.WILDCARD
+    elif name not in wanted:
+        yield Drift.OTHER_INDEX
+    query = _parsed(entry.get("query"))
+    if not query:
+        yield Drift.MISSING_QUERY
+    elif query != _parsed(next(iter(wanted.values()))["query"]):
+        yield Drift.OTHER_QUERY
+
+
+def _parsed(query: object) -> object:
+    if not isinstance(query, str):
+        return query
+    try:
+        return json.loads(query)
+    except ValueError:
+        return query
+
 
 # A retired key that is valid for longer than its time and a sweep needs explaining.
 OVERDUE = timedelta(minutes=2)
@@ -33,7 +141,7 @@ _RECHECK_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class KeyFinding:
     """One key that is not as it should be, or one member without any."""
 
     membership_id: UUID | None
@@ -46,7 +154,7 @@ class Verification:
     """How many members were looked at, and what was found."""
 
     members: int
-    findings: tuple[Finding, ...]
+    findings: tuple[KeyFinding, ...]
 
 
 def verify(
@@ -54,17 +162,17 @@ def verify(
 ) -> Verification:
     """Compare the keys of these members, and the orphans of the tenant (or of all). Raises SearchKeysUnavailable."""
     ids = list(memberships.order_by("id").values_list("id", flat=True))
-    findings: list[Finding] = []
+    findings: list[KeyFinding] = []
     for start in range(0, len(ids), _BATCH):
         findings += _compared(ids[start : start + _BATCH])
     findings += _not_ended(tenant_id, ids)
     if with_orphans:
         for key in orphans(older_than=ORPHAN_AFTER, tenant_id=tenant_id):
-            findings.append(Finding(None, key.key_id, (Drift.UNKNOWN_TO_DATABASE,)))
+            findings.append(KeyFinding(None, key.key_id, (Drift.UNKNOWN_TO_DATABASE,)))
     return Verification(len(ids), tuple(findings))
 
 
-def repair(findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> int:
+def repair(findings: Iterable[KeyFinding], *, actor: Actor = SYSTEM) -> int:
     """Give each member a new key in the place of one that differs, which ends at once; end orphans. Returns how many.
 
     Members without a usable key get one only if the new one can be made; nothing here raises for a cluster that is
@@ -84,7 +192,7 @@ def repair(findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> int:
             ending.append(finding.key_id)
         else:
             outcome = provision(membership, actor=actor)
-        mended += outcome is Outcome.MADE
+        mended += outcome is KeyOutcome.MADE
     invalidate(_retired(ending))
     return mended
 
@@ -95,7 +203,7 @@ def _retired(key_ids: Sequence[str]) -> list[str]:
     return [key_id for key_id in key_ids if key_id not in held]
 
 
-def _compared(membership_ids: Sequence[UUID]) -> list[Finding]:
+def _compared(membership_ids: Sequence[UUID]) -> list[KeyFinding]:
     now = timezone.now()
     rows = {
         row.membership_id: row
@@ -119,7 +227,7 @@ def _compared(membership_ids: Sequence[UUID]) -> list[Finding]:
         row = rows.get(membership_id)
         drift = _of_member(row, found, usable=membership_id in usable, now=now)
         if drift:
-            findings.append(Finding(membership_id, row.key_id if row else "", tuple(drift)))
+            findings.append(KeyFinding(membership_id, row.key_id if row else "", tuple(drift)))
     return findings
 
 
@@ -154,14 +262,14 @@ def _opens(row: SearchCredential) -> bool:
     return True
 
 
-def _not_ended(tenant_id: UUID | None, membership_ids: Sequence[UUID]) -> list[Finding]:
+def _not_ended(tenant_id: UUID | None, membership_ids: Sequence[UUID]) -> list[KeyFinding]:
     """Keys that were taken from these members and should have ended at the cluster by now."""
     now = timezone.now()
     overdue = RetiredKey.objects.filter(due_at__lte=now - OVERDUE)
     overdue = overdue.filter(membership_id__in=membership_ids) if tenant_id else overdue
     found = cluster.read([row.key_id for row in overdue])
     return [
-        Finding(row.membership_id, row.key_id, (Drift.NOT_ENDED,))
+        KeyFinding(row.membership_id, row.key_id, (Drift.NOT_ENDED,))
         for row in overdue
         if row.key_id in found and found[row.key_id].is_valid_at(now)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.clock import resident_megabytes, timed, times_of
+from benchmarks.measures import resident_megabytes, timed, times_of
 
 
 def test_the_median_and_the_95th_percentile_of_many_calls() -> None:

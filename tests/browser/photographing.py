@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from memories.demo.people import PASSWORD
+from memories.demo.story import PASSWORD
 from tenants.principal import Role
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.pictured import make_pictured

@@ -39,7 +39,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.facts.undo import undo
 from memories.types import Kind, Owner
 from tenants.audit.chain import owner_chain, tenant_chain
-from tenants.audit.recorded_checks import prove
+from tenants.audit.verification import prove
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
 from tenants.principals import principal_of, system_principal

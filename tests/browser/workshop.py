@@ -11,9 +11,8 @@ from datetime import time
 
 from django.utils import timezone
 
-from memories.demo.people import PEOPLE
-from memories.demo.story import StorySession, StoryTurn, Written
-from memories.demo.telling import tell
+from memories.demo.seeding import tell
+from memories.demo.story import PEOPLE, StoryMemory, StorySession, StoryTurn
 from memories.search.outbox import drain
 from memories.types import Kind
 from tenants.models import Membership, Tenant, User
@@ -27,8 +26,8 @@ TOM = "Tom could be there before eight on Friday, if that helps."
 ASKED = "When am I to collect the bike?"
 
 
-def _slot(text: str) -> tuple[Written, ...]:
-    return (Written(Kind.SEMANTIC, text, key="appointment_times", category="preference"),)
+def _slot(text: str) -> tuple[StoryMemory, ...]:
+    return (StoryMemory(Kind.SEMANTIC, text, key="appointment_times", category="preference"),)
 
 
 # Ada's brother was taken for Ada, so what she is told the day after is wrong.

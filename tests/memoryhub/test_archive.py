@@ -13,16 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from memoryhub.signing.archive import MANIFEST, SIGNATURE, ArchiveFile, stream_archive
+from memoryhub.signing.archive import MANIFEST, SIGNATURE, ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import new_key, public_keys, sign
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from memoryhub.signing.verify import NotGenuine, genuine
 
 ROWS = [("moss", "likes shade,\nand rain"), ("fern", '"unfurls" in May')]
 
 
 def example() -> bytes:
-    table = Table("plants", ("name", "note"), ROWS)
+    table = RowTable("plants", ("name", "note"), ROWS)
     files = [as_file(table, TableFormat.CSV), as_file(table, TableFormat.JSON_LINES), ArchiveFile("none.jsonl", [])]
     return b"".join(stream_archive(files, lambda: {"what": "plants"}))
 

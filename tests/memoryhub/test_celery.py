@@ -11,10 +11,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from memories.search.outbox import DRAIN
-from memoryhub import broker as broker_probe
+from memoryhub import celery as broker_probe
 from memoryhub import health
 from memoryhub.celery import BrokerAway, app, send
-from memoryhub.jobs import JobResult, Queue, table
+from memoryhub.jobs import JobQueue, JobResult, table
 from tests.celery_broker import Broker
 
 
@@ -40,7 +40,7 @@ def test_a_message_is_json_and_holds_a_name_alone(broker: Broker) -> None:
 
 def test_keys_have_a_queue_of_their_own(broker: Broker) -> None:
     send("tenants.revoke_waiting")
-    assert (broker.messages(), broker.messages(Queue.KEYS)) == ([], ["tenants.revoke_waiting"])
+    assert (broker.messages(), broker.messages(JobQueue.KEYS)) == ([], ["tenants.revoke_waiting"])
 
 
 def test_a_broker_that_is_away_is_noticed_at_once_and_its_return_too(broker: Broker) -> None:
@@ -80,12 +80,12 @@ def test_without_an_address_of_the_broker_nothing_starts(program: str, broker: B
 
 
 def test_the_probe_tells_whether_the_broker_answers(broker: Broker) -> None:
-    assert broker_probe.answers()
+    assert broker_probe.broker_answers()
     with broker.silent():
-        assert not broker_probe.answers()
+        assert not broker_probe.broker_answers()
     with broker.away():
-        assert not broker_probe.answers()
-    assert broker_probe.answers()
+        assert not broker_probe.broker_answers()
+    assert broker_probe.broker_answers()
 
 
 @pytest.mark.django_db

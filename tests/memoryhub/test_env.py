@@ -6,7 +6,7 @@ import pytest
 
 from memoryhub import env as environment
 from memoryhub.env import MIN_SECRET_KEY_CHARACTERS, POSTGRESQL, SQLITE
-from memoryhub.env.choices import Mode
+from memoryhub.env.values import Mode
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
 PRODUCTION = {

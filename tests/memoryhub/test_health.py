@@ -11,7 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from memoryhub import health
-from memoryhub.health import State
+from memoryhub.health import PartState
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_livez_needs_no_database(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_readyz_reports_each_part_and_its_return(client: Client) -> None:
-    answers: Iterator[bool | State] = iter([False, True, State.EXPIRING])
+    answers: Iterator[bool | PartState] = iter([False, True, PartState.EXPIRING])
     health.register_probe("search", lambda: next(answers))
     for state in ("unavailable", "ok", "expiring"):
         answer = client.get("/readyz")
@@ -83,16 +83,16 @@ def test_probes_that_pile_up_ask_a_slow_part_once(monkeypatch: pytest.MonkeyPatc
 
     health.register_probe("search", slow)
     seen = health._probes["search"]
-    assert seen.state() is State.OK
+    assert seen.state() is PartState.OK
     asker = threading.Thread(target=seen.state)
     asker.start()
     assert asked.acquire(timeout=10) and asked.acquire(timeout=10)
-    assert [seen.state() for _ in range(5)] == [State.OK] * 5
+    assert [seen.state() for _ in range(5)] == [PartState.OK] * 5
     answering.set()
     asker.join()
     assert len(times) == 2
     monkeypatch.setattr(health, "SEEN_SECONDS", 60.0)
-    assert seen.state() is State.OK
+    assert seen.state() is PartState.OK
     assert len(times) == 2
 
 

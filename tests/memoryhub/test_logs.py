@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from memoryhub.env.choices import LogFormat
+from memoryhub.env.values import LogFormat
 from memoryhub.observability import context as log_context
 from memoryhub.observability.logs import message_of, settings_for
 from tests.logged import FORMATS, Logged, logged

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.db.compiled_query import MOST_IDS, Part, Prepared, PreparedUpdate, Value
+from memoryhub.db.compiled_query import MOST_IDS, Prepared, PreparedUpdate, Substring, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
@@ -142,7 +142,7 @@ def test_values_of_one_call_do_not_stay_for_the_next() -> None:
 def test_a_part_is_looked_for_as_it_stands(part: str) -> None:
     for name in ("Harbour", "100% Quarry", "under_score", "back\\slash", "O'Neill", "Café"):
         make_tenant(name)
-    assert Prepared(holding).all(Part(part)) == list(holding(part))
+    assert Prepared(holding).all(Substring(part)) == list(holding(part))
 
 
 def test_an_update_changes_what_it_names_alone() -> None:

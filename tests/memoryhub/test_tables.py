@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.signing.tabular import Table, TableFormat, as_file, defused, rows_in
+from memoryhub.signing.archive import RowTable, TableFormat, as_file, defused, rows_in
 
 COLUMNS = ("id", "text", "share", "when", "tags", "yes")
 ID = UUID("5f5dfd5b-7f1d-4f11-9a3c-0f3e2a1c9b77")
@@ -20,7 +20,7 @@ WHEN = datetime(2026, 3, 5, 9, 30, tzinfo=UTC)
 
 
 def written(form: TableFormat, *rows: tuple[object, ...], columns: tuple[str, ...] = COLUMNS) -> bytes:
-    file = as_file(Table("plants", columns, rows), form)
+    file = as_file(RowTable("plants", columns, rows), form)
     return file.header + b"".join(file.rows)
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from memoryhub.celery import app
-from memoryhub.env.problems import traces_can_be_sent
+from memoryhub.env.reading import traces_can_be_sent
 from memoryhub.observability import context as log_context
 from memoryhub.observability import otel, tracing
 from tests.collector import Collector, collecting
@@ -67,10 +67,10 @@ def test_a_request_goes_on_with_the_trace_of_its_caller(collector: Collector, cl
 def test_a_task_goes_on_with_the_trace_of_whoever_sent_it(collector: Collector) -> None:
     seen: list[object] = []
 
-    @app.task(name="tests.look")
     def look() -> None:
         seen.extend((tracing.trace_id(), log_context.ids()["task"]))
 
+    app.task(look, name="tests.look")
     try:
         app.tasks["tests.look"].apply(headers={"traceparent": ASKED_BY})
     finally:

@@ -19,7 +19,7 @@ import pytest
 from pytest_django import Settings
 
 from memoryhub import jobs, worker
-from memoryhub.jobs import Job, JobResult, Queue, Unavailable
+from memoryhub.jobs import Job, JobQueue, JobResult, Unavailable
 from memoryhub.worker import JobThread, run_worker
 from tests.migrated import Migrated
 from tests.proofs.site import Site
@@ -127,7 +127,7 @@ def test_a_wake_up_of_another_process_runs_a_job_at_once(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEMORYHUB_DATA_DIR, settings.MEMORYHUB_JOBS = tmp_path, "worker"
-    job = Job("tests.count", f"{__name__}.part", timedelta(days=1), Queue.CHANGES)
+    job = Job("tests.count", f"{__name__}.part", timedelta(days=1), JobQueue.CHANGES)
     monkeypatch.setitem(jobs._table, job.name, job)
     stopping = threading.Event()
     runner = threading.Thread(target=run_worker, args=([job], stopping))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memories.models import MEMORY_MODELS
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.recall import candidates, hydration, loading
 from memories.recall.request import Request
 from memories.search.elasticsearch import queries
@@ -43,7 +43,7 @@ def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
     """Recall loads whatever id it is handed."""
 
-    def everything(_principal: Principal, kind: Kind, _request: Request) -> OwnedQuerySet[Any]:
+    def everything(_principal: Principal, kind: Kind, _request: Request) -> MemoryQuerySet[Any]:
         return MEMORY_MODELS[kind].objects.all()
 
     def remove() -> None:

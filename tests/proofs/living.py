@@ -25,8 +25,13 @@ from django.conf import settings  # noqa: E402 - after the set-up
 from django.db import connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from memories.consolidation.material import Material  # noqa: E402
-from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact  # noqa: E402
+from memories.consolidation.material import (  # noqa: E402
+    Extraction,
+    ExtractionFault,
+    FaultKind,
+    Material,
+    ProposedFact,
+)
 from memories.errors import MemoriesError  # noqa: E402
 from memories.models import EpisodeLedger, Fact, Playbook, Session  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402
@@ -43,7 +48,7 @@ from memories.services.sessions.expiry import expire_sessions  # noqa: E402
 from memories.services.sessions.sessions import start_session  # noqa: E402
 from memories.services.sessions.working_memory import observe, set_task  # noqa: E402
 from memories.types import Importance, Kind, Scope, Status  # noqa: E402
-from memoryhub.db.advisory_lock import Busy  # noqa: E402
+from memoryhub.db.advisory_lock import LockTaken  # noqa: E402
 from tenants.models import Membership  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
@@ -163,7 +168,7 @@ def live(principal: Principal, seed: int) -> None:
     while True:
         try:
             chance.choice(ways)()
-        except (MemoriesError, Busy):
+        except (MemoriesError, LockTaken):
             continue
         finally:
             connections.close_all()

@@ -11,7 +11,7 @@ from string import ascii_lowercase
 import pytest
 
 from memories.search.elasticsearch.plane import ElasticsearchPlane
-from memories.search.elasticsearch.routing import ARCHIVE
+from memories.search.elasticsearch.queries import ARCHIVE
 from memories.types import Kind, Status
 from memoryhub.elasticsearch import Identity, reading_alias, service_client
 from tests.cluster import given_address, node_of_run

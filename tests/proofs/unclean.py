@@ -14,7 +14,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django.setup()
 
-from memories.hygiene.dedup import likeness  # noqa: E402 - after the set-up
+from memories.english.wording import likeness  # noqa: E402 - after the set-up
 from memories.hygiene.text import content_hash  # noqa: E402
 from memories.models import Fact, RecallTrace, ReviewItem  # noqa: E402
 from tenants.models import Membership  # noqa: E402

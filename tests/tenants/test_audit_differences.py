@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tenants.audit.differences import Difference, Piece, differences
+from tenants.audit.differences import ValueDifference, ValuePiece, differences
 
 
 def test_the_words_that_differ_are_marked() -> None:
     (row,) = differences({"home_city": "lives in Hull now"}, {"home_city": "lives in York now"})
-    assert row == Difference(
+    assert row == ValueDifference(
         "home city",
-        (Piece("lives in", marked=False), Piece("Hull", marked=True), Piece("now", marked=False)),
-        (Piece("lives in", marked=False), Piece("York", marked=True), Piece("now", marked=False)),
+        (ValuePiece("lives in", marked=False), ValuePiece("Hull", marked=True), ValuePiece("now", marked=False)),
+        (ValuePiece("lives in", marked=False), ValuePiece("York", marked=True), ValuePiece("now", marked=False)),
         "changed",
     )
 

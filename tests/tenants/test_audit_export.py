@@ -17,12 +17,12 @@ from django.db import connection
 from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from memoryhub.signing.archive import TableFormat
 from memoryhub.signing.keys import new_key, public_keys
-from memoryhub.signing.tabular import TableFormat
 from memoryhub.signing.verify import genuine
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.export import EVENTS_FILE, EXPORTED, export_audit
-from tenants.audit.filters import AuditFilter
+from tenants.audit.listing import AuditFilter
 from tenants.audit.triggers import drop_triggers
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tenants.audit.filters import AuditFilter, read_filter
+from tenants.audit.listing import AuditFilter, read_filter
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Principal

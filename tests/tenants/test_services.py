@@ -8,7 +8,7 @@ from tenants import services
 from tenants.audit.chain import verify_all
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
-from tenants.models.user import erased_username
+from tenants.models.accounts import erased_username
 from tenants.principal import Actor, ActorKind, Role
 from tests.factories import make_membership
 

@@ -9,14 +9,14 @@ from django.http import Http404, HttpRequest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from tenants.admin.tenant_scope import PLATFORM, Scope, address_of, one_of, scope_of
+from tenants.admin.scoping import PLATFORM, TenantScope, address_of, one_of, scope_of
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS
 from tests.factories import make_membership, make_tenant
 
 BOTH = [scope_of, one_of]
 MODELS = ["memories_metricsample", "tenants_auditevent", "memories_history"]
-Choose = Callable[..., Scope]
+Choose = Callable[..., TenantScope]
 
 
 def asked(user: User, **address: str) -> HttpRequest:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tenants.admin.audit_event import Badge
 from tenants.audit.chain import owner_chain
-from tenants.audit.recorded_checks import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
+from tenants.audit.verification import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
 from tenants.models import AuditEvent, ChainCheck, Checked
 from tenants.principal import Principal
 from tests.audit import audit_unguarded

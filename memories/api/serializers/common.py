@@ -36,7 +36,7 @@ class Nothing(StrictSerializer):
     """An empty body."""
 
 
-class Erased(serializers.Serializer[Any]):
+class ErasedSerializer(serializers.Serializer[Any]):
     """One memory that no longer exists."""
 
     kind = Choice(Kind)
@@ -46,7 +46,7 @@ class Erased(serializers.Serializer[Any]):
 class Forgotten(serializers.Serializer[Any]):
     """What an erasure removed. It cannot be undone."""
 
-    erased = Erased(many=True)
+    erased = ErasedSerializer(many=True)
     redacted_messages = serializers.IntegerField(help_text="Messages of the transcript whose words went with it.")
 
 

@@ -1,9 +1,4 @@
-"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`.
-
-What is said of a memory whose time is over, or might be: that it still holds, or is to come back.
-
-What is told of a playbook that was followed.
-"""
+"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`; and recalls."""
 
 from __future__ import annotations
 
@@ -15,24 +10,28 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from memories.api.fields import (
+    Amount,
     Choice,
     Identifier,
     Moment,
     Several,
     Share,
     StrictSerializer,
-    Text,
+    StrictText,
     Truth,
     Whole,
     Words,
 )
 from memories.api.serializers.common import DEFAULT_LISTED, CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
+    DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
     MAX_LINKS,
     MAX_LISTED,
     MAX_MEMORY_CHARACTERS,
     MAX_MESSAGE_CHARACTERS,
+    MAX_QUERY_CHARACTERS,
+    MAX_RECALL_LIMIT,
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
@@ -198,18 +197,18 @@ class NewEpisode(NewMemory):
     """Words to keep, at the end of a session."""
 
     session_id = Identifier()
-    text = Text(limit=MAX_MESSAGE_CHARACTERS)
-    speaker = Text(limit=100, allow_blank=True, default="", help_text="Default: the owner.")
-    context = Text(limit=MAX_MESSAGE_CHARACTERS, allow_blank=True, default="")  # type: ignore[assignment]  # declared fields leave the class
+    text = StrictText(limit=MAX_MESSAGE_CHARACTERS)
+    speaker = StrictText(limit=100, allow_blank=True, default="", help_text="Default: the owner.")
+    context = StrictText(limit=MAX_MESSAGE_CHARACTERS, allow_blank=True, default="")  # type: ignore[assignment]  # declared fields leave the class
     happened_at = Moment(default=None, help_text="Default: now.")
 
 
-class NewFact(NewMemory):
+class NewFactSerializer(NewMemory):
     """A fact to store. It merges into an equal one, and supersedes those it names and the one with the same key."""
 
-    text = Text(limit=MAX_MEMORY_CHARACTERS)
-    key = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
-    category = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    text = StrictText(limit=MAX_MEMORY_CHARACTERS)
+    key = StrictText(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    category = StrictText(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
     source = Choice(Source, default=Source.USER_STATED)  # type: ignore[assignment]  # declared fields leave the class
     confidence = Share(default=None, help_text="Default: by source.")
     valid_from = Moment(default=None)
@@ -219,21 +218,21 @@ class NewFact(NewMemory):
     supersedes_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     contradiction = Choice(Contradiction, default=Contradiction.NATURAL)
     scope = Choice(Scope, default=Scope.USER)
-    task = Text(limit=64, allow_blank=True, default="", help_text="With scope task only.")
+    task = StrictText(limit=64, allow_blank=True, default="", help_text="With scope task only.")
     pinned = Truth(default=False)
     review_after = Moment(default=None, help_text="From then on it counts half. Default: by what it is about.")
     expires_at = Moment(default=None, help_text="Then it is gone. Default: by what it is about.")
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class NewPlaybook(NewMemory):
+class NewPlaybookSerializer(NewMemory):
     """A playbook to store: a title, and steps or a text."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS)
-    trigger = Text(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
-    steps = Several(Text(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=())
-    text = Text(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
-    category = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
+    title = StrictText(limit=MAX_TITLE_CHARACTERS)
+    trigger = StrictText(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
+    steps = Several(StrictText(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=())
+    text = StrictText(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
+    category = StrictText(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
     supersedes_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     contradiction = Choice(Contradiction, default=Contradiction.NATURAL)
     success_count = Whole(min_value=0, max_value=1_000_000, default=0)
@@ -242,22 +241,22 @@ class NewPlaybook(NewMemory):
     last_failure_at = Moment(default=None)
     learned_at = Moment(default=None, help_text="Default: now.")
     scope = Choice(Scope, default=Scope.USER)
-    task = Text(limit=64, allow_blank=True, default="", help_text="With scope task only.")
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    task = StrictText(limit=64, allow_blank=True, default="", help_text="With scope task only.")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class NewCatalogEntry(NewMemory):
     """An entry of the tenant's catalog; for administrators."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS)
-    text = Text(limit=MAX_MEMORY_CHARACTERS)
-    source_url = Text(limit=500, allow_blank=True, default="")
+    title = StrictText(limit=MAX_TITLE_CHARACTERS)
+    text = StrictText(limit=MAX_MEMORY_CHARACTERS)
+    source_url = StrictText(limit=500, allow_blank=True, default="")
 
 
 NEW_MEMORY_SERIALIZERS: dict[Kind, type[NewMemory]] = {
     Kind.EPISODIC: NewEpisode,
-    Kind.SEMANTIC: NewFact,
-    Kind.PROCEDURAL: NewPlaybook,
+    Kind.SEMANTIC: NewFactSerializer,
+    Kind.PROCEDURAL: NewPlaybookSerializer,
     Kind.CATALOG: NewCatalogEntry,
 }
 
@@ -269,26 +268,28 @@ ANY_NEW_MEMORY = PolymorphicProxySerializer(
 )
 
 
-class Correction(StrictSerializer):
+class CorrectionSerializer(StrictSerializer):
     """What is right instead; for a playbook its steps, one a line. What was wrong counts as never true."""
 
-    text = Text(limit=MAX_MEMORY_CHARACTERS)
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    text = StrictText(limit=MAX_MEMORY_CHARACTERS)
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Replacement(StrictSerializer):
     """The new fact in the place of this one, and of `also_ids`."""
 
-    text = Text(limit=MAX_MEMORY_CHARACTERS)
+    text = StrictText(limit=MAX_MEMORY_CHARACTERS)
     also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further facts that it replaces.")
     contradiction = Choice(
         Contradiction, default=Contradiction.NATURAL, help_text="natural: true until now; harsh: never true."
     )
-    key = Text(limit=MAX_KEY_CHARACTERS, allow_blank=True, default=None, help_text="Default: that of the old fact.")
+    key = StrictText(
+        limit=MAX_KEY_CHARACTERS, allow_blank=True, default=None, help_text="Default: that of the old fact."
+    )
     valid_from = Moment(default=None)
     supporting_episode_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     source = Choice(Source, default=Source.USER_STATED)  # type: ignore[assignment]  # declared fields leave the class
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Retirement(StrictSerializer):
@@ -299,20 +300,20 @@ class Retirement(StrictSerializer):
         Contradiction, default=Contradiction.NATURAL, help_text="natural: true until now; harsh: never true."
     )
     valid_to = Moment(default=None, help_text="Until when it was true. Default: now.")
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Undoing(StrictSerializer):
     """Why what was done was a mistake."""
 
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Promotion(StrictSerializer):
     """The wider scope that a memory is copied to."""
 
     to = Choice(Scope, help_text="user; tenant (administrators); global (platform staff).")
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Pin(StrictSerializer):
@@ -329,7 +330,7 @@ class ForgetQuery(CascadeQuery):
     )
 
 
-class OutcomeSerializer(serializers.Serializer[Any]):
+class WriteOutcomeSerializer(serializers.Serializer[Any]):
     """What a write did."""
 
     result = Choice(WriteResult, help_text="merged: it was known already.")
@@ -338,7 +339,7 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
-class Written(OutcomeSerializer):
+class WrittenSerializer(WriteOutcomeSerializer):
     """What a write did, and the memory as it is now."""
 
     memory = AnyMemory()
@@ -347,13 +348,13 @@ class Written(OutcomeSerializer):
 class Confirmation(StrictSerializer):
     """Why it is known to hold still."""
 
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Restoration(StrictSerializer):
     """Why it comes back."""
 
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class ReviewQuery(StrictSerializer):
@@ -368,15 +369,64 @@ class ReviewList(serializers.Serializer[Any]):
     results = serializers.ListField(child=AnyMemory())
 
 
-class Outcome(StrictSerializer):
+class OutcomeSerializer(StrictSerializer):
     """Whether it worked; `refined_steps` are the steps as they should have been."""
 
     success = Truth()
     refined_steps = Several(
-        Text(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=(), help_text="They make a new version."
+        StrictText(limit=MAX_MEMORY_CHARACTERS), limit=MAX_STEPS, default=(), help_text="They make a new version."
     )
     supporting_episode_ids = Several(
         Identifier(), limit=MAX_LINKS, default=(), help_text="The words that say so; an episode counts once."
     )
     at = Moment(default=None, help_text="Default: now.")
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+
+
+class RecallQuestion(StrictSerializer):
+    """What to recall."""
+
+    query = StrictText(limit=MAX_QUERY_CHARACTERS)
+    types = Several(Choice(Kind), limit=len(Kind), allow_empty=False, default=tuple(Kind), help_text="Default: all.")
+    limit = Whole(min_value=1, max_value=MAX_RECALL_LIMIT, default=DEFAULT_RECALL_LIMIT)
+    as_of = Moment(default=None, help_text="Answer with what was believed then.")
+    include_superseded = Truth(default=False, help_text="Also what is no longer believed, marked as such.")
+    session_id = Identifier(default=None, help_text="The conversation that it is for.")
+    threshold = Amount(default=None, help_text="Leave out what scores below; the scores stand in the trace.")
+    task = StrictText(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
+
+
+class RecalledSerializer(serializers.Serializer[Any]):
+    """One recalled memory."""
+
+    rank = serializers.IntegerField(help_text="From 1, the best.")
+    kind = Choice(Kind)
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    title = serializers.CharField()
+    key = serializers.CharField()
+    speaker = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True, help_text="When it happened, or since when it is believed.")
+    until = serializers.DateTimeField(allow_null=True)
+    status = Choice(Status)
+    scope = Choice(Scope)
+    session_id = serializers.UUIDField(allow_null=True)
+    superseded_by = serializers.UUIDField(allow_null=True)
+    retracted = serializers.BooleanField()
+    confidence = serializers.FloatField(allow_null=True)
+    trigger = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField())
+    success_count = serializers.IntegerField()
+    failure_count = serializers.IntegerField()
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
+
+
+class RecallSerializer(serializers.Serializer[Any]):
+    """The answer: best first. `degraded`: the search plane did not answer, so there may be better ones."""
+
+    trace_id = serializers.UUIDField()
+    query = serializers.CharField()
+    degraded = serializers.BooleanField()
+    took_ms = serializers.FloatField()
+    as_of = serializers.DateTimeField(allow_null=True)
+    items = RecalledSerializer(many=True)

@@ -1,7 +1,4 @@
-"""Reviews as the API shows them: what was found, the memories that it is about, and what somebody decides.
-
-Consolidation as the API shows it: what waits, the runs, and what each decided.
-"""
+"""Reviews and consolidation runs as the API shows them."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, StrictSerializer, Text, Truth
+from memories.api.fields import Choice, Identifier, StrictSerializer, StrictText, Truth
 from memories.api.serializers.common import PageQuery
 from memories.api.serializers.memories import AnyMemory
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
@@ -48,22 +45,22 @@ class ReviewAnswer(StrictSerializer):
     decision = Choice(ReviewDecision, help_text="One that fits the kind of the review.")
     keep = Identifier(required=False, help_text="Of `keep_one`: the fact that stays.")
     never_true = Truth(default=False, help_text="What goes never was true, rather than not any more.")
-    text = Text(
+    text = StrictText(
         limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="", help_text="Of `merge`: what takes the place of both."
     )
-    first_text = Text(
+    first_text = StrictText(
         limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="", help_text="Of `edit`: the first one, worded anew."
     )
-    second_text = Text(
+    second_text = StrictText(
         limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="", help_text="Of `edit`: the second one, worded anew."
     )
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class ReviewUndoing(StrictSerializer):
     """Why a decision is taken back."""
 
-    reason = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class DecisionSerializer(serializers.Serializer[Any]):

@@ -1,22 +1,36 @@
-"""Sessions and their transcripts as the API shows them.
-
-A turn of a conversation: what is sent, and the whole answer of a caller who does not want it in pieces.
-"""
+"""Sessions, transcripts, turns and working memory as the API shows and takes them."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.agent.events import NoticeKind
-from memories.api.fields import Choice, Identifier, StrictSerializer, Text, Truth
-from memories.api.serializers.common import Erased, Sensitivity
-from memories.api.serializers.recall import RecalledSerializer
-from memories.constants import MAX_LISTED_TURNS, MAX_MESSAGE_CHARACTERS, MAX_TITLE_CHARACTERS
-from memories.models import MessageRole, MessageState, Relation
+from memories.api.fields import Choice, Identifier, Several, StrictSerializer, StrictText, Truth, Whole
+from memories.api.serializers.common import ErasedSerializer, Sensitivity
+from memories.api.serializers.memories import RecalledSerializer
+from memories.constants import (
+    MAX_CONSTRAINTS,
+    MAX_LEARNED,
+    MAX_LISTED,
+    MAX_LISTED_TURNS,
+    MAX_MESSAGE_CHARACTERS,
+    MAX_OBSERVATIONS,
+    MAX_PLAN_STEPS,
+    MAX_QUERY_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    SCRATCHPAD_CHARACTERS,
+    SLOT_CHARACTERS,
+)
+from memories.models import EntryKind, MessageRole, MessageState, Relation
+from memories.selectors.session_memory import SessionPart
 from memories.selectors.sessions import MentionView
-from memories.types import Kind, SensitiveKind, WriteResult
+from memories.services.sessions.entries import EndedSession
+from memories.services.sessions.working_memory import SlotChanges
+from memories.slots import Slots, foremost
+from memories.types import Importance, Kind, SensitiveKind, WriteResult
 
 DEFAULT_LISTED_TURNS = 50
 
@@ -116,19 +130,19 @@ class TranscriptQuery(StrictSerializer):
 class NewSession(StrictSerializer):
     """A session to open."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    title = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class SessionTitle(StrictSerializer):
     """Another title."""
 
-    title = Text(limit=MAX_TITLE_CHARACTERS)
+    title = StrictText(limit=MAX_TITLE_CHARACTERS)
 
 
 class NewTurn(StrictSerializer):
     """What the user says. With a `turn_id`, sending the same again adds nothing and gives the same words."""
 
-    message = Text(limit=MAX_MESSAGE_CHARACTERS)
+    message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
     turn_id = Identifier(default=None, help_text="Chosen by the caller, new for each turn.")
     retry = Truth(default=False, help_text="With a `turn_id` whose answer failed or was cut off: answer it again.")
 
@@ -185,5 +199,173 @@ class AnswerSerializer(serializers.Serializer[Any]):
     recalled = RecalledSerializer(many=True)
     written = MemoryWrittenSerializer(many=True)
     retired = MemoriesRetiredSerializer(many=True)
-    forgotten = Erased(many=True)
+    forgotten = ErasedSerializer(many=True)
     notices = NoticeSerializer(many=True)
+
+
+DEFAULT_FOUND = 20
+
+
+class FoundPart(StrEnum):
+    """What was found: a part of a turn, or an entry of this kind."""
+
+    SAID = SessionPart.SAID.value
+    ANSWERED = SessionPart.ANSWERED.value
+    TOOL_CALL = SessionPart.TOOL_CALL.value
+    TOOL_RESULT = SessionPart.TOOL_RESULT.value
+    GOAL = EntryKind.GOAL.value
+    PLAN = EntryKind.PLAN.value
+    PROGRESS = EntryKind.PROGRESS.value
+    OBSERVATION = EntryKind.OBSERVATION.value
+    CONSTRAINT = EntryKind.CONSTRAINT.value
+    NOTE = EntryKind.NOTE.value
+    DECISION = EntryKind.DECISION.value
+
+
+class NotedSerializer(serializers.Serializer[Any]):
+    """Words in a slot; `turn` 0: noted outside of a turn."""
+
+    text = serializers.CharField()
+    importance = Choice(Importance)
+    turn = serializers.IntegerField()
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """The plan: the first `done` steps are done."""
+
+    steps = serializers.ListField(child=serializers.CharField())
+    done = serializers.IntegerField()
+    current = serializers.CharField(help_text="The step in hand; empty once all are done.")
+    next = serializers.CharField(help_text="The step after it.")
+
+
+class WorkingMemorySerializer(serializers.Serializer[Any]):
+    """What the agent keeps in view while it works; empty after the end of the task and once the session expired."""
+
+    goal = serializers.CharField()
+    plan = PlanSerializer()
+    constraints = NotedSerializer(many=True, help_text="The most important first.")
+    observations = NotedSerializer(many=True, help_text="The critical ones first.")
+    scratchpad = serializers.ListField(child=serializers.CharField())
+
+
+class NotedChange(StrictSerializer):
+    """Words for a slot."""
+
+    text = StrictText(limit=SLOT_CHARACTERS)
+    importance = Choice(Importance, default=Importance.NORMAL)
+
+
+class PlanChange(StrictSerializer):
+    """Steps and progress; without `steps` they stay as they are."""
+
+    steps = Several(StrictText(limit=SLOT_CHARACTERS), limit=MAX_PLAN_STEPS, required=False)
+    done = Whole(min_value=0, max_value=MAX_PLAN_STEPS, required=False, help_text="How many of the first are done.")
+
+
+class WorkingMemoryChange(StrictSerializer):
+    """Slots to set to what is given; those that are not named stay, an empty value empties."""
+
+    goal = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
+    plan = PlanChange(required=False)
+    constraints = Several(NotedChange(), limit=MAX_CONSTRAINTS, required=False)
+    observations = Several(NotedChange(), limit=MAX_OBSERVATIONS, required=False)
+    scratchpad = Several(StrictText(limit=SCRATCHPAD_CHARACTERS), limit=SCRATCHPAD_CHARACTERS, required=False)
+
+
+class EntriesQuery(StrictSerializer):
+    """What to look for."""
+
+    q = serializers.CharField(
+        max_length=MAX_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest entries."
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=MAX_LISTED, default=DEFAULT_FOUND, help_text="How many to return."
+    )
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    """Something that the session holds."""
+
+    part = Choice(FoundPart)
+    turn = serializers.IntegerField(help_text="0: noted outside of a turn.")
+    text = serializers.CharField()
+    at = serializers.DateTimeField()
+    importance = Choice(Importance)
+    memory_id = serializers.UUIDField(allow_null=True, help_text="The memory that it is, or became.")
+
+
+class FoundPage(serializers.Serializer[Any]):
+    """What was found, best first; without words to look for, the latest entries."""
+
+    results = FoundSerializer(many=True)
+
+
+class EndSession(StrictSerializer):
+    """How a task or session went; both may be left out."""
+
+    outcome = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, default="")
+    learned = Several(
+        StrictText(limit=SLOT_CHARACTERS), limit=MAX_LEARNED, default=list, help_text="What is worth knowing next time."
+    )
+
+
+class ProposedSerializer(serializers.Serializer[Any]):
+    """What the write path made of something that was proposed; `id` is null if nothing was stored."""
+
+    result = Choice(WriteResult)
+    kind = Choice(Kind)
+    id = serializers.UUIDField(allow_null=True)
+
+
+class EndedSerializer(serializers.Serializer[Any]):
+    """The end of a task or session."""
+
+    ended_at = serializers.DateTimeField()
+    proposed = ProposedSerializer(many=True)
+
+
+def slots_shown(slots: Slots) -> dict[str, Any]:
+    """Slots as `WorkingMemory`."""
+    plan = slots.plan
+    return dict(
+        WorkingMemorySerializer(
+            {
+                "goal": slots.goal.text if slots.goal else "",
+                "plan": {"steps": list(plan.steps), "done": plan.done, "current": plan.current, "next": plan.next},
+                "constraints": foremost(slots.constraints),
+                "observations": foremost(slots.observations),
+                "scratchpad": [each.text for each in slots.scratchpad],
+            }
+        ).data
+    )
+
+
+def slot_changes(body: dict[str, Any]) -> SlotChanges:
+    """A checked `WorkingMemoryChange`."""
+    plan = body.get("plan", {})
+    return SlotChanges(
+        goal=body.get("goal"),
+        steps=plan.get("steps"),
+        done=plan.get("done"),
+        constraints=_words(body.get("constraints")),
+        observations=_words(body.get("observations")),
+        scratchpad=body.get("scratchpad"),
+    )
+
+
+def ended_shown(ended: EndedSession) -> dict[str, Any]:
+    """The end of a session as `Ended`."""
+    proposed = [
+        {
+            "result": outcome.result,
+            "kind": outcome.kind,
+            "id": None if outcome.result is WriteResult.BLOCKED else outcome.memory_id,
+        }
+        for outcome in ended.proposed
+    ]
+    return dict(EndedSerializer({"ended_at": ended.ended_at, "proposed": proposed}).data)
+
+
+def _words(noted: list[dict[str, Any]] | None) -> list[tuple[str, Importance]] | None:
+    return None if noted is None else [(each["text"], each["importance"]) for each in noted]

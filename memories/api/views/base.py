@@ -16,8 +16,7 @@ from rest_framework.views import APIView
 
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import StrictSerializer
-from memories.api.parsing import JsonParser, LengthRequired
-from memories.api.problems import handle
+from memories.api.problems import JsonParser, LengthRequired, handle
 from tenants.principal import Principal, Right
 
 

@@ -1,23 +1,30 @@
-"""The chat page: a new conversation, an existing one, and one turn of it as a fragment for scripts.
+"""Conversations: the chat page, one turn as a fragment, sending and retrying, and the list with rename and forget.
 
-All conversations; renaming one, ending its task, and forgetting one with everything that was said in it.
+What the user said is stored before any answer begins; a message that cannot be stored comes back whole.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from memories.chat.frame import by_age, recent_sessions, turn_fragments
+from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
+from memories.agent.loop import retry_turn, run_turn
+from memories.chat.forms import ForgetForm, MessageForm, TitleForm
+from memories.chat.frame import Reader, by_age, recent_sessions, stream, turn_fragments
 from memories.chat.presenting import counted, member_page, refusal, shown_task
 from memories.chat.turns import panel_of, shown_turns
 from memories.errors import Conflict, InvalidInput
@@ -115,7 +122,7 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     session = get_session(principal, session_id)
     title, error = str(session), ""
     if request.method == "POST":
-        title = request.POST.get("title", "")
+        title = TitleForm(request.POST).values()["title"]
         try:
             stored = rename_session(principal, session_id=session_id, title=title).title
         except InvalidInput as invalid:
@@ -146,7 +153,8 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     session = get_session(principal, session_id)
     if request.method == "POST":
         try:
-            outcome = forget_session(principal, session_id=session_id, cascade=request.POST.get("cascade") == "1")
+            cascade = ForgetForm(request.POST).values()["cascade"]
+            outcome = forget_session(principal, session_id=session_id, cascade=cascade)
         except Conflict as error:
             messages.error(request, str(error))
             return redirect("chat:session", session_id=session_id)
@@ -155,3 +163,66 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
         return redirect("chat:new")
     episodes = list_memories(principal, Kind.EPISODIC, session_id=session_id).count()
     return render(request, "chat/forget.html", {"session": session, "episodes": episodes})
+
+
+@require_POST
+@member_page
+def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
+    """Say something, in a session or in a new one. The same `turn_id` again adds nothing."""
+    form = MessageForm(request.POST)
+    try:
+        said = form.values()
+        _require_same_tenant(said["tenant"], principal)
+        turn = run_turn(principal, text=said["message"], session_id=session_id, turn_id=said["turn_id"])
+        return _answer(request, principal, turn)
+    except (InvalidInput, Conflict) as error:
+        return _refused(request, principal, session_id, form.cleaned_data["message"], error)
+
+
+@require_POST
+@member_page
+def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> HttpResponseBase:
+    """Answer a turn again whose answer failed or was cut off."""
+    find_turn(principal, session_id, turn)
+    try:
+        return _answer(request, principal, retry_turn(principal, session_id=session_id, turn=turn))
+    except (InvalidInput, Conflict) as error:
+        return _refused(request, principal, session_id, "", error)
+
+
+def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event]) -> HttpResponseBase:
+    """Begin the turn, then stream or wait for its end. Raises Conflict if another tab has the turn."""
+    started = next(events)
+    if isinstance(started, TurnFailed):
+        raise Conflict(started.message)
+    if not isinstance(started, TurnStarted):
+        raise TypeError(f"A turn begins with TurnStarted, not {type(started).__name__}.")
+    if _wants_stream(request):
+        reader = Reader(principal, timezone.get_current_timezone(), get_token(request))
+        response = StreamingHttpResponse(stream(reader, started, events), content_type=CONTENT_TYPE)
+        response["X-Accel-Buffering"] = "no"
+        return response
+    for _event in events:
+        pass
+    return redirect(f"{reverse('chat:session', args=[started.session_id])}#turn-{started.turn}")
+
+
+def _refused(
+    request: HttpRequest, principal: Principal, session_id: UUID | None, text: str, error: InvalidInput | Conflict
+) -> HttpResponse:
+    words = refusal(error, "Your message")
+    status = 400 if isinstance(error, InvalidInput) else 409
+    if _wants_stream(request):
+        return JsonResponse({"message": words}, status=status)
+    session = get_session(principal, session_id) if session_id else None
+    return render_chat(request, principal, session, draft=text, error=words, status=status)
+
+
+def _require_same_tenant(tenant: str, principal: Principal) -> None:
+    """Another tab may have switched the tenant since: what was written for one stays out of the next."""
+    if tenant not in ("", str(principal.tenant_id)):
+        raise Conflict("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
+
+
+def _wants_stream(request: HttpRequest) -> bool:
+    return "text/event-stream" in request.headers.get("Accept", "")

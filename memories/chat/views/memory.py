@@ -1,9 +1,4 @@
-"""One memory: what it says, where it came from, what became of it; and correcting, retiring, pinning and undoing.
-
-Forgetting one memory: first a page that says what will go, then the erasure.
-
-What the member really wrote, where it was masked before it was stored and their tenant keeps originals.
-"""
+"""One memory: its page, its correction, its end, undo, pin and erasure, and the original of masked words."""
 
 from __future__ import annotations
 
@@ -20,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.chat.cards import address, cards_of, details_of
+from memories.chat.forms import ForgetForm, PinForm, ReasonForm, TextForm
 from memories.chat.history import states_of
 from memories.chat.presenting import counted, member_page, next_address, refusal
 from memories.errors import Blocked, Conflict, InvalidInput
@@ -45,7 +41,7 @@ USES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class QuestionUsing:
     """A question whose answer used a memory; the question is empty once it was forgotten."""
 
     question: str
@@ -65,7 +61,7 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """That is wrong: the text of the form takes its place."""
     get_memory(principal, kind, memory_id)
-    text = request.POST.get("text", "").replace("\r\n", "\n")
+    text = TextForm(request.POST).values()["text"]
     try:
         outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
     except InvalidInput as error:
@@ -84,8 +80,9 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """No longer true, and nothing takes its place."""
     get_memory(principal, kind, memory_id)
+    reason = ReasonForm(request.POST).values()["reason"].strip()
     try:
-        retire_memory(principal, kind=kind, memory_id=memory_id, reason=request.POST.get("reason", "").strip())
+        retire_memory(principal, kind=kind, memory_id=memory_id, reason=reason)
     except (InvalidInput, Conflict) as error:
         messages.error(request, refusal(error, "The reason"))
     except Blocked as error:
@@ -113,7 +110,7 @@ def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 @member_page
 def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Pin a fact, or unpin it."""
-    pinned = request.POST.get("pinned") == "1"
+    pinned = PinForm(request.POST).values()["pinned"]
     get_memory(principal, kind, memory_id)
     try:
         pin_fact(principal, fact_id=memory_id, pinned=pinned)
@@ -157,7 +154,7 @@ def _page(
     using = messages_using(principal, memory_id)
     learned = cards_of(principal, list(supported_facts(principal, memory_id))) if kind is Kind.EPISODIC else ()
     uses = [
-        Use(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
+        QuestionUsing(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
         for each in questions_of(principal, using[:USES_SHOWN])
     ]
     context: dict[str, Any] = {
@@ -191,7 +188,7 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     if is_shared(row):
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
     if request.method == "POST":
-        more = request.POST.get("more") == "1"
+        more = ForgetForm(request.POST).values()["more"]
         try:
             outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
         except Conflict as error:

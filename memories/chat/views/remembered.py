@@ -1,9 +1,4 @@
-"""What I remember: the lists of facts, how-tos, events and shared entries, with search and pages.
-
-Taking one's memory along: everything as JSON lines, in the form that the import reads.
-
-How the pages look: the theme, kept in a cookie so that the server renders it and nothing flashes.
-"""
+"""The lists of facts, how-tos, events and shared entries; the download of all of it; the theme of the pages."""
 
 from __future__ import annotations
 

@@ -13,18 +13,17 @@ from collections.abc import Iterator
 from memories.hygiene.sensitivity.context import near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
-from memoryhub.regexes import lazy_regex
 
-_EMAIL = lazy_regex(r"(?<![\w.+%-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w@-])")
-_INTERNATIONAL = lazy_regex(r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./\n-]{0,2}\d){6,14}(?!\w)")
-_AMERICAN = lazy_regex(
+_EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w@-])")
+_INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./\n-]{0,2}\d){6,14}(?!\w)")
+_AMERICAN = re.compile(
     r"(?<![\w.-])(?:(?:(?<!\d )1[ .-]?)?\([2-9]\d{2}\) ?|(?<!\d )(?:1[ .-]?)?[2-9]\d{2}[-. ])"
     r"[2-9]\d{2}[-. ]\d{4}(?![\w-]| ?\d|\.\d)"
 )
-_BRITISH = lazy_regex(
+_BRITISH = re.compile(
     r"(?<![\w.-])0(?:7\d{3} ?\d{3} ?\d{3}|2\d ?\d{4} ?\d{4}|1\d{3} \d{6}|1\d{2} \d{3} \d{4})(?![\w-]|\.\d)"
 )
-_NATIONAL = lazy_regex(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){6,13}(?![\w-]|[.,:]\d)")
+_NATIONAL = re.compile(r"(?<![\w.,:/-])\(?0?\d(?:[ ()./-]{0,2}\d){6,13}(?![\w-]|[.,:]\d)")
 _WORDS = (
     r"phone|tel|tel\.|telephone|telefon\w*|tel[eé]fono|t[eé]l[eé]phone|telefone|cell|cellphone|mobile?|"
     r"mobil|m[oó]vil|celular|"
@@ -42,28 +41,8 @@ _NOT_WORDS = (
 # Characters: "registration number is " fits.
 _CLOSE = 24
 # Where a number near a word of phoning may be at home: the languages of the interface's users first.
-_REGIONS = (
-    "US",
-    "GB",
-    "DE",
-    "FR",
-    "ES",
-    "IT",
-    "PT",
-    "BR",
-    "NL",
-    "PL",
-    "IN",
-    "SE",
-    "CH",
-    "AT",
-    "BE",
-    "IE",
-    "AU",
-    "MX",
-    "JP",
-    "CN",
-)
+_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "PT", "BR", "NL", "PL",
+            "IN", "SE", "CH", "AT", "BE", "IE", "AU", "MX", "JP", "CN")  # fmt: skip
 
 
 def emails(text: str) -> Iterator[Finding]:
@@ -155,7 +134,7 @@ _FORMS = (
     # Polish and Czech
     rf"(?:ul\.|ulica|al\.|pl\.|os\.|ulice|ul) {_CAP}(?: {_CAP}){{0,2}} {_HOUSE_POLISH}{_TOWN}",
 )
-_ADDRESS = lazy_regex("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
+_ADDRESS = re.compile("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
 
 
 def street_addresses(text: str) -> Iterator[Finding]:

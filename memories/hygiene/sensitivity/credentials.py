@@ -10,6 +10,8 @@ A token that was shortened, retyped or made up has a wrong checksum and may be a
 is unmistakable it is enough. Invariant: every pattern takes time in proportion to the text.
 
 Private keys: a whole PEM block is one finding, also without its end, on one line, or quoted in a program.
+
+Tokens of no known form that a machine drew: secrets near a word that says so, suspicious elsewhere.
 """
 
 from __future__ import annotations
@@ -23,10 +25,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from memories.hygiene.sensitivity.context import is_placeholder, looks_random
+from memories.hygiene.sensitivity.context import bits, classes, is_placeholder, looks_random, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
-from memoryhub.regexes import lazy_regex
 
 if TYPE_CHECKING:
     from credsweeper.file_handler.analysis_target import AnalysisTarget
@@ -64,7 +65,7 @@ _KEYS = frozenset({"BASE64 encoded PEM Private Key", "BASE64 Private Key", "Age 
 
 def credentials(text: str) -> Iterator[Finding]:
     """The credentials of known form in a folded text."""
-    lines = _Lines(text)
+    lines = _ScannedLines(text)
     for candidate in load().scan(cast("ContentProvider", lines)):
         kind = SensitiveKind.PRIVATE_KEY if candidate.rule_name in _KEYS else SensitiveKind.SECRET
         for found in candidate.line_data_list:
@@ -74,7 +75,7 @@ def credentials(text: str) -> Iterator[Finding]:
             yield Finding(kind, start + found.value_start, start + found.value_end, candidate.rule_name)
 
 
-class _Lines:
+class _ScannedLines:
     """The lines of a text as the scanner asks for them, long ones in pieces that overlap.
 
     The library's own providers are about files, and deprecated.
@@ -163,7 +164,7 @@ _PREFIXES: tuple[tuple[str, str, int], ...] = (
     ("Tailscale", r"tskey-(?:api|auth|client)-", 16),
     ("Mailgun, Brevo", r"key-(?=[0-9a-f]{32})|xkeysib-", 32),
 )
-_TOKEN = lazy_regex(
+_TOKEN = re.compile(
     r"(?<![A-Za-z0-9_])(?:"
     + "|".join(
         rf"(?P<v{place}>(?:{prefix})[A-Za-z0-9_.~-]{{{least},400}}=*)"
@@ -172,12 +173,12 @@ _TOKEN = lazy_regex(
     + ")"
 )
 # Amazon's key ids have sixteen to twenty letters and digits 2 to 7 in capitals and no separator.
-_AMAZON = lazy_regex(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_AMAZON = re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
 # The signature may be cut off: what is left says whose session it is.
-_WEB_TOKEN = lazy_regex(
+_WEB_TOKEN = re.compile(
     r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}(?:\.[A-Za-z0-9_-]{0,2000})?"
 )
-_URL_PASSWORD = lazy_regex(
+_URL_PASSWORD = re.compile(
     r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,64}:(?P<value>[^\s/@\"'<>{}$]{3,128})@(?=[\w\[])",
     re.IGNORECASE,
 )
@@ -234,3 +235,50 @@ def _body_end(text: str, place: int) -> int:
     while body := _BODY.match(text, place):
         place = body.end()
     return place
+
+
+_RANDOM_TOKEN = re.compile(r"(?<![\w/+=.@-])[A-Za-z0-9][A-Za-z0-9_+/=-]{19,511}(?![\w/+@-])")
+_KNOWN = re.compile(
+    (
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:0x)?[0-9a-fA-F]+|[0-9a-f-]+|\d[\d_/+=-]*|(?:sha\d+|md5)[-:].*|"
+        r"iVBOR.*|/9j/.*|R0lGOD.*|UklGR.*|PHN2Z.*|JVBER.*|AAAA[BCE]3N.*"
+    ),
+)
+# Words of other things that are as random: digests, ids, and the data of images.
+_HARMLESS = (
+    r"page|cursor|next|public|cache|fingerprint|signature|primary|foreign|partition|row|url|link|"
+    r"sha|sha-?\d+|md5|hash|digest|checksum|commit|integrity|etag|uuid|guid|base64|image|png|jpe?g|video|"
+    r"watch|isbn|sku|serial|tracking|order|parcel|build|id"
+)
+_OPENS = (
+    r"keys?|(?:secret|access|private|auth|signing|encryption|master|licen[cs]e)[-_ ]?keys?|tokens?|"
+    r"secrets?|credentials?|creds|bearer|passwords?|authorization|x-auth\w*|auth|login"
+)
+_BITS = 3.6
+
+
+def named_tokens(text: str) -> Iterator[Finding]:
+    """The tokens in a folded text that are near a word for what opens something: those are secrets."""
+    for found in _drawn(text):
+        if near(text, *found.span(), _OPENS, after=0):
+            yield Finding(SensitiveKind.SECRET, *found.span(), "random token near its name")
+
+
+def suspicious(text: str) -> Iterator[Finding]:
+    """The suspicious tokens in a folded text."""
+    for found in _drawn(text):
+        yield Finding(SensitiveKind.SUSPICIOUS, *found.span(), "random token")
+
+
+def _drawn(text: str) -> Iterator[re.Match[str]]:
+    for found in _RANDOM_TOKEN.finditer(text):
+        value = found.group()
+        if (
+            classes(value.rstrip("=")) >= 3
+            and bits(value) >= _BITS
+            and looks_random(value)
+            and value.count("/") <= 2
+            and not _KNOWN.fullmatch(value)
+            and not near(text, *found.span(), _HARMLESS, before=24, after=0)
+        ):
+            yield found

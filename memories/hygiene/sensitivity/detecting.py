@@ -14,12 +14,11 @@ from dataclasses import replace
 from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import contacts, credentials, national_ids, numbers
 from memories.hygiene.sensitivity.contacts import street_addresses
-from memories.hygiene.sensitivity.credentials import private_keys, vendor_tokens
+from memories.hygiene.sensitivity.context import BLANK, fold
+from memories.hygiene.sensitivity.credentials import named_tokens, private_keys, suspicious, vendor_tokens
 from memories.hygiene.sensitivity.findings import USUAL_HANDLING, Finding, apart, judged, repeated
-from memories.hygiene.sensitivity.folding import BLANK, fold
 from memories.hygiene.sensitivity.numbers import payment_cards
 from memories.hygiene.sensitivity.passwords import passwords
-from memories.hygiene.sensitivity.suspicious import named_tokens, suspicious
 from memories.types import HIGH_SEVERITY
 
 Detector = Callable[[str], Iterator[Finding]]

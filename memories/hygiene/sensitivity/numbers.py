@@ -16,10 +16,9 @@ from stdnum import luhn
 from memories.hygiene.sensitivity.context import LETTERS, alone, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
-from memoryhub.regexes import lazy_regex
 
 # Not "in any case": as an expression takes it, that has letters outside A to Z.
-_IBAN = lazy_regex(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
+_IBAN = re.compile(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
 _SHORTEST, _LONGEST = 15, 34
 # Modules of python-stdnum, the forms that they check, and the words without which a form says nothing.
 _NATIONAL = (
@@ -29,11 +28,11 @@ _NATIONAL = (
     ("nz.bankaccount", r"\d{2}-\d{4}-\d{7}-\d{2,3}", r"account|acc|acct|bank|anz|bnz|asb|westpac|kiwibank"),
     ("cz.bankaccount", r"(?:\d{1,6}-)?\d{2,10}/\d{4}", r"[uú][cč]e?t\w*|[cč]\. ?[uú]\.?|account"),
 )
-_ROUTING = lazy_regex(r"(?<![\w-])\d{9}(?![\w-])")
-_ACCOUNT = lazy_regex(r"(?<![\w-])\d{6,17}(?![\w-])")
+_ROUTING = re.compile(r"(?<![\w-])\d{9}(?![\w-])")
+_ACCOUNT = re.compile(r"(?<![\w-])\d{6,17}(?![\w-])")
 _ACCOUNT_WORD = r"acc(?:oun)?t\.?(?: (?:number|no\.?|#))?|a/c|checking|savings"
-_SORT_CODE = lazy_regex(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
-_EIGHT = lazy_regex(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
+_SORT_CODE = re.compile(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
+_EIGHT = re.compile(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
 # A sort code or routing number and the account that it goes with are this near each other, in characters.
 _PAIR = 80
 
@@ -112,8 +111,8 @@ def _module(name: str) -> Any:
 
 
 # Digits with at most three separating characters between them.
-_RUN = lazy_regex(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
-_GROUP = lazy_regex(r"\d+")
+_RUN = re.compile(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
+_GROUP = re.compile(r"\d+")
 # First digits and lengths (ISO/IEC 7812 ranges as the schemes publish them). Ranges are of equal length.
 _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (
     ("34", "34", frozenset({15})),  # American Express
@@ -139,7 +138,7 @@ _NO_FIRST = frozenset("017")
 _SHAPES = frozenset({(4, 6, 5), (4, 6, 4), (6, 13), (6, 10), (4, 11), (10, 5), (4, 10), (10, 4)})
 # Unbroken numbers of these lengths are as often something else: said to be a card, or not taken.
 _RARE = frozenset({13, 14, 17, 18, 19})
-_CARD_WORD = lazy_regex(
+_CARD_WORD = re.compile(
     r"(?i)\b(?:card|visa|master ?card|maestro|amex|american express|diners|discover|union ?pay|jcb|credit|debit|cc|"
     r"kreditkarte|karte|tarjeta|cart[aãe]o?|carte|carta|kaart|kort|karta|cvv|cvc|expir|exp)"
 )

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from memories.hygiene.sensitivity.context import bits, looks_random
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
-from memoryhub.regexes import lazy_regex
 
 FUNCTION_WORDS = frozenset(
     """
@@ -62,7 +61,7 @@ _KEY = (
     r"apikey|bearer|key|chave|clé|schl[uü]ssel"
 )
 # Keys and tokens of other kinds, as they stand before the name: no secrets.
-_OTHER_KEY = lazy_regex(
+_OTHER_KEY = re.compile(
     r"(?:idempotency|primary|foreign|partition|cache|public|sort|hash|lookup|object|routing|row|dict|answer|map|"
     r"translation|issue|project|next|page|cursor)[-_ ]$",
     re.IGNORECASE,
@@ -81,7 +80,7 @@ _LOCK = (
 _WIFI = r"wi-?fi|wlan"
 _PHRASE = r"(?:pass|seed|recovery|secret|backup|mnemonic)[- ]?phrase|mnemonic|seed words"
 _UNSPACED = r"密码|口令|パスワード|暗証番号|비밀번호"
-_NAME = lazy_regex(
+_NAME = re.compile(
     rf"(?<![^\W_])(?:(?P<phrase>{_PHRASE})|(?P<pin>{_PIN})|(?P<lock>{_LOCK})|(?P<wifi>{_WIFI})|(?P<password>{_WORD})|(?P<key>{_KEY}))(?![^\W_])"
     rf"|(?P<unspaced>{_UNSPACED})",
     re.IGNORECASE,
@@ -109,48 +108,48 @@ _IS = (
 )
 _JOINED = r"\s?(?:は|是|为|：|은|는)\s{0,2}"
 _GAP = r",?\s{1,2}"
-_SAID = lazy_regex(rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS}))|(?P<gap>{_GAP})", re.IGNORECASE)
-_SAID_LATER = lazy_regex(_APART, re.IGNORECASE)
-_QUOTED = lazy_regex(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
-_BARE = lazy_regex(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
-_FOUR_WORDS = lazy_regex(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
+_SAID = re.compile(rf"{_OF}(?:(?P<strong>{_STRONG}|{_JOINED})|(?P<is>{_IS}))|(?P<gap>{_GAP})", re.IGNORECASE)
+_SAID_LATER = re.compile(_APART, re.IGNORECASE)
+_QUOTED = re.compile(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
+_BARE = re.compile(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
+_FOUR_WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
 # The same words once more, three words on at most: "..., again: ...". Then they need no end of a clause.
-_SAID_TWICE = lazy_regex(
+_SAID_TWICE = re.compile(
     r"(?P<words>(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12})(?=\W{1,6}(?:\w{1,12}\W{1,6}){0,3}(?P=words)(?!\w))"
 )
-_BACKWARDS = lazy_regex(
+_BACKWARDS = re.compile(
     r"(?<!\S)[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?,?\s(?:(?:is|was|ist|es|é|est)|as|for)\s"
     r"(?:my|the|our|a|his|her|their|mein|das|mi|la|a minha)?\s?(?:[\w-]{1,16}\s){0,2}"
     r"(?:password|passcode|passphrase|passwort|contraseña|senha|mot de passe|api key|token)(?!\w)",
     re.IGNORECASE,
 )
 # What stands after a name in programs and templates instead of a value.
-_CODE = lazy_regex(
+_CODE = re.compile(
     r"[(\[{<]|^\$|^%|^&|^(?:self|this|os|process|env|config|settings|request|req|user|ctx|data|form|params|options)\.|"
     r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?:|^[*•.x-]+$|^[a-z]+(?:\.[a-zA-Z]+)+$|^[a-z]+(?:_[a-z]+)+$|::|^/\w"
 )
-_HYPHENATED = lazy_regex(
+_HYPHENATED = re.compile(
     r"[^\W\d_]+(?:[-'/][^\W\d_]+)+|\d+(?:-[^\W\d_]+)+|\d+(?:st|nd|rd|th|[a-z]{1,2})|v?\d+(?:\.\d+)+\w*"
 )
-_CODES = lazy_regex(r"(?:2fa|recovery|backup)[-_ ]?(?:\w+[-_ ])?(?:keys?|codes?)", re.IGNORECASE)
-_CODE_OF_LIST = lazy_regex(
+_CODES = re.compile(r"(?:2fa|recovery|backup)[-_ ]?(?:\w+[-_ ])?(?:keys?|codes?)", re.IGNORECASE)
+_CODE_OF_LIST = re.compile(
     r"(?:,|;| and| und| y| e| et| or)?\s{0,3}(?P<value>[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})+|\d{6,10})(?![\w-])"
 )
-_ADDRESS = lazy_regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_NUMBER = lazy_regex(r"\d+")
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_NUMBER = re.compile(r"\d+")
 # Also the same one again: "4821/4821".
-_PIN_VALUE = lazy_regex(r"(?P<pin>\d{3,8})(?:[^\w\s](?P=pin))*")
-_LOCK_CODE = lazy_regex(r"[#*]?\d{1,8}(?:[- #*]\d{1,4}){0,4}[#*]?")
+_PIN_VALUE = re.compile(r"(?P<pin>\d{3,8})(?:[^\w\s](?P=pin))*")
+_LOCK_CODE = re.compile(r"[#*]?\d{1,8}(?:[- #*]\d{1,4}){0,4}[#*]?")
 # Numbers, or letters with them.
-_ANY_CODE = lazy_regex(rf"{_LOCK_CODE.pattern}|(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[\w#*!.-]{{6,64}}")
-_CLAUSE_END = lazy_regex(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
+_ANY_CODE = re.compile(rf"{_LOCK_CODE.pattern}|(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[\w#*!.-]{{6,64}}")
+_CLAUSE_END = re.compile(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
 _LOGINS = frozenset({"login", "credentials", "credential"})
 # A name and the password that goes with it: "login: anna / ...".
-_PAIR = lazy_regex(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
-_LOGIN_PAIR = lazy_regex(
+_PAIR = re.compile(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
+_LOGIN_PAIR = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?:\s[/|]\s|:)(?P<value>[^\s\"'`/]{6,64})"
 )
-_UUID = lazy_regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _TRAILING = ".,;:)]}>?…*'"
 
 

@@ -14,10 +14,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.demo.seeding import is_seeded, seed, steps
+from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.member_command import progress, sentences
-from memoryhub.server import Unavailable, require_free
+from memoryhub.server import AddressUnavailable, require_free
 from tenants.models import Membership, User
 
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         if not options["no_serve"]:
             try:
                 require_free(host, port)
-            except Unavailable as error:
+            except AddressUnavailable as error:
                 raise CommandError(str(error)) from error
         if not is_seeded():
             with sentences(), progress("Seeding the demo", steps()) as step:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from memories.importing.records import MemoryRecord, record_line
 from memories.management.member_command import MemberCommand, progress
-from memories.services.portability.import_screening import Advance
+from memories.services.portability.imports import Advance
 from memories.services.portability.memories_export import count_for_export, export_memories
 from tenants.principal import Principal
 

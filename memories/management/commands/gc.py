@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.member_command import progress, sentences
 from memories.services.retention.collection import Collected, CollectionReport, collect
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.selectors import find_tenant
 
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         try:
             with progress("Collecting" if apply else "Looking", None) as advance:
                 return collect(apply=apply, tenant_id=tenant_id, advance=advance)
-        except Busy as error:
+        except LockTaken as error:
             raise CommandError("Another collection is under way. Wait for it to end.") from error
 
 

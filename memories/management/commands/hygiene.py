@@ -17,7 +17,7 @@ from memories.management.member_command import progress, sentences
 from memories.models import HygieneState
 from memories.selectors.retention import BINS, Report, hygiene_report
 from memories.services.retention.hygiene_run import Scanned, count_memories, hygiene_scan
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.selectors import find_tenant
 
 # As a shell says of what a signal ended.
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         try:
             with progress("Scanning" if apply else "Looking", total) as advance, _stopped_by_signals() as stopped:
                 scanned = hygiene_scan(apply=apply, tenant_id=tenant_id, advance=advance, stop=stopped.is_set)
-        except Busy as error:
+        except LockTaken as error:
             raise CommandError("Another scan is under way. Wait for it to end.") from error
         self.stdout.write(json.dumps(_as_json(scanned)) if as_json else _sentence(scanned))
         if scanned.state is HygieneState.INTERRUPTED:

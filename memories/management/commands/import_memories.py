@@ -11,7 +11,7 @@ from memories.importing import parse_memories
 from memories.importing.conversations import read_lines
 from memories.management.member_command import MemberCommand, progress, remarks, warm_index
 from memories.services.portability.import_records import import_memories
-from memories.services.portability.import_screening import ImportReport
+from memories.services.portability.imports import ImportReport
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.errors import SearchUnavailable
 from memories.management.member_command import member
-from memories.search.checking import CheckReport, Difference, check, owners, rebuild, settle
+from memories.search.checking import CheckReport, IndexDifference, check, owners, rebuild, settle
 from memories.search.expunging import expunge
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
 from memories.types import Owner
@@ -161,14 +161,14 @@ def _bar() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _sentence(difference: Difference) -> str:
+def _sentence(difference: IndexDifference) -> str:
     if difference.id is None:
         named = difference.owner.user_id or difference.owner.tenant_id or "global"
         return f"owner {named}: {difference.problem.value}."
     return f"{difference.kind} {difference.id}: {difference.problem.value}."
 
 
-def _as_json(difference: Difference) -> dict[str, str | None]:
+def _as_json(difference: IndexDifference) -> dict[str, str | None]:
     owner = difference.owner
     return {
         "tenant": str(owner.tenant_id) if owner.tenant_id else None,

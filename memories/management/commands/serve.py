@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from memoryhub.server import Server, Unavailable, require_free
+from memoryhub.server import AddressUnavailable, Server, require_free
 
 
 class Command(BaseCommand):
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         try:
             require_free(host, port)
-        except Unavailable as error:
+        except AddressUnavailable as error:
             raise CommandError(str(error)) from error
 
         def announce() -> None:

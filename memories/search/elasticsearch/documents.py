@@ -21,12 +21,22 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import dequantize, encoder_name
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.queries import brevity
-from memories.search.elasticsearch.routing import ARCHIVE
+from memories.search.elasticsearch.queries import ARCHIVE, brevity
 from memories.types import Kind, Owner, Scope, SearchDocument
 from memoryhub.elasticsearch import reading_alias
 
+# The analyzer of `text.words`. All of its parts are built in.
+ANY_SCRIPT = "any_script"
 SETTINGS: dict[str, Any] = {
+    "analysis": {
+        "analyzer": {
+            ANY_SCRIPT: {
+                "type": "custom",
+                "tokenizer": "standard",
+                "filter": ["cjk_width", "lowercase", "cjk_bigram"],
+            }
+        }
+    },
     "number_of_shards": 1,
     # 0 on one node, 1 where a second can hold the copy.
     "auto_expand_replicas": "0-1",
@@ -51,7 +61,16 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     task = fields.KeywordField()
     status = fields.KeywordField()
     # A term weighs what the query says, whoever else uses it; how often it stands in a text is not even stored.
-    text = fields.TextField(analyzer="english", similarity="boolean", norms=False, index_options="docs")
+    # `text.words` knows no language: it holds the words of every script, those without spaces as pairs of letters.
+    text = fields.TextField(
+        analyzer="english",
+        similarity="boolean",
+        norms=False,
+        index_options="docs",
+        fields={
+            "words": fields.TextField(analyzer=ANY_SCRIPT, similarity="boolean", norms=False, index_options="docs")
+        },
+    )
     brevity = fields.FloatField(index=False)
     # Compared with every vector that the filter leaves: a graph would be shaped by other owners' vectors.
     vector = VectorField(

@@ -19,11 +19,10 @@ from elasticsearch import Elasticsearch
 
 from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
-from memories.search.base import Health, Seen, SeenDocument, StoredState, Tombstone
-from memories.search.elasticsearch import indices, reading
+from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
+from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.documents import actions
-from memories.search.elasticsearch.queries import By, Leg, legs, legs_to_one
-from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, SHELVES, By, SubQuery, sub_queries, sub_queries_for_one
 from memories.search.elasticsearch.transport import (
     FORBIDDEN,
     MISSING,
@@ -110,19 +109,21 @@ class ElasticsearchPlane:
             client.flush(index=writing_pattern(), force=True)
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        asked = legs(principal, request)
+        asked = sub_queries(principal, request)
         answered = self._search(principal, asked)
         return Candidates(_merged(asked, answered.answers), without_archive=answered.without_archive)
 
-    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
-        asked = legs_to_one(principal, kind, memory_id)
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
+        asked = sub_queries_for_one(principal, kind, memory_id)
         answered = self._search(principal, asked)
         for leg, answer in zip(asked, answered.answers, strict=True):
             for hit in answer.get("hits", {}).get("hits", ()):
                 found = hit["_source"]
                 status, task = Status(found["status"]), found.get("task", "")
-                return Seen(SeenDocument(hit["_version"], status, task, found["text"], archived=leg.shelf == ARCHIVE))
-        return Seen(None, without_archive=answered.without_archive)
+                return IndexLookup(
+                    SeenDocument(hit["_version"], status, task, found["text"], archived=leg.shelf == ARCHIVE)
+                )
+        return IndexLookup(None, without_archive=answered.without_archive)
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
         """Documents that the indices hold in a version above the database's stay; `rebuild_all` drops them."""
@@ -163,10 +164,10 @@ class ElasticsearchPlane:
         self.rebuild(owner, ())
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
-        return reading.stored(_client(Identity.CHECKER), owner)
+        return indices.stored(_client(Identity.CHECKER), owner)
 
     def owners(self) -> Iterator[Owner]:
-        yield from set(reading.owners(_client(Identity.CHECKER)))
+        yield from set(indices.owners(_client(Identity.CHECKER)))
 
     def health(self) -> Health:
         problem = self._problem()
@@ -200,7 +201,7 @@ class ElasticsearchPlane:
             record_refusal(principal, reason=error.state)
             raise SearchForbidden(str(error)) from error
 
-    def _search(self, principal: Principal, asked: Sequence[Leg]) -> _Answers:
+    def _search(self, principal: Principal, asked: Sequence[SubQuery]) -> _Answers:
         """Search with the principal's own key. Raises SearchForbidden, SearchUnavailable."""
         key = self._key(principal)
         if not asked:
@@ -219,7 +220,7 @@ class ElasticsearchPlane:
             record_refusal(principal, reason="refused the archive by the cluster")
         return answered
 
-    def _ask(self, key: SearchKey, asked: Sequence[Leg]) -> _Answers:
+    def _ask(self, key: SearchKey, asked: Sequence[SubQuery]) -> _Answers:
         try:
             answered = self._calls.make(lambda: _answers(key_client(key.encoded), asked))
         except Unlicensed:
@@ -230,7 +231,7 @@ class ElasticsearchPlane:
 
     def _purge(self, shelf: str, before: str) -> None:
         """Delete the tombstones from before a moment (ISO 8601) from every index of a shelf."""
-        while old := reading.removed_before(_client(Identity.CHECKER), shelf, before):
+        while old := indices.removed_before(_client(Identity.CHECKER), shelf, before):
             client = _client(Identity.INDEXER)
             behind = indices.targets(client, [shelf])[shelf]
             doomed = [
@@ -256,7 +257,7 @@ def _fill(made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
     return count
 
 
-def _answers(client: Elasticsearch, asked: Sequence[Leg]) -> _Answers:
+def _answers(client: Elasticsearch, asked: Sequence[SubQuery]) -> _Answers:
     """Send all sub-queries; one that fails fails them all, because half a recall must not look like a whole one.
 
     A missing archive, or one that the key does not open, is reported to the caller instead.
@@ -278,7 +279,7 @@ def _answers(client: Elasticsearch, asked: Sequence[Leg]) -> _Answers:
     return _Answers(answers, bool(without), FORBIDDEN in without)
 
 
-def _merged(asked: Sequence[Leg], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
+def _merged(asked: Sequence[SubQuery], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
     """One candidate for each memory, with its lexical and dense scores."""
     words: dict[tuple[Kind, str], float] = {}
     meaning: dict[tuple[Kind, str], float] = {}

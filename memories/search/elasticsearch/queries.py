@@ -1,4 +1,9 @@
-"""The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
+"""Where a memory stands at the cluster: on the shelf of its kind, or in the archive. Each shelf is an index.
+
+Invariant: a memory that may be archived stands on one of its two shelves, and the other one holds the version in which
+it left, so that a late or repeated delivery of an older state is refused there, too.
+
+The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
 
 Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
 shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
@@ -21,10 +26,38 @@ from typing import Any
 from uuid import UUID
 
 from memories.embedding import token_vectors
-from memories.search.elasticsearch.routing import ARCHIVABLE, ARCHIVE, shelves_of
-from memories.types import CURRENT, CandidateRequest, Kind, Scope, Status
+from memories.search.base import Tombstone
+from memories.types import CURRENT, CandidateRequest, Kind, Scope, SearchDocument, Status
+from memories.words import is_unspaced
 from memoryhub.elasticsearch import reading_alias
+from memoryhub.env import ARCHIVE, SHELVES
 from tenants.principal import Principal
+
+__all__ = ["ARCHIVABLE", "ARCHIVE", "SHELVES", "leaving", "shelf_of", "shelves_of"]
+
+
+ARCHIVABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)
+# What was never written before can be on no other shelf.
+_FIRST_VERSION = 1
+
+
+def shelf_of(document: SearchDocument) -> str:
+    """Where a document belongs."""
+    return ARCHIVE if document.archived else document.kind.value
+
+
+def shelves_of(kind: Kind) -> tuple[str, ...]:
+    """Where a memory of this kind may be."""
+    return (kind.value, ARCHIVE) if kind in ARCHIVABLE else (kind.value,)
+
+
+def leaving(document: SearchDocument) -> list[tuple[str, Tombstone]]:
+    """What to remove from where a document may have been before."""
+    if document.version <= _FIRST_VERSION and not document.archived:
+        return []
+    tombstone = Tombstone(document.kind, document.id, document.version)
+    return [(shelf, tombstone) for shelf in shelves_of(document.kind) if shelf != shelf_of(document)]
+
 
 # The share of BM25 that is left when a word counts once in a text: k1 and b as on the embedded plane, and a length that
 # stands for an average memory (words).
@@ -66,7 +99,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class SubQuery:
     """One search: of which kind, on which shelf, by what, and the two lines that ask it."""
 
     kind: Kind
@@ -76,11 +109,11 @@ class Leg:
     body: dict[str, Any]
 
 
-def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
+def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuery]:
     """All searches of a request; none that could find nothing."""
     words = _words(request.terms)
     vector = request.vector() if request.vector is not None else None
-    made: list[Leg] = []
+    made: list[SubQuery] = []
     for kind, shelf in _searched(request):
         header = _header(shelf)
         for whose in _owners(principal, kind):
@@ -89,18 +122,18 @@ def legs(principal: Principal, request: CandidateRequest) -> list[Leg]:
                 filters.append({"term": {"kind": kind.value}})
             if words:
                 body = _by_words(words, filters, request.per_leg)
-                made.append(Leg(kind, shelf, By.WORDS, header, body))
+                made.append(SubQuery(kind, shelf, By.WORDS, header, body))
             if vector is not None:
                 body = _by_meaning(vector, filters, request.per_leg)
-                made.append(Leg(kind, shelf, By.MEANING, header, body))
+                made.append(SubQuery(kind, shelf, By.MEANING, header, body))
     return made
 
 
-def legs_to_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[Leg]:
+def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[SubQuery]:
     """The searches for one memory by its id, with its words, on each shelf where it may stand."""
     whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
     one = {"ids": {"values": [str(memory_id)]}}
-    made: list[Leg] = []
+    made: list[SubQuery] = []
     for shelf in shelves_of(kind):
         filters = [one, {"bool": {"should": whose, "minimum_should_match": 1}}]
         if shelf == ARCHIVE:
@@ -112,7 +145,7 @@ def legs_to_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[Leg]:
             "track_total_hits": False,
             "query": {"bool": {"filter": filters}},
         }
-        made.append(Leg(kind, shelf, By.ID, _header(shelf), body))
+        made.append(SubQuery(kind, shelf, By.ID, _header(shelf), body))
     return made
 
 
@@ -152,7 +185,10 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
     """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
-    return [{"match": {"text": {"query": term, "boost": weight}}} for weight, term in weighed[:MAX_TERMS]]
+    return [
+        {"match": {"text.words" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}
+        for weight, term in weighed[:MAX_TERMS]
+    ]
 
 
 def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int) -> dict[str, Any]:

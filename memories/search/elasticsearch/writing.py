@@ -18,7 +18,7 @@ from memories.errors import SearchUnavailable
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.indices import targets
-from memories.search.elasticsearch.routing import leaving, shelf_of, shelves_of
+from memories.search.elasticsearch.queries import leaving, shelf_of, shelves_of
 from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, cluster_errors
 from memories.types import SearchDocument, Status
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from memories.embedding import Floats
 from memories.errors import SearchUnavailable
-from memories.search.base import Health, PartMissing, Seen, StoredState, Tombstone, readable_by
-from memories.search.embedded import writing
-from memories.search.embedded.part import OpenParts, owners_in, path_of
-from memories.search.embedded.schema import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
-from memories.search.embedded.snapshot import Snapshot
+from memories.search.base import Health, IndexLookup, PartMissing, StoredState, Tombstone, readable_by
+from memories.search.embedded import files
+from memories.search.embedded.files import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
+from memories.search.embedded.part import OpenParts, Snapshot, owners_in, path_of
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
 
@@ -46,11 +45,11 @@ class EmbeddedPlane:
             return
         (owner,) = {document.owner for document in documents}
         with self._writing(owner) as connection:
-            writing.upsert(connection, documents)
+            files.upsert(connection, documents)
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
         with self._writing(owner) as connection:
-            writing.delete(connection, tombstones)
+            files.delete(connection, tombstones)
 
     def settle(self) -> None:
         """Nothing to do: a commit is searchable at once."""
@@ -83,7 +82,7 @@ class EmbeddedPlane:
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         with self._reading(owner) as connection:
-            rows = [(shelf is ARCHIVE, row) for shelf in SHELVES for row in writing.rows_of(connection, shelf)]
+            rows = [(shelf is ARCHIVE, row) for shelf in SHELVES for row in files.rows_of(connection, shelf)]
         for archived, (kind, id_, version, status) in rows:
             yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status), archived)
 
@@ -110,16 +109,16 @@ class EmbeddedPlane:
                 incomplete.append(missing.owner)
         return Candidates(tuple(hits), tuple(incomplete))
 
-    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> Seen:
+    def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         incomplete: list[Owner] = []
         for owner in readable_by(principal):
             try:
                 with self._reading(owner) as connection:
-                    if document := writing.document_of(connection, kind, memory_id):
-                        return Seen(document)
+                    if document := files.document_of(connection, kind, memory_id):
+                        return IndexLookup(document)
             except PartMissing as missing:
                 incomplete.append(missing.owner)
-        return Seen(None, tuple(incomplete))
+        return IndexLookup(None, tuple(incomplete))
 
     def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
         path = path_of(self.root, owner)
@@ -137,7 +136,7 @@ class EmbeddedPlane:
 
     @contextmanager
     def _writing(self, owner: Owner) -> Iterator[sqlite3.Connection]:
-        with self._reading(owner) as connection, writing.transaction(connection):
+        with self._reading(owner) as connection, files.transaction(connection):
             yield connection
 
     @contextmanager
@@ -159,8 +158,8 @@ class EmbeddedPlane:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             connection = connect(path, create=True)
             try:
-                with writing.transaction(connection):
-                    return writing.fill(connection, self._encoder, documents)
+                with files.transaction(connection):
+                    return files.fill(connection, self._encoder, documents)
             finally:
                 connection.close()
 

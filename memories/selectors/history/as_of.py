@@ -20,7 +20,7 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.models.supersedable import Supersedable
 from memories.recall.loading import held_at
 from memories.search.base import readable_by
@@ -116,13 +116,13 @@ def page_by_status(
     ]
     ids = [row.pk for some in latest for row in some]
     # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
-    whole = parts[0].model._default_manager.filter(pk__in=ids)
+    whole = parts[0].model._default_manager.unscoped("rows by ids of own rows").filter(pk__in=ids)
     if issubclass(whole.model, Supersedable):
         whole = whole.select_related("superseded_by")
     return page_of(whole.order_by(*order), limit=limit, cursor=cursor)
 
 
-def believed_at(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> OwnedQuerySet[Any]:
+def believed_at(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> MemoryQuerySet[Any]:
     """Those of `rows` that held at `at` and had neither expired nor been evicted by then."""
     rows = rows.filter(held_at(kind, at))
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
@@ -194,24 +194,26 @@ def _moments(principal: Principal) -> list[tuple[QuerySet[Any], str]]:
     return moments
 
 
-def _count_believed(rows: OwnedQuerySet[Any], kind: Kind, at: datetime) -> int:
+def _count_believed(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> int:
     """By status, so that the bulk, what is believed still, is counted in an index."""
     current = rows.filter(status__in=CURRENT, learned_at__lte=at).count()
     if kind is Kind.SEMANTIC:
-        expired = Fact.objects.filter(expires_at__lte=at)  # by an index of these alone
+        expired = Fact.objects.unscoped("rows by ids of own rows").filter(
+            expires_at__lte=at
+        )  # by an index of these alone
         current -= rows.filter(status__in=CURRENT, learned_at__lte=at, pk__in=expired.values("pk")).count()
     ended = believed_at(rows.filter(status__in=[Status.SUPERSEDED, Status.EVICTED]), kind, at)
     return current + ended.count()
 
 
-def _parts(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter) -> list[OwnedQuerySet[Any]]:
+def _parts(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter) -> list[MemoryQuerySet[Any]]:
     """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
     every = readable_by(principal)
     # What was said is shared with nobody; the catalog is always shared.
     owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
-    parts: list[OwnedQuerySet[Any]] = []
+    parts: list[MemoryQuerySet[Any]] = []
     for owner in owners:
-        rows = MEMORY_MODELS[kind].objects.filter(tenant=owner.tenant_id, user=owner.user_id)
+        rows = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
         rows = matching(believed_at(rows, kind, at), kind, filters.query)
         if kind not in filters.kinds:
             parts.append(rows.none())

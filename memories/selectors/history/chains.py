@@ -37,9 +37,9 @@ from memories.selectors.history.rows import (
 from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit.recorded_checks import broken
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, ChainCheck, Checked
-from tenants.models.audit_event import said_in
+from tenants.models.audit import said_in
 
 __all__ = ["owners_of_memories"]
 
@@ -270,7 +270,14 @@ def named_by(checks: Iterable[ChainCheck]) -> dict[int, NamedMemory]:
     there: set[tuple[Kind, UUID]] = set()
     for kind, model in CHAINED_MODELS.items():
         ids = {each.id for each in named.values() if each.kind is kind}
-        there |= {(kind, pk) for pk in model.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True) if ids}
+        there |= {
+            (kind, pk)
+            for pk in model.objects.unscoped("proof of every chain")
+            .filter(pk__in=ids)
+            .order_by()
+            .values_list("pk", flat=True)
+            if ids
+        }
     return {key: each for key, each in named.items() if (each.kind, each.id) in there}
 
 

@@ -140,7 +140,9 @@ def _condition(change: Change, kind: Kind) -> Q:
     """Which of these rows show a change of this sort."""
     match change:
         case Change.LEARNED:
-            replaced = Exists(CHAINED_MODELS[kind].objects.filter(superseded_by=OuterRef("pk")))
+            replaced = Exists(
+                CHAINED_MODELS[kind].objects.unscoped("rows by ids of own rows").filter(superseded_by=OuterRef("pk"))
+            )
             return Q(restores__isnull=True) & ~Q(replaced)
         case Change.RESTORED:
             return Q(restores__isnull=False)

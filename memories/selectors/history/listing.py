@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q
 
 from memories.models import CHAINED_MODELS, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
 from tenants.models import AuditEvent
@@ -93,10 +93,10 @@ def page_of_histories(by: HistoryFilter, *, cursor: str = "", limit: int = PAGE)
     return page_of(rows.order_by(*order), limit=limit, cursor=cursor)
 
 
-def histories(by: HistoryFilter) -> OwnedQuerySet[Any]:
+def histories(by: HistoryFilter) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
     model = CHAINED_MODELS[by.kind]
-    every: OwnedQuerySet[Any] = model.objects.filter(tenant_id=by.tenant_id)
+    every: MemoryQuerySet[Any] = model.objects.unscoped("staff look at their tenants").filter(tenant_id=by.tenant_id)
     rows = every.select_related("superseded_by", "user").defer(*_HEAVY)
     if by.user_id is not None:
         rows = rows.filter(user_id=by.user_id)
@@ -140,7 +140,7 @@ def _last_events(rows: Iterable[ChainedRow]) -> dict[UUID, AuditEvent]:
     return found
 
 
-def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
+def _says(kind: Kind, word: str, every: MemoryQuerySet[Any]) -> Q:
     """In the words of the state; what never ended is found through the state whose place it took."""
     condition = Q()
     for column in _WORDS[kind]:
@@ -149,7 +149,7 @@ def _says(kind: Kind, word: str, every: OwnedQuerySet[Any]) -> Q:
     return condition | Q(superseded_by__in=standing.values("pk"))
 
 
-def _in_time(rows: OwnedQuerySet[Any], by: HistoryFilter) -> OwnedQuerySet[Any]:
+def _in_time(rows: MemoryQuerySet[Any], by: HistoryFilter) -> MemoryQuerySet[Any]:
     column = "learned_at" if by.by_learning else "superseded_at"
     if by.since:
         rows = rows.filter(**{f"{column}__gte": by.since})
@@ -170,7 +170,7 @@ def _ended_by(by: HistoryFilter) -> Q:
     return Q(pk__in=told.order_by().values("target_id"))
 
 
-def _became(outcome: StateOutcome, rows: OwnedQuerySet[Any]) -> Q:
+def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:
     """`rows` are all of the tenant."""
     match outcome:
         case StateOutcome.NATURAL:
@@ -181,14 +181,18 @@ def _became(outcome: StateOutcome, rows: OwnedQuerySet[Any]) -> Q:
             return Q(superseded_by=None)
         case StateOutcome.MERGED:
             # Counted in the index of the links alone, whoever's they are.
-            ended = rows.model.objects.order_by().filter(superseded_by__isnull=False)
+            ended = (
+                rows.model.objects.unscoped("staff look at their tenants")
+                .order_by()
+                .filter(superseded_by__isnull=False)
+            )
             joined = ended.values("superseded_by").annotate(many=Count("superseded_by")).filter(many__gt=1)
             return Q(superseded_by__in=joined.values("superseded_by"))
         case StateOutcome.UNDONE:
             back = rows.filter(restores__isnull=False)
             return Q(pk__in=back.values("restores")) | Q(superseded_by__in=back.values("pk"))
         case StateOutcome.PROMOTED:
-            copied = rows.model.objects.filter(promoted_from__isnull=False)
+            copied = rows.model.objects.unscoped("staff look at their tenants").filter(promoted_from__isnull=False)
             return Q(pk__in=copied.values("promoted_from")) | Q(promoted_from__isnull=False)
 
 
@@ -197,12 +201,18 @@ def _latest_of_its_chain(model: type[Fact | Playbook]) -> tuple[Q, ...]:
 
     A chain that branched is found once for each branch.
     """
-    beside = model.objects.filter(superseded_by=OuterRef("superseded_by"))
+    beside = model.objects.unscoped("staff look at their tenants").filter(superseded_by=OuterRef("superseded_by"))
     later = Q(superseded_at__gt=OuterRef("superseded_at")) | Q(
         superseded_at=OuterRef("superseded_at"), pk__gt=OuterRef("pk")
     )
     return (
         Q(superseded_by=None) | Q(superseded_by__superseded_at=None),
-        ~Q(Exists(model.objects.filter(restores=OuterRef("pk"), superseded_at__isnull=False))),
+        ~Q(
+            Exists(
+                model.objects.unscoped("staff look at their tenants").filter(
+                    restores=OuterRef("pk"), superseded_at__isnull=False
+                )
+            )
+        ),
         ~Q(Exists(beside.filter(later))),
     )

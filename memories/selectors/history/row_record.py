@@ -44,7 +44,9 @@ def record_of(row: Fact | Playbook) -> dict[str, Any]:
 
 def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
     """How rows stand in the database at this moment, by id."""
-    rows = CHAINED_MODELS[kind].objects.filter(pk__in=ids).values(*RECORDED[kind])
+    rows = (
+        CHAINED_MODELS[kind].objects.unscoped("rows by ids under the lock").filter(pk__in=ids).values(*RECORDED[kind])
+    )
     return {row["id"]: record_from(row) for row in rows}
 
 

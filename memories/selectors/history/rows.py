@@ -70,7 +70,7 @@ def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[A
 def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[State | UnreadableRow]:
     """The rows of a kind without their words, of which the hash is taken."""
     columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
-    rows = CHAINED_MODELS[kind].objects.filter(**only).order_by(*ordered_by)
+    rows = CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(**only).order_by(*ordered_by)
     for values in each_row(rows, (*columns, *WORDS[kind])):
         if isinstance(values, UnreadableRow):
             yield UnreadableRow(values.id, owner_of_row(kind, values.id) if values.id else None)
@@ -101,7 +101,9 @@ def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[State | Unr
 
 def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
     """The recorded columns of each of these rows that can be read."""
-    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk__in=ids), RECORDED[kind]):
+    for values in each_row(
+        CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(pk__in=ids), RECORDED[kind]
+    ):
         if not isinstance(values, UnreadableRow):
             yield dict(zip(RECORDED[kind], values, strict=True))
 
@@ -111,7 +113,7 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
     sentences: list[str] = []
     for kind, model in CHAINED_MODELS.items():
         names = [field.attname for field in model._meta.concrete_fields if not isinstance(field, BinaryField)]
-        for values in each_row(model.objects.filter(tenant_id=tenant_id), names):
+        for values in each_row(model.objects.unscoped("proof of every chain").filter(tenant_id=tenant_id), names):
             if isinstance(values, UnreadableRow):
                 sentences += [f"A {_CALLED[kind]} ({values.id or 'without an id'}) {CANNOT_BE_READ}."]
     return sentences
@@ -119,7 +121,10 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
 
 def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
     """The owner of a row that may not be readable otherwise; None if that cannot be read either."""
-    for values in each_row(CHAINED_MODELS[kind].objects.filter(pk=memory_id), ("id", "tenant_id", "user_id")):
+    for values in each_row(
+        CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(pk=memory_id),
+        ("id", "tenant_id", "user_id"),
+    ):
         return None if isinstance(values, UnreadableRow) else Owner(*values[1:])
     return None
 
@@ -129,7 +134,9 @@ def owners_of_memories() -> list[Owner]:
     pairs: set[tuple[UUID | None, UUID | None]] = set()
     for kind, model in CHAINED_MODELS.items():
         try:
-            pairs |= set(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
+            pairs |= set(
+                model.objects.unscoped("proof of every chain").order_by().values_list("tenant_id", "user_id").distinct()
+            )
         except READING_FAILS:
             owners = (owner or Owner(None, None) for owner, _ in states_by_owner(kind))
             pairs |= {(owner.tenant_id, owner.user_id) for owner in owners}
@@ -140,9 +147,9 @@ def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
     """Rows whose owner cannot be read; the verification of what all tenants share reports them."""
     model = CHAINED_MODELS[kind]
     try:
-        list(model.objects.order_by().values_list("tenant_id", "user_id").distinct())
+        list(model.objects.unscoped("proof of every chain").order_by().values_list("tenant_id", "user_id").distinct())
     except READING_FAILS:
-        found = each_row(model.objects.all(), ("id", "tenant_id", "user_id"))
+        found = each_row(model.objects.unscoped("proof of every chain").all(), ("id", "tenant_id", "user_id"))
         return [row for row in found if isinstance(row, UnreadableRow)]
     return []
 
@@ -204,7 +211,10 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
     ).exclude(started_at=None)
     events = AuditEvent.objects.filter(
         ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
-        *(~Exists(model.objects.filter(pk=target)) for model in CHAINED_MODELS.values()),
+        *(
+            ~Exists(model.objects.unscoped("proof of every chain").filter(pk=target))
+            for model in CHAINED_MODELS.values()
+        ),
         ~Exists(begun),
         action__in=actions,
         payload__isnull=False,

@@ -27,7 +27,7 @@ from uuid import UUID
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.selectors.history.listing import NOUN, ChainedRow
 from memories.selectors.memories import list_memories
 from memories.types import Kind, Owner, Status
@@ -106,7 +106,9 @@ class Story:
 
 def find_state(kind: Kind, memory_id: UUID) -> ChainedRow | None:
     """A state whoever's it is. The caller checks that the reader may see its owner, before anything else."""
-    found: ChainedRow | None = CHAINED_MODELS[kind].objects.filter(pk=memory_id).first()
+    found: ChainedRow | None = (
+        CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(pk=memory_id).first()
+    )
     return found
 
 
@@ -184,7 +186,12 @@ def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
 
 def _beside(start: ChainedRow, states: Collection[UUID], named: Collection[UUID]) -> list[ChainedRow]:
     """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
-    every: OwnedQuerySet[Any] = CHAINED_MODELS[start.kind].objects.defer("embedding", "token_ids").order_by()
+    every: MemoryQuerySet[Any] = (
+        CHAINED_MODELS[start.kind]
+        .objects.unscoped("staff look at one row by id")
+        .defer("embedding", "token_ids")
+        .order_by()
+    )
     conditions = (Q(superseded_by__in=states), Q(restores__in=states), Q(pk__in=named))
     rows = [every.filter(condition) for condition in conditions]
     return [row for row in rows[0].union(*rows[1:], all=True) if row.owner == start.owner]
@@ -195,7 +202,7 @@ def _slot_of(start: ChainedRow) -> list[ChainedRow]:
     if not isinstance(start, Fact) or not start.key:
         return []
     slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
-    rows = Fact.objects.filter(**slot).defer("embedding", "token_ids")
+    rows = Fact.objects.unscoped("staff look at one row by id").filter(**slot).defer("embedding", "token_ids")
     return list(rows.order_by("-learned_at")[:MOST_STATES])
 
 
@@ -242,7 +249,7 @@ def _promotions(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> tuple[tuple[Else
     """The copies of these states, and the originals that they are copies of; a copy within the chain is its own."""
     originals = {row.promoted_from: row.pk for row in rows.values() if row.promoted_from}
     named = Q(promoted_from__in=list(rows)) | Q(pk__in=list(originals))
-    every: OwnedQuerySet[Any] = CHAINED_MODELS[kind].objects.filter(named)
+    every: MemoryQuerySet[Any] = CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(named)
     found = every.values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
     elsewhere, links = [], [ChainJoint(each, copy, Joint.PROMOTED) for each, copy in originals.items() if each in rows]
     for pk, tenant_id, user_id, scope, promoted_from in found:

@@ -27,7 +27,7 @@ from memories.models import (
     Session,
 )
 from memories.selectors.reviews import decidable
-from tenants.audit.recorded_checks import broken
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, CredentialState, SearchCredential
 
 Tenants = Collection[UUID] | None
@@ -60,14 +60,22 @@ class Chains:
 
 def open_reviews(tenants: Tenants, now: datetime) -> int:
     """Reviews that can be decided."""
-    return _count(decidable(_of(ReviewItem.objects.all(), tenants), now=now))
+    return _count(decidable(_of(ReviewItem.objects.unscoped("staff look at their tenants").all(), tenants), now=now))
 
 
 def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[Turn]]:
     """Answers since then that failed or were given without the search, and the latest `named` of them."""
-    sessions = _of(Session.objects.filter(last_turn_at__gte=since), tenants).order_by().values("pk")
+    sessions = (
+        _of(Session.objects.unscoped("staff look at their tenants").filter(last_turn_at__gte=since), tenants)
+        .order_by()
+        .values("pk")
+    )
     wrong = Q(state=MessageState.FAILED) | Q(degraded=True)
-    rows = Message.objects.filter(wrong, session__in=sessions, created_at__gte=since).order_by()
+    rows = (
+        Message.objects.unscoped("staff look at their tenants")
+        .filter(wrong, session__in=sessions, created_at__gte=since)
+        .order_by()
+    )
     # Several messages of one turn may tell of it.
     of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
     turns = [Turn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
@@ -76,7 +84,12 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
 
 def failed_runs(tenants: Tenants, since: datetime) -> int:
     """Consolidations that failed since then, and that no later run of the same episodes made good."""
-    rows = _of(ConsolidationRun.objects.filter(state=RunState.FAILED, started_at__gte=since), tenants)
+    rows = _of(
+        ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
+            state=RunState.FAILED, started_at__gte=since
+        ),
+        tenants,
+    )
     return _count(rows.exclude(reruns__state=RunState.DONE))
 
 

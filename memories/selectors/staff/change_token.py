@@ -50,6 +50,11 @@ def _beside(principal: Principal) -> Iterator[object]:
 def _shared(principal: Principal) -> Iterator[object]:
     """What the tenant shares, by state, from the index alone; entries of the catalog come and go, never edited."""
     for model in (Fact, Playbook):
-        shared = model.objects.filter(tenant_id=principal.tenant_id, user_id=None)
+        shared = model.objects.of_owner(principal.tenant_id, None)
         yield sorted(shared.order_by().values_list("status").annotate(Count("status")))
-    yield CatalogEntry.objects.filter(Q(tenant_id=principal.tenant_id) | Q(tenant_id=None)).order_by().count()
+    yield (
+        CatalogEntry.objects.unscoped("shared rows of a tenant")
+        .filter(Q(tenant_id=principal.tenant_id) | Q(tenant_id=None))
+        .order_by()
+        .count()
+    )

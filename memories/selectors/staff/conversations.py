@@ -129,7 +129,8 @@ def exchanges_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tupl
 def _messages_in(principal: Principal, session_ids: Iterable[UUID]) -> QuerySet[Message]:
     """By their sessions, which are the principal's own: a search by the owner would walk through all that they said."""
     principal.require(Right.READ)
-    return Message.objects.filter(session__in=Session.objects.of(principal).filter(pk__in=list(session_ids)))
+    sessions = Session.objects.of(principal).filter(pk__in=list(session_ids))
+    return Message.objects.in_place({"session__in": sessions})
 
 
 def _recalls(principal: Principal, view: TurnView) -> dict[UUID, TracedRecall]:

@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from memories.models import MEMORY_MODELS, Fact, Mention, Playbook, RecallTrace, Relation, Session
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.search import search_plane, seems_well
 from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.reviews import open_reviews
@@ -134,8 +134,8 @@ def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUI
     return dict(recalled.order_by().values_list("memory_id").annotate(count=Count("*")))
 
 
-def _of(principal: Principal, kind: Kind, whose: OwnerFilter) -> OwnedQuerySet[Any]:
-    every: OwnedQuerySet[Any] = MEMORY_MODELS[kind].objects.all()
+def _of(principal: Principal, kind: Kind, whose: OwnerFilter) -> MemoryQuerySet[Any]:
+    every: MemoryQuerySet[Any] = MEMORY_MODELS[kind].objects.unscoped("staff look at their tenants").all()
     if whose is OwnerFilter.TENANT:
         return every.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
     if whose is OwnerFilter.GLOBAL:
@@ -146,7 +146,7 @@ def _of(principal: Principal, kind: Kind, whose: OwnerFilter) -> OwnedQuerySet[A
     return own.filter(scope=Scope.TASK) if whose is OwnerFilter.TASK else own
 
 
-def _in_state(rows: OwnedQuerySet[Any], show: StateFilter) -> OwnedQuerySet[Any]:
+def _in_state(rows: MemoryQuerySet[Any], show: StateFilter) -> MemoryQuerySet[Any]:
     match show:
         case StateFilter.ANY:
             return rows
@@ -158,7 +158,7 @@ def _in_state(rows: OwnedQuerySet[Any], show: StateFilter) -> OwnedQuerySet[Any]
             return rows.filter(status=show.value)
 
 
-def _from_session(principal: Principal, rows: OwnedQuerySet[Any], kind: Kind, session_id: UUID) -> OwnedQuerySet[Any]:
+def _from_session(principal: Principal, rows: MemoryQuerySet[Any], kind: Kind, session_id: UUID) -> MemoryQuerySet[Any]:
     if kind is Kind.EPISODIC:
         return rows.filter(session_id=session_id)
     links = Fact.supporting_episodes.through if kind is Kind.SEMANTIC else Playbook.supporting_episodes.through
@@ -224,5 +224,7 @@ def member_state(principal: Principal) -> MemberState:
 
 def last_turn_of_member() -> Subquery:
     """An expression for rows of memberships: when each last said something; none if they never did."""
-    sessions = Session.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))
+    sessions = Session.objects.unscoped("staff look at their tenants").filter(
+        tenant=OuterRef("tenant"), user=OuterRef("user")
+    )
     return Subquery(sessions.order_by("-last_turn_at").values("last_turn_at")[:1])

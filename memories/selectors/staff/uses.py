@@ -113,7 +113,7 @@ def kept_by_day(tenants: Collection[UUID], days: Sequence[date]) -> Mapping[Kind
     found: dict[Kind, list[int]] = {}
     since = datetime.combine(days[0], time(), UTC)
     for model, column in _BEGAN:
-        rows = model._default_manager.filter(tenant_id__in=list(tenants)).order_by()
+        rows = model.objects.unscoped("staff look at their tenants").filter(tenant_id__in=list(tenants)).order_by()
         late = rows.filter(**{f"{column}__gte": since}).annotate(day=Cast(column, DateField()))
         new = dict(late.values_list("day").annotate(count=Count("*")))
         before = rows.filter(**{f"{column}__lt": since}).count()

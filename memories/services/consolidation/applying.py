@@ -2,8 +2,6 @@
 
 Invariant: it runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
 itself and is recorded as refused, with the reason.
-
-Alikeness: how near two texts of a batch are to the encoder. Each text is encoded once, when first asked about.
 """
 
 from __future__ import annotations
@@ -13,27 +11,22 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from django.db import transaction
-
-from memories.consolidation.material import Material
-from memories.consolidation.planner import Decision, Verdict
-from memories.consolidation.proposals import (
+from memories.consolidation.material import (
     Proposal,
     ProposedEnd,
     ProposedFact,
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.embedding import Floats, encoder
-from memories.errors import Blocked, MemoriesError, NotFound
+from memories.consolidation.planner import Decision, Verdict
+from memories.errors import MemoriesError, NotFound
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
-from memories.services.screening import note_blocked
+from memories.services.write import Write
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
 
@@ -55,20 +48,19 @@ class Applied:
     outcomes: dict[int, WriteOutcome] = field(default_factory=dict)
 
 
-def apply(principal: Principal, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
-    """Carry out `decisions`; `there` are the episodes that still exist. The caller holds the owner's lock."""
+def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
+    """Carry out `decisions`; `there` are the episodes that still exist."""
     applied = Applied()
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
         if decision.verdict in (Verdict.STORE, Verdict.CONFIRM):
             try:
-                outcome = _write(principal, decision, applied.outcomes, there)
+                with w.savepoint():
+                    outcome = _write(w.principal, decision, applied.outcomes, there)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
                 verdict, reason = Verdict.REFUSE.value, str(error)
-                if isinstance(error, Blocked):  # what the write noted of it was taken back with it
-                    note_blocked(principal, error)
         if outcome is not None:
             applied.outcomes[decision.place] = outcome
         applied.lines.append(_line(decision, verdict, reason, outcome))
@@ -84,32 +76,31 @@ def _write(
 ) -> WriteOutcome:
     if not set(decision.proposal.supporting_episode_ids) <= set(there):
         raise _Gone(FORGOTTEN)
-    with transaction.atomic():
-        match decision.proposal:
-            case ProposedFact() as fact:
-                return _write_fact(principal, decision, fact, outcomes)
-            case ProposedEnd() as end:
-                return _write_end(principal, decision, end, outcomes)
-            case ProposedPlaybook() as playbook:
-                return remember_playbook(
-                    principal,
-                    title=playbook.title,
-                    trigger=playbook.trigger,
-                    steps=playbook.steps,
-                    learned_at=decision.said_at,
-                    supporting_episode_ids=playbook.supporting_episode_ids,
-                    reason=REASON,
-                )
-            case ProposedOutcome() as told:
-                return record_outcome(
-                    principal,
-                    playbook_id=told.playbook_id,
-                    success=told.success,
-                    refined_steps=told.refined_steps,
-                    supporting_episode_ids=told.supporting_episode_ids,
-                    at=decision.said_at,
-                    reason=REASON,
-                )
+    match decision.proposal:
+        case ProposedFact() as fact:
+            return _write_fact(principal, decision, fact, outcomes)
+        case ProposedEnd() as end:
+            return _write_end(principal, decision, end, outcomes)
+        case ProposedPlaybook() as playbook:
+            return remember_playbook(
+                principal,
+                title=playbook.title,
+                trigger=playbook.trigger,
+                steps=playbook.steps,
+                learned_at=decision.said_at,
+                supporting_episode_ids=playbook.supporting_episode_ids,
+                reason=REASON,
+            )
+        case ProposedOutcome() as told:
+            return record_outcome(
+                principal,
+                playbook_id=told.playbook_id,
+                success=told.success,
+                refined_steps=told.refined_steps,
+                supporting_episode_ids=told.supporting_episode_ids,
+                at=decision.said_at,
+                reason=REASON,
+            )
 
 
 def _write_fact(
@@ -179,31 +170,3 @@ def _line(decision: Decision, verdict: str, reason: str, outcome: WriteOutcome |
         "superseded_ids": [str(pk) for pk in outcome.superseded_ids] if outcome else [],
         "episode_ids": [str(pk) for pk in decision.proposal.supporting_episode_ids],
     }
-
-
-class Alikeness:
-    """The cosine of two texts; the batch's own are encoded together before the owner's lock is taken."""
-
-    def __init__(self, material: Material, proposals: Sequence[Proposal]) -> None:
-        self._vectors: dict[str, Floats] = {}
-        if not proposals:
-            return
-        texts = [fact.text for fact in material.facts]
-        texts += [playbook.trigger or playbook.title for playbook in material.playbooks]
-        for proposal in proposals:
-            if isinstance(proposal, ProposedFact):
-                texts.append(proposal.text)
-            elif isinstance(proposal, ProposedPlaybook):
-                texts.append(proposal.trigger or proposal.title)
-        self._encode(texts)
-
-    def __call__(self, left: str, right: str) -> float:
-        """The cosine, from -1 to 1."""
-        self._encode([left, right])
-        return float(self._vectors[left] @ self._vectors[right])
-
-    def _encode(self, texts: Sequence[str]) -> None:
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if missing:
-            vectors = np.asarray(encoder().encode(missing), np.float32)
-            self._vectors |= dict(zip(missing, vectors, strict=True))

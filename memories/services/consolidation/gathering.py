@@ -18,8 +18,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
-from memories.consolidation.proposals import ExtractionFault
+from memories.consolidation.material import EpisodeText, ExtractionFault, KnownFact, KnownPlaybook, Material
 from memories.constants import MAX_AGENT_STEPS, MODEL_ANSWER_SECONDS
 from memories.errors import SearchForbidden
 from memories.hygiene.text import content_hash
@@ -34,14 +33,13 @@ from memories.models import (
     Playbook,
     Relation,
 )
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.recall.pipeline import recall
 from memories.services.consolidation.leasing import Lease
-from memories.services.ownership import owner_lock
 from memories.services.sessions.episodes import ledger_of
+from memories.services.write import write
 from memories.types import Kind, Recalled, Scope, Source, Status
 from memoryhub.leases import backoff
-from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 # Nearest facts and playbooks for each episode, and how many of the owner's slots (facts with a key) are shown besides.
@@ -168,7 +166,7 @@ def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> l
     return _known(own.filter(pk__in=wanted).exclude(status=Status.EVICTED).order_by("learned_at", "pk"), set(batch))
 
 
-def _own_facts(principal: Principal) -> OwnedQuerySet[Fact]:
+def _own_facts(principal: Principal) -> MemoryQuerySet[Fact]:
     """What may be known: what has expired is gone, and is learned anew if it is said again."""
     return Fact.objects.of(principal).filter(scope=Scope.USER).unexpired(timezone.now())
 
@@ -243,7 +241,7 @@ def advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
 
 def pass_erased(lease: Lease) -> None:
     """Move to the end if nothing is left above the watermark: the last episodes were forgotten."""
-    with owner_lock(lease.principal):
+    with write(lease.principal):
         ledger = lease.held()
         if ledger.waiting_since is not None and not count_waiting(lease.principal):
             advance(lease.principal, ledger, ledger.stored)
@@ -251,11 +249,11 @@ def pass_erased(lease: Lease) -> None:
 
 def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
     """Pass an episode that gives no usable answer; its failed run can be run again."""
-    with owner_lock(lease.principal):
+    with write(lease.principal) as w:
         ledger = lease.held()
         ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
         advance(lease.principal, ledger, episode.ordinal)
-        record_event(lease.principal, action="consolidation.given_up", target_kind="consolidation", target_id=run_id)
+        w.audit("consolidation.given_up", target_kind="consolidation", target_id=run_id)
 
 
 def postpone(lease: Lease, fault: ExtractionFault) -> None:

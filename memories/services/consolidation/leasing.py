@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, EpisodeLedger, RunState
-from memories.services.ownership import owner_lock
 from memories.services.sessions.episodes import ledger_of
+from memories.services.write import write
 from memoryhub.leases import RowLease, kept
 from tenants.principal import Principal
 
@@ -42,7 +42,7 @@ class Lease:
 
     def extend(self) -> EpisodeLedger:
         """Hold it for another while; return the ledger. Raises Busy if it was lost."""
-        with owner_lock(self.principal):
+        with write(self.principal):
             self.held()
             self.row.extend()
             return ledger_of(self.principal)
@@ -65,14 +65,15 @@ class Lease:
 
     def release(self) -> None:
         """Let the next one begin."""
-        with owner_lock(self.principal):
+        with write(self.principal):
             self.row.release()
 
 
 def take(principal: Principal) -> Lease:
     """Take the lease of the owner, and end what a dead process left running. Raises Busy, Forbidden."""
-    with owner_lock(principal):
-        row = RowLease.take(EpisodeLedger.objects.filter(pk=ledger_of(principal).pk))
+    with write(principal):
+        ledger_of(principal)
+        row = RowLease.take(EpisodeLedger.objects.of(principal))
         if row is None:
             raise Busy
         _end_interrupted(principal, timezone.now())

@@ -20,15 +20,13 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memories.consolidation.contradiction.judges import contradiction_judge
-from memories.consolidation.extractors import consolidation_extractor
-from memories.consolidation.material import Material
+from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material, ProposedFact
 from memories.consolidation.planner import Planner
-from memories.consolidation.proposals import Extraction, ExtractionFault, Extractor, FaultKind, ProposedFact
+from memories.consolidation.rules import consolidation_extractor, contradiction_judge
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
-from memories.services.consolidation.applying import Alikeness, Applied, apply
+from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import (
     advance,
     count_waiting,
@@ -42,10 +40,9 @@ from memories.services.consolidation.gathering import (
 from memories.services.consolidation.leasing import Busy, Lease, take
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
-from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
+from memories.services.write import write
 from memoryhub.observability import tracing
-from tenants.audit.chain import record_event
 from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
 from tenants.selectors import active_memberships
@@ -227,7 +224,7 @@ class _Consolidation:
             log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
-        with owner_lock(self.principal):  # whoever is being erased begins none
+        with write(self.principal):  # whoever is being erased begins none
             return ConsolidationRun.objects.create(
                 tenant_id=self.principal.tenant_id,
                 user_id=self.principal.user_id,
@@ -241,15 +238,14 @@ class _Consolidation:
 
     def _commit(self, run: ConsolidationRun, material: Material, extraction: Extraction) -> Applied:
         """Plan and write in one transaction, with the record and the watermark. Raises Busy if the lease was lost."""
-        alike = Alikeness(material, extraction.proposals)
         batch = [episode.id for episode in material.episodes]
-        with owner_lock(self.principal):
+        with write(self.principal) as w:
             ledger = self.lease.held()
             there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
             texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
             history = of_same_wording(self.principal, texts, batch)
-            decisions = Planner(material, alike, history).plan(extraction.proposals)
-            applied = apply(self.principal, decisions, there=there)
+            decisions = Planner(material, history).plan(extraction.proposals)
+            applied = apply(w, decisions, there=there)
             run.input |= {
                 "facts": [str(fact.id) for fact in material.facts],
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],
@@ -261,9 +257,8 @@ class _Consolidation:
             self._end(run, RunState.DONE, extraction.input_tokens, extraction.output_tokens)
             if self.of is None:
                 advance(self.principal, ledger, run.last_ordinal)
-            record_event(
-                self.principal,
-                action="consolidation.done",
+            w.audit(
+                "consolidation.done",
                 target_kind="consolidation",
                 target_id=run.pk,
                 after={"episodes": len(batch), "extractor": run.extractor, "trigger": run.trigger},
@@ -273,7 +268,7 @@ class _Consolidation:
     def _failed(self, run: ConsolidationRun, fault: ExtractionFault) -> None:
         """Put the failure on record; what may pass is tried again later."""
         self.report.error = fault.message
-        with owner_lock(self.principal):
+        with write(self.principal):
             run.error = fault.message[:300]
             # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
             run.output = self._screened({"unusable": fault.output}) if fault.output and self._all_there(run) else {}

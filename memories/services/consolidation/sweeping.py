@@ -47,7 +47,9 @@ def due(now: datetime) -> Iterator[Due]:
     """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
-    rows = EpisodeLedger.objects.filter(has_active_member(), free(now), ready, waiting_since__isnull=False)
+    rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
+        has_active_member(), free(now), ready, waiting_since__isnull=False
+    )
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)

@@ -1,44 +1,47 @@
 """Proposing: the pairs of one owner's facts that are worth judging, found without comparing each fact with each.
 
-Invariant: reads only, and holds no lock; what it read may be another by the time it is judged.
+It only reads and holds no lock; a fact may have changed by the time a pair is judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import reduce
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.consolidation.contradiction.aspects import aspects, kinship, pairs
-from memories.consolidation.contradiction.judging import NEITHER, Judgement, Read, Verdict, judge, read
+from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
+from memories.consolidation.rules import cues, judged, telling, topics
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact
-from memories.services.contradictions.applying import statement_of
-from memories.services.contradictions.resolving import in_order
-from memories.services.contradictions.rivals import rivals_of
+from memories.models.base import MemoryQuerySet
+from memoryhub.db.compiled_query import Prepared, Substring
 from tenants.principal import Principal, Right
 
-# Of a crowd that shares an aspect, a fact is paired with so many that were learned next; fewer of those that only share
-# a word, which are shown to a model.
+# Facts that hold one of the words and are looked at on a write, the latest first. The daily scan finds the rest.
+LOOKED_AT = 64
+# Of a crowd that shares a topic, a fact is paired with so many that were learned next; with fewer of those that only
+# share a word, which a model judges.
 WIDEST = 20
 WIDEST_KIN = 6
 # So few new facts are looked at one by one, each beside what it may contradict.
 FEW = 200
-# Statements kept as they were read, and texts without a vector that are encoded for one scan.
-KEPT_READ = 20_000
+# Texts without a vector that are encoded for one scan.
 MOST_ENCODED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """Two facts of one owner, scope and task, and what the rules say of them. `cosine`: how near they are, if known."""
+    """Two facts of one owner, scope and task, as the rule set judges them. `cosine`: how near they are, if known."""
 
     older: Fact
     newer: Fact
@@ -47,14 +50,76 @@ class Proposed:
 
     @property
     def ids(self) -> tuple[UUID, UUID]:
-        """Which two."""
+        """The ids of the two."""
         return self.older.pk, self.newer.pk
 
 
-def propose(principal: Principal, *, since: datetime | None, near: bool) -> list[Proposed]:
-    """The pairs that the rules find, and (`near`) then those for a model to judge, the nearest first.
+def judged_fact(fact: Fact) -> JudgedFact:
+    """The part of a fact that is judged."""
+    return JudgedFact(fact.text, fact.key, fact.category, fact.valid_from, fact.valid_to)
 
-    Of the owner's own memory alone: what is shared is nothing that a member's fact could end.
+
+def in_order(one: Fact, other: Fact) -> tuple[Fact, Fact]:
+    """Two facts, the one that was learned first before the other."""
+    older, newer = sorted((one, other), key=lambda fact: (fact.learned_at, fact.created_at, fact.pk))
+    return older, newer
+
+
+def pair_of(one: Fact, other: Fact) -> Proposed:
+    """Two facts in their order, as the rule set judges them."""
+    older, newer = in_order(one, other)
+    return Proposed(older, newer, judged(judged_fact(older), judged_fact(newer)))
+
+
+def rivals_of(fact: Fact) -> list[Fact]:
+    """Other current facts of the owner, scope and task that `fact` may contradict; without their vectors."""
+    return _holding(fact, cues(judged_fact(fact)))
+
+
+def _holding(fact: Fact, sought: Cues) -> list[Fact]:
+    if not sought.parts and not sought.keys:
+        return []
+    whose = (fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
+    if len(sought.keys) > 1:
+        return list(_named(*whose, *sought.parts, keys=sought.keys))
+    return _NAMED.all(*whose, *map(Substring, sought.parts)) if sought.parts else []
+
+
+def beside(fact: Fact) -> MemoryQuerySet[Fact]:
+    """The other current facts of its owner, scope and task."""
+    return _beside(fact.tenant_id, fact.user_id, fact.scope, fact.task, fact.pk, timezone.now())
+
+
+def _beside(
+    tenant_id: UUID | None, user_id: UUID | None, scope: str, task: str | None, fact_id: UUID, now: datetime
+) -> MemoryQuerySet[Fact]:
+    rows = Fact.objects.in_place({"tenant": tenant_id, "user": user_id, "scope": scope, "task": task})
+    return rows.current().unexpired(now).exclude(pk=fact_id)
+
+
+def _named(
+    tenant_id: UUID | None,
+    user_id: UUID | None,
+    scope: str,
+    task: str | None,
+    fact_id: UUID,
+    now: datetime,
+    *parts: str,
+    keys: Sequence[str] = (),
+) -> QuerySet[Fact, Any]:
+    """Those that hold one of the parts, or have one of the keys."""
+    named = reduce(operator.or_, [Q(text__icontains=part) for part in parts] + ([Q(key__in=keys)] if keys else []))
+    rows = _beside(tenant_id, user_id, scope, task, fact_id, now).filter(named)
+    return rows.defer("embedding", "token_ids").order_by("-learned_at", "pk")[:LOOKED_AT]
+
+
+_NAMED = Prepared(_named)
+
+
+def propose(principal: Principal, *, since: datetime | None, near: bool) -> list[Proposed]:
+    """The pairs that the rule set finds, and (`near`) then those for a model to judge, the nearest first.
+
+    Of the owner's own memory alone: no member's fact can end what is shared.
     """
     principal.require(Right.READ)
     rows = Fact.objects.of(principal).current().unexpired(timezone.now()).defer("embedding", "token_ids")
@@ -66,54 +131,62 @@ def propose(principal: Principal, *, since: datetime | None, near: bool) -> list
     fired: dict[tuple[UUID, UUID], Proposed] = {}
     others: dict[tuple[UUID, UUID], Proposed] = {}
     for each in found:
-        (others if each.judgement is NEITHER else fired)[each.ids] = each
+        (others if each.judgement.verdict is Verdict.NEITHER else fired)[each.ids] = each
     return [*fired.values(), *(_nearest(list(others.values())) if near else ())]
 
 
 def _of_few(changed: Iterable[Fact], *, near: bool) -> Iterator[Proposed]:
-    """The pairs of some facts with what a look by words finds for each."""
+    """The pairs of some facts with those that a look by words finds for each."""
     for fact in changed:
-        mine = read(statement_of(fact))
-        for rival in rivals_of(fact, mine, at_a_glance=not near):
-            older, newer = in_order(fact, rival)
-            theirs = read(statement_of(rival))
-            judgement = judge(mine, theirs) if older is fact else judge(theirs, mine)
-            if near or judgement.verdict is not Verdict.NEITHER:
-                yield Proposed(older, newer, judgement)
+        rivals = rivals_of(fact)
+        if near:
+            rivals += _holding(fact, Cues(telling(fact.text)))
+        for rival in rivals:
+            pair = pair_of(fact, rival)
+            if near or pair.judgement.verdict is not Verdict.NEITHER:
+                yield pair
 
 
 def _of_all(facts: Iterable[Fact], *, since: datetime | None, near: bool) -> Iterator[Proposed]:
     """The pairs of all facts, place by place; `facts` come in the order of their places and times."""
     for _, some in groupby(facts, key=lambda fact: (fact.scope, fact.task)):
         rows = list(some)
-        reading = lru_cache(maxsize=KEPT_READ)(_Reader(rows))
         fresh = [since is None or row.updated_at >= since for row in rows]
-        by_aspect = {number: {hash(each) for each in aspects(reading(number))} for number in range(len(rows))}
-        for first, second in pairs(by_aspect, widest=WIDEST):
+        by_topic = {number: set(map(hash, topics(judged_fact(row)))) for number, row in enumerate(rows)}
+        for first, second in pairs(by_topic, widest=WIDEST):
             if fresh[first] or fresh[second]:
-                judgement = judge(reading(first), reading(second))
-                if judgement.verdict is not Verdict.NEITHER:
-                    yield Proposed(rows[first], rows[second], judgement)
+                pair = pair_of(rows[first], rows[second])
+                if pair.judgement.verdict is not Verdict.NEITHER:
+                    yield pair
         if near:
-            kin = {number: {hash(each) for each in kinship(reading(number))} for number in range(len(rows))}
+            kin = {number: by_topic[number] | set(map(hash, telling(row.text))) for number, row in enumerate(rows)}
             for first, second in pairs(kin, widest=WIDEST_KIN):
                 if fresh[first] or fresh[second]:
-                    yield Proposed(rows[first], rows[second], judge(reading(first), reading(second)))
+                    yield pair_of(rows[first], rows[second])
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    rows: Sequence[Fact]
+def pairs(shared: Mapping[int, Iterable[Hashable]], *, widest: int) -> Iterator[tuple[int, int]]:
+    """The pairs of numbers that share a topic, each once, the smaller number first.
 
-    def __call__(self, number: int) -> Read:
-        return read(statement_of(self.rows[number]))
-
-    def __hash__(self) -> int:
-        return id(self)
+    Of a topic that more than `widest` share, only neighbours in their order are paired, so many apart at most: a fact
+    meets those that were learned around its time, and the work stays in proportion to the facts.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for number, named in shared.items():
+        for topic in named:
+            groups.setdefault(topic, []).append(number)
+    seen: set[tuple[int, int]] = set()
+    for members in groups.values():
+        members.sort()
+        for place, first in enumerate(members):
+            for second in members[place + 1 : place + 1 + widest]:
+                if (first, second) not in seen:
+                    seen.add((first, second))
+                    yield first, second
 
 
 def _nearest(proposed: Sequence[Proposed]) -> list[Proposed]:
-    """Those that an encoder finds near, the nearest first; what has no vector yet, only if it is little."""
+    """Those that an encoder finds near, the nearest first; a text without a vector counts only if few have none."""
     vectors = _vectors({fact.pk: fact.text for each in proposed for fact in (each.older, each.newer)})
     near = [
         replace(each, cosine=cosine)
@@ -130,7 +203,9 @@ def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
     for start in range(0, len(ids), 500):
-        stored = Fact.objects.filter(pk__in=ids[start : start + 500], embedding_model=encoder().name)
+        stored = Fact.objects.unscoped("rows by ids of own rows").filter(
+            pk__in=ids[start : start + 500], embedding_model=encoder().name
+        )
         vectors |= {pk: dequantize(bytes(kept)) for pk, kept in stored.values_list("pk", "embedding") if kept}
     missing = [pk for pk in ids if pk not in vectors][:MOST_ENCODED]
     if missing:

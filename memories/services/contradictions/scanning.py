@@ -14,13 +14,11 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.contradiction.judges import Judge, Pair
-from memories.consolidation.contradiction.judging import Judgement, Verdict
+from memories.consolidation.judging import Judge, JudgedPair, Judgement, Verdict
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
-from memories.services.contradictions.applying import NOTHING, Ending, Settled, ending_of, settle, statement_of
-from memories.services.contradictions.proposing import Proposed, propose
-from memories.services.contradictions.resolving import BY_RULES
-from memories.services.ownership import owner_lock
+from memories.services.contradictions.proposing import Proposed, judged_fact, propose
+from memories.services.contradictions.settling import BY_RULES, NOTHING, Ending, Settled, ending_of, settle
+from memories.services.write import Write, write
 from tenants.principal import Principal
 
 # Pairs that are applied in one transaction, and about which a model is asked in one scan of an owner, nearest first.
@@ -108,7 +106,7 @@ def _asked_already(principal: Principal) -> set[frozenset[UUID]]:
 def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID], Judgement]:
     """What the model says of the pairs, as far as it answers."""
     asked = [
-        Pair(statement_of(each.older), statement_of(each.newer), each.older.learned_at, each.newer.learned_at)
+        JudgedPair(judged_fact(each.older), judged_fact(each.newer), each.older.learned_at, each.newer.learned_at)
         for each in pairs
     ]
     told = zip(pairs, judge.judge(asked), strict=True)
@@ -117,19 +115,19 @@ def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID],
 
 def _apply(principal: Principal, some: Sequence[_AtOdds]) -> list[Settled]:
     """Settle some pairs in one transaction."""
-    with owner_lock(principal):
+    with write(principal) as w:
         ids = {pk for each in some for pk in each.pair.ids}
         rows = Fact.objects.of(principal).current().defer("embedding", "token_ids").in_bulk(ids)
-        return [_settle(principal, each, rows) for each in some]
+        return [_settle(w, each, rows) for each in some]
 
 
-def _settle(principal: Principal, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
+def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
     """One pair, if both facts still are what was judged. `rows` are kept as they become."""
     older, newer = (rows.get(pk) for pk in found.pair.ids)
     if older is None or newer is None or not (_is_same(older, found.pair.older) and _is_same(newer, found.pair.newer)):
         return NOTHING
     evidence = {"judge": found.judge} | ({"cosine": found.pair.cosine} if found.pair.cosine is not None else {})
-    done = settle(principal, older, newer, found.judgement, at=timezone.now(), evidence=evidence)
+    done = settle(w, older, newer, found.judgement, at=timezone.now(), evidence=evidence)
     if done.superseded is not None:
         del rows[done.superseded]
     return done
@@ -137,7 +135,7 @@ def _settle(principal: Principal, found: _AtOdds, rows: dict[UUID, Fact]) -> Set
 
 def _is_same(row: Fact, judged: Fact) -> bool:
     """Whether a fact is as it was judged: its words, its certainty and its times."""
-    return statement_of(row) == statement_of(judged) and row.confidence == judged.confidence
+    return judged_fact(row) == judged_fact(judged) and row.confidence == judged.confidence
 
 
 def _foreseen(some: Sequence[_AtOdds], ended: frozenset[UUID]) -> list[Settled]:
@@ -153,6 +151,8 @@ def _foreseen(some: Sequence[_AtOdds], ended: frozenset[UUID]) -> list[Settled]:
 
 def _ending(found: _AtOdds) -> Settled:
     """What would be done about a pair."""
+    if found.judgement.verdict is Verdict.SAME:
+        return Settled(superseded=found.pair.newer.pk)
     match ending_of(found.pair.older, found.pair.newer, found.judgement.verdict):
         case Ending.ASK:
             return Settled(review_id=found.pair.newer.pk)

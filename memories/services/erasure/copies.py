@@ -29,16 +29,18 @@ from memories.models import Operation, ReviewItem
 from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
-from memories.search.outbox import drain, enqueue_deletes, pending, rebuild_owner
+from memories.search.outbox import drain, pending, rebuild_owner
 from memories.services.erasure.forget import bridge_chain, bridged
-from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.services.facts.closing import Supersedable, model_of
+from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
-from memoryhub.observability.redaction import rewrite_file, scrub_log
+from memoryhub.observability.logs import rewrite_file, scrub_log
 from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Actor
+from tenants.principals import keeping_principal
 
 KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
@@ -51,12 +53,13 @@ def count_copies(membership: Membership) -> int:
 def erase_copies(membership: Membership, *, at_most: int, actor: Actor = SYSTEM) -> int:
     """Erase some copies, and copies of theirs, in the caller's transaction under the owner's lock; return how many."""
     erased = 0
-    for kind in KINDS:
-        wait_for_tenant(membership.tenant_id)
-        for copy_id in _promoted(membership, kind)[: at_most - erased]:
-            erased += _erase(membership.tenant_id, _with_offspring(kind, copy_id), actor)
-        if erased >= at_most:
-            break
+    with write(keeping_principal(membership), also_inactive=True) as w:
+        for kind in KINDS:
+            wait_for_tenant(membership.tenant_id)
+            for copy_id in _promoted(membership, kind)[: at_most - erased]:
+                erased += _erase(w, membership.tenant_id, _with_offspring(kind, copy_id), actor)
+            if erased >= at_most:
+                break
     return erased
 
 
@@ -65,7 +68,7 @@ def _promoted(membership: Membership, kind: Kind) -> list[UUID]:
     told = AuditEvent.objects.filter(
         chain=owner_chain(membership.tenant_id, membership.user_id), action=f"{AUDIT_NOUN[kind]}.promoted"
     )
-    shared = model_of(kind).objects.filter(user=None, promoted_from__in=told.values("target_id"))
+    shared = model_of(kind).objects.in_place({"user": None}).filter(promoted_from__in=told.values("target_id"))
     return list(shared.order_by("pk").values_list("pk", flat=True))
 
 
@@ -73,25 +76,27 @@ def _with_offspring(kind: Kind, copy_id: UUID) -> list[Supersedable]:
     """A copy, and whatever was promoted or brought back from it."""
     model = model_of(kind)
     found: dict[UUID, Supersedable] = {}
-    fresh: list[Supersedable] = list(model.objects.filter(pk=copy_id))
+    fresh: list[Supersedable] = list(model.objects.in_place({"pk": copy_id}))
     while fresh:
         found |= {row.pk: row for row in fresh}
         ids = [row.pk for row in fresh]
-        next_ones = model.objects.filter(Q(promoted_from__in=ids) | Q(restores__in=ids), user=None)
+        next_ones = model.objects.in_place({"user": None}).filter(Q(promoted_from__in=ids) | Q(restores__in=ids))
         fresh = [row for row in next_ones if row.pk not in found]
     return list(found.values())
 
 
-def _erase(tenant_id: UUID, rows: list[Supersedable], actor: Actor) -> int:
+def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) -> int:
     ids = [row.pk for row in rows]
-    asked = ReviewItem.objects.filter(Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids))
+    asked = ReviewItem.objects.in_place({"tenant_id": tenant_id}).filter(
+        Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
+    )
     targets = [*ids, *asked.values_list("pk", flat=True)]
     successors: dict[UUID, UUID | None] = {}
     for row in rows:
         row.refresh_from_db(fields=["superseded_by", "version"])
-        bridge_chain(row)
+        bridge_chain(w, row)
         successors[row.pk] = row.superseded_by_id
-    enqueue_deletes(rows)
+    w.unindex(*rows)
     for row in rows:
         row.delete()
     erase_shared_payloads(tenant_id, targets)

@@ -43,20 +43,19 @@ from memories.models import (
     SessionEntry,
 )
 from memories.models.base import MemoryRow
-from memories.search.outbox import enqueue_delete, enqueue_many
 from memories.selectors.erasure import require_no_hold
 from memories.services.erasure.reach import reach, supported_by_nothing_else
 from memories.services.erasure.wording import Wording, marking, strings_in, wording_of
-from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
+from memories.services.facts.closing import Supersedable, model_of
 from memories.services.originals import erase_originals
-from memories.services.ownership import owner_lock
 from memories.services.reviews.queue import reviews_naming
 from memories.services.screening import screened_reason
 from memories.services.sessions.sessions import locked_session
+from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
-from memories.types import ForgetOutcome, Kind, Owner, Source
-from memoryhub.observability.redaction import scrub_log
-from tenants.audit.chain import EventDraft, erase_payloads, record_events
+from memories.types import ForgetOutcome, Kind, Source
+from memoryhub.observability.logs import scrub_log
+from tenants.audit.chain import erase_payloads
 from tenants.principal import Principal, Right
 
 
@@ -285,9 +284,9 @@ def forget(
     them and repeats it. Raises NotFound (also for a second time), Forbidden, Conflict (a legal hold is in force).
     """
     reason = screened_reason(principal, reason)
-    with owner_lock(principal):
+    with write(principal) as w:
         rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
-        return erase_rows(principal, rows, reason=reason)
+        return erase_rows(w, rows, reason=reason)
 
 
 def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = False) -> ForgetOutcome:
@@ -295,28 +294,29 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
 
     Raises NotFound, Forbidden, Conflict (a legal hold is in force).
     """
-    with owner_lock(principal):
+    with write(principal) as w:
         session = locked_session(principal, session_id)
         episodes = list(Episode.objects.of(principal).filter(session=session))
         rows: list[MemoryRow] = list(episodes)
         if cascade:
             only = [*supported_by_nothing_else(principal, episodes), *_proposed_by(principal, session, episodes)]
             rows += {row.pk: row for row in only}.values()
-        outcome = erase_rows(principal, rows, reason="session forgotten")
+        outcome = erase_rows(w, rows, reason="session forgotten")
         RecallTrace.objects.of(principal).filter(session=session).delete()
         RecallTrace.objects.of(principal).filter(messages__session=session).delete()
         messages = session.messages.count()
         session.delete()
-        record_events(principal, [EventDraft("session.forgotten", "session", session_id)])
+        w.audit("session.forgotten", target_kind="session", target_id=session_id)
         return ForgetOutcome(outcome.erased, outcome.redacted_messages + messages)
 
 
-def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
-    """Erase the owner's `rows` and every copy of their texts; the caller holds the owner's lock.
+def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
+    """Erase the owner's `rows` and every copy of their texts.
 
     Raises Conflict while a legal hold keeps what the owner has.
     """
-    require_no_hold(Owner(principal.tenant_id, principal.user_id))
+    principal = w.principal
+    require_no_hold(w.owner)
     ids = [row.pk for row in rows]
     transaction.on_commit(scrub_log)
     redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
@@ -327,19 +327,17 @@ def erase_rows(principal: Principal, rows: Sequence[MemoryRow], *, reason: str) 
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
-            bridge_chain(row)
+            bridge_chain(w, row)
             successors[row.pk] = row.superseded_by_id
-        enqueue_delete(row.kind, row.pk, row.version + 1, row.owner)
+        w.unindex(row)
     for row in rows:
         row.delete()
+    w.flush()  # what was collected about them goes, too
     erase_payloads(principal, target_ids=[*ids, *asked])
-    record_events(
-        principal,
-        [
-            EventDraft(f"{AUDIT_NOUN[row.kind]}.forgotten", row.kind.value, pk, reason, after=bridged(successors, pk))
-            for row, pk in zip(rows, ids, strict=True)
-        ],
-    )
+    for row, pk in zip(rows, ids, strict=True):
+        action = f"{AUDIT_NOUN[row.kind]}.forgotten"
+        after = bridged(successors, pk)
+        w.audit(action, target_kind=row.kind.value, target_id=pk, reason=reason, after=after)
     return ForgetOutcome(tuple((row.kind, pk) for row, pk in zip(rows, ids, strict=True)), redacted)
 
 
@@ -352,14 +350,14 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
             yield fact
 
 
-def bridge_chain(row: Supersedable) -> None:
+def bridge_chain(w: Write, row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
-    predecessors = list(model_of(row.kind).objects.filter(superseded_by=row.pk))
+    predecessors = list(model_of(row.kind).objects.in_place({"superseded_by": row.pk}))
     for predecessor in predecessors:
         predecessor.superseded_by_id = row.superseded_by_id
         predecessor.version += 1
         predecessor.save(update_fields=["superseded_by", "version", "updated_at"])
-    enqueue_many(predecessors)
+    w.index(*predecessors)
 
 
 def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:

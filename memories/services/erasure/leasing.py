@@ -20,10 +20,10 @@ from django.utils import timezone
 from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import on_hold, owner_of
 from memories.services.erasure.requests import AUDIT_KIND
+from memories.services.write import write
 from memoryhub.leases import LEASE, RowLease, free, kept
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.erasure import may_act, stop_member
-from tenants.locks import wait_for_owner
 from tenants.models import Membership
 from tenants.principal import SYSTEM, Principal
 from tenants.principals import keeping_principal
@@ -57,8 +57,7 @@ class Work:
     def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
         """Do one batch in one transaction, and count what it did. Raises LeaseLost, UnderLegalHold."""
         with self.lease.renewing:
-            with transaction.atomic():
-                wait_for_owner(self.principal)
+            with write(self.principal, also_inactive=True):
                 until = self.lease.renew(stage=stage)
                 held = on_hold(owner_of(self.membership))
                 done = stop(self.request_id) if held else self._batch(work)

@@ -10,10 +10,11 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from memories.consolidation.rules import asks
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
 from memories.models.base import MemoryRow
-from memories.services.erasure.wording import Wording, ends, only_asks, wording_of
+from memories.services.erasure.wording import Wording, ends, wording_of
 from memories.services.facts.closing import Supersedable, model_of
 from memories.types import Kind
 from tenants.principal import Principal
@@ -87,7 +88,7 @@ def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: Wording) 
     mentions = Mention.objects.of(principal).filter(memory_id__in=[row.pk for row in rows])
     for session_id, turn, relation in set(mentions.values_list("message__session_id", "message__turn", "relation")):
         for said in Episode.objects.of(principal).filter(message__session_id=session_id, message__turn=turn):
-            about_it = relation in _CHANGED or only_asks(said.text) or ends(said.text, wording)
+            about_it = relation in _CHANGED or asks(said.text) or ends(said.text, wording)
             if about_it and wording.repeated_in(said.text):
                 yield said
 

@@ -33,6 +33,7 @@ from memories.models import (
     SessionEntry,
 )
 from memories.models.base import MemoryRow
+from memories.models.guard import OwnedQuerySet
 from memories.search.outbox import enqueue_deletes
 from memories.selectors.erasure import owner_of
 from memories.services.erasure.copies import count_copies, held_by_plane
@@ -67,8 +68,10 @@ class Store:
 
 
 def _owned(name: str, noun: str, model: type[Model]) -> Store:
-    rows = model._default_manager
-    return Store(name, noun, lambda member: rows.filter(tenant_id=member.tenant_id, user_id=member.user_id))
+    every: Any = model._default_manager.all()
+    if isinstance(every, OwnedQuerySet):
+        return Store(name, noun, lambda member: every.of_owner(member.tenant_id, member.user_id))
+    return Store(name, noun, lambda member: every.filter(tenant_id=member.tenant_id, user_id=member.user_id))
 
 
 # What points at others comes before what it points at, so that nothing goes unseen with another row.

@@ -5,23 +5,15 @@ Invariant: pure functions of text. In doubt a text repeats: an answer emptied to
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from memories.consolidation.grammar.changes import read_changes
-from memories.consolidation.grammar.statement import End
-from memories.consolidation.grammar.text import plain, sentences
-from memories.consolidation.grammar.vocabulary import QUESTION
-from memories.consolidation.grammar.words import STOP_WORDS
+from memories.consolidation.rules import over, rules
 from memories.models.base import MemoryRow
+from memories.words import is_grammar, is_unspaced, words
 
-_WORD = re.compile(r"\w{3,}|\d+")
-# Words too common to show that a text repeats a memory: those that every memory starts with, and short ones.
-_COMMON = STOP_WORDS | frozenset(
-    "allergic called favorite favourite have home into like likes live lived lives longer named never new one prefers"
-    " she true two work works".split()
-)
+# A shorter word marks nothing, unless it is a number or of a script without spaces.
+_SHORTEST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +37,20 @@ def wording_of(rows: Iterable[MemoryRow]) -> Wording:
 
 
 def marking(text: str) -> frozenset[str]:
-    """The words of a text that mark what it says."""
-    return frozenset(word for word in _WORD.findall(text.casefold()) if word not in _COMMON)
+    """The words of a text that mark what it says: not those that begin every other memory."""
+    known = rules()
+    return frozenset(known.marks(text)) if known else frozenset(word for word in words(text) if _may_mark(word))
 
 
-def only_asks(text: str) -> bool:
-    """Whether every sentence of a text is a question: it states nothing."""
-    return all(QUESTION.search(sentence) for sentence in sentences(plain(text)))
+def _may_mark(word: str) -> bool:
+    if is_unspaced(word):
+        return not is_grammar(word)
+    return len(word) >= _SHORTEST_MARK or word.isdigit()
 
 
 def ends(text: str, wording: Wording) -> bool:
     """Whether a text says that something of this wording is over, was never so, or was another thing."""
-    for change in read_changes(text):
-        named = (change.what,) if isinstance(change, End) else (change.about, getattr(change, "wrong", ""))
-        if any(wording.repeated_in(each) for each in named):
-            return True
-    return False
+    return any(wording.repeated_in(each) for each in over(text))
 
 
 def strings_in(value: object) -> Iterator[str]:

@@ -1,63 +1,33 @@
-"""The third gate: what says the same in other words. The caller holds the owner's lock, and key and hash found nothing.
+"""The gate of likeness: which current memory says the same in other words, by the judgement of a rule set.
 
-Wordings that do not differ in detail share a digest (`likeness`), which an index finds; only what it finds is encoded.
-So a write that says something new costs one look more, however many facts its owner has.
+Wordings that a rule set calls the same share a digest, the column `likeness`, which an index finds. Without a rule set
+nothing is alike but equal words, which the hash finds. The caller holds the owner's lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet
-
-from memories.constants import DUPLICATE_COSINE
-from memories.embedding import dequantize, encoder
-from memories.hygiene.dedup import differs_in_detail, likeness
+from memories.consolidation.rules import likeness
 from memories.models import Fact, Playbook
-from memoryhub.db.compiled_query import Prepared
 
-# Said after a merge, where the writer gave no reason.
+# The reason of a merge for which the writer gave none.
 IN_OTHER_WORDS = "says the same in other words"
-# Current rows of one likeness that are compared. They differ only in the order of their words, so there are few.
-_COMPARED = 8
-# The columns that say whose a row is.
-WHOSE = ("tenant_id", "user_id", "scope", "task")
-
-Row = TypeVar("Row", Fact, Playbook)
 
 
-def alike_fact(
-    columns: Mapping[str, UUID | str | None], text: str, key: str, *, not_ids: Collection[UUID] = ()
-) -> Fact | None:
-    """The current fact of exactly this owner, scope and task that says the same, the longest believed first.
+def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
+    """The fact that says the same, the longest believed first, among the current facts of one owner, scope and task.
 
-    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: what the new one is to replace.
+    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: those that the new one replaces.
     """
-    rows = _ALIKE.all(*(columns[name] for name in WHOSE), likeness(text), key or None, tuple(not_ids) or None)
-    return _near([row for row in rows if not differs_in_detail(row.text, text)], text)
-
-
-def _alike(
-    tenant_id: UUID | None,
-    user_id: UUID | None,
-    scope: str,
-    task: str | None,
-    likeness: str,
-    key: str | None,
-    not_ids: Collection[UUID] | None,
-) -> QuerySet[Fact]:
-    columns = dict(zip(WHOSE, (tenant_id, user_id, scope, task), strict=True))
-    rows = Fact.objects.filter(**columns, likeness=likeness).current()
-    if not_ids is not None:
-        rows = rows.exclude(pk__in=not_ids)
-    if key is not None:
-        rows = rows.filter(key__in=("", key))
-    return rows.order_by("learned_at", "pk")[:_COMPARED]
-
-
-_ALIKE = Prepared(_alike)
+    digest = likeness(text)
+    alike = [
+        row
+        for row in known
+        if digest and row.likeness == digest and row.pk not in not_ids and (not key or row.key in ("", key))
+    ]
+    return min(alike, key=lambda row: (row.learned_at, row.pk), default=None)
 
 
 def alike_playbook(
@@ -67,23 +37,6 @@ def alike_playbook(
 
     `parts` are those of the new one, in this order.
     """
-    rows = Playbook.objects.filter(**columns, likeness=likeness(*parts)).current().exclude(pk__in=not_ids)
-    found = [row for row in rows.order_by("learned_at", "pk")[:_COMPARED] if not _differ(row.parts, parts)]
-    return _near(found, " ".join(part for part in parts if part))
-
-
-def _differ(left: Sequence[str], right: Sequence[str]) -> bool:
-    return len(left) != len(right) or any(map(differs_in_detail, left, right))
-
-
-def _near(rows: Sequence[Row], text: str) -> Row | None:
-    """The first of `rows` that the encoder finds near enough to `text`."""
-    if not rows:
-        return None
-    (vector,) = encoder().encode([text])
-    for row in rows:
-        stored = row.embedding if row.embedding_model == encoder().name else None
-        other = encoder().encode([row.searchable_text])[0] if stored is None else dequantize(bytes(stored))
-        if float(vector @ other) >= DUPLICATE_COSINE:
-            return row
-    return None
+    digest = likeness(*parts)
+    rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
+    return rows.order_by("learned_at", "pk").first() if digest else None

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from django.db.models import Q, QuerySet
 
 from memories.consolidation.grounding import repeats
+from memories.consolidation.judging import JudgedFact, Verdict
+from memories.consolidation.rules import content_words, judged, junk, junk_in_playbook, own_words
 from memories.errors import Conflict, InvalidInput
-from memories.hygiene.junk import junk_in, junk_in_playbook, own_words, reason_of
-from memories.hygiene.wording import wording
+from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Relation
 from memories.services.facts.drafts import FactDraft, PlaybookDraft
 from memories.types import Source
@@ -24,23 +25,22 @@ MACHINE_MADE = frozenset((Source.TASK_OUTCOME, Source.AGENT_INFERRED, Source.PAT
 
 # The share of a fact's words by which it is another wording of a fact that was recalled.
 REWORDED_SHARE = 0.75
-_DENYING = ("not", "never", "longer")
 
 
 def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
     """Raise InvalidInput if a machine wants to remember what is no statement."""
     if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
         return
-    if junk := junk_in(draft.text, slot=bool(draft.key)):
-        raise InvalidInput("text", f"is not remembered: {reason_of(junk)}.")
+    if found := junk(draft.text, slot=bool(draft.key)):
+        raise InvalidInput("text", f"is not remembered: {reason_of(found)}.")
 
 
 def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
     """Raise InvalidInput if the agent wants to remember what is no way to do something."""
     if principal.actor_kind is not ActorKind.AGENT:
         return
-    if junk := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
-        raise InvalidInput("steps", f"are not remembered: {reason_of(junk)}.")
+    if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
+        raise InvalidInput("steps", f"are not remembered: {reason_of(found)}.")
 
 
 def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:
@@ -67,9 +67,9 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
 
 
 def _rewords(text: str, known: str) -> bool:
-    """Whether nearly all words of `text` are those of `known`, and it denies nothing that this affirms."""
-    told, there = ({word.removesuffix(":third") for word in wording(each).words} - {"self"} for each in (text, known))
-    at_odds = any((word in told) != (word in there) for word in _DENYING)
+    """Whether nearly all words of `text` are those of `known`, and it does not contradict it."""
+    told, there = content_words(text), content_words(known)
+    at_odds = judged(JudgedFact(known), JudgedFact(text)).verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)
     return not at_odds and len(told & there) >= REWORDED_SHARE * len(told)
 
 

@@ -13,18 +13,18 @@ from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, Playbook
-from memories.services.facts import drafts
-from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
-from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked_fact, checked_playbook
-from memories.services.facts.remember import resolved, write_fact
-from memories.services.ownership import owner_columns, owner_lock
-from memories.services.playbooks import write_playbook
-from memories.services.retention.dates import given_dates, has_expired, rules_for, to_come
-from memories.services.screening import Screen, noted_after, screened_reason
+from memories.services.facts.closing import Supersedable, model_of
+from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked, draft_of
+from memories.services.facts.remember import store_fact
+from memories.services.ownership import owner_columns
+from memories.services.playbooks import store_playbook
+from memories.services.retention.dates import given_dates, has_expired, to_come
+from memories.services.screening import Screen, screened_reason
+from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
-from tenants.audit.chain import EventDraft, record_event, record_platform_event, record_tenant_event
+from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft
 from tenants.models import AuditEvent
-from tenants.principal import Actor, Principal
+from tenants.principal import Principal
 
 # From the narrowest to the widest.
 _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
@@ -40,17 +40,16 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
     reason = screened_reason(principal, reason)
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
         raise Conflict("Only facts and playbooks can be promoted; what was said stays with whom it was said to.")
-    with noted_after(principal), owner_lock(principal, to):
+    with write(principal, to) as w:
         row = _original(principal, kind, memory_id, to)
         known = _known_copy(row, to)
         if known is not None:
             return WriteOutcome(WriteResult.MERGED, kind, known, reason="It was promoted already.")
         if isinstance(row, Fact):
-            outcome = write_fact(principal, checked_fact(_fact(principal, row, to), Screen(principal)))
-            outcome = resolved(principal, outcome)
+            outcome = store_fact(w, checked(_fact(w, row, to), Screen(principal)))
         else:
-            outcome = write_playbook(principal, checked_playbook(_playbook(principal, row, to), Screen(principal)))
-        _record(principal, row, outcome.memory_id, to, reason)
+            outcome = store_playbook(w, checked(_playbook(w, row, to), Screen(principal)))
+        _record(w, row, outcome.memory_id, to, reason)
         return outcome
 
 
@@ -58,7 +57,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
     """The row to copy: the principal's own; for what is to be shared with all, one that their tenant shares already."""
     rows = model_of(kind).objects
     if to is Scope.GLOBAL:
-        found = rows.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id, pk=memory_id).first()
+        found = rows.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id}).filter(pk=memory_id).first()
     else:
         found = rows.of(principal).filter(pk=memory_id).first()
     if found is None:
@@ -76,38 +75,37 @@ def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
     for event in AuditEvent.objects.filter(action=action, target_id=row.pk).select_related("payload"):
         payload = getattr(event, "payload", None)
         copy = (payload.data["after"] or {}).get("copy") if payload else None
-        if copy and model_of(row.kind).objects.current().filter(pk=copy, scope=to).exists():
+        copies = model_of(row.kind).objects.in_place({"pk": copy, "scope": to})
+        if copy and copies.current().exists():
             return UUID(copy)
     return None
 
 
-def _record(principal: Principal, row: Supersedable, copy_id: UUID, to: Scope, reason: str) -> None:
+def _record(w: Write, row: Supersedable, copy_id: UUID, to: Scope, reason: str) -> None:
     """Say so in the owner's chain, and in that of the tenant or the platform: there without a word of anybody's."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
-    record_event(
-        principal,
-        action=action,
+    w.audit(
+        action,
         target_kind=row.kind.value,
         target_id=row.pk,
         reason=reason,
         after={"copy": str(copy_id), "scope": to.value},
     )
-    actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
     shared = EventDraft(action, row.kind.value, copy_id, after={"from": str(row.pk), "scope": to.value})
     if to in (Scope.TENANT, Scope.GLOBAL):
-        record_tenant_event(actor, principal.tenant_id, shared)
+        w.audit_drafts([shared], chain=Chain.of_tenant(w.principal.tenant_id))
     if to is Scope.GLOBAL:
-        record_platform_event(actor, shared)
+        w.audit_drafts([shared], chain=Chain(PLATFORM_CHAIN))
 
 
-def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
+def _fact(w: Write, row: Fact, to: Scope) -> FactDraft:
     """The copy. Whose words it was learned from, and what is on whose mind, stays with its owner.
 
     It lasts as long as the rules of the wider scope say, or until a date that was given.
     """
     own, now = to is Scope.USER, timezone.now()
-    given = to_come(given_dates(row, rules_for(principal, row.scope)), now=now)
-    return drafts.fact_draft_of(
+    given = to_come(given_dates(row, w.rules(row.scope)), now=now)
+    draft: FactDraft = draft_of(
         row,
         learned_at=now,
         reason="promoted",
@@ -119,14 +117,15 @@ def _fact(principal: Principal, row: Fact, to: Scope) -> FactDraft:
         review_after=given.review_after,
         expires_at=given.expires_at,
     )
+    return draft
 
 
-def _playbook(principal: Principal, row: Playbook, to: Scope) -> PlaybookDraft:
+def _playbook(w: Write, row: Playbook, to: Scope) -> PlaybookDraft:
     """The copy, with how often it has worked; an equal one that is known there keeps its own count."""
-    known = Playbook.objects.filter(**owner_columns(principal, to, "")).current()
+    known = Playbook.objects.in_place(owner_columns(w.principal, to, "")).current()
     counted = not known.filter(content_hash=row.content_hash).exists()
     uncounted = dict.fromkeys(("last_success_at", "last_failure_at")) | {"success_count": 0, "failure_count": 0}
-    return drafts.playbook_draft_of(
+    draft: PlaybookDraft = draft_of(
         row,
         learned_at=timezone.now(),
         reason="promoted",
@@ -135,3 +134,4 @@ def _playbook(principal: Principal, row: Playbook, to: Scope) -> PlaybookDraft:
         promoted_from=row.pk,
         **({} if counted else uncounted),
     )
+    return draft

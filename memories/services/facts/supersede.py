@@ -4,16 +4,15 @@ Natural: it was true until now. Harsh: it never was, so it is marked `retracted`
 less by HARSH_PENALTY: who was told wrong once may be told wrong again. What is shared is changed by those who may write
 there (`ownership.shared_scopes`); to everybody else it is a memory that does not exist.
 
-Correcting the past: what was replaced already turns out to have been wrong even while it was believed.
-
-Invariant: what was believed when stays as it was. The corrected row takes its place in the chain at the moment when the
-wrong one ended, so it was believed at no time: `as_of` goes on answering with what was believed, and the row's
-`created_at` and the audit say when the correction came.
+A row that was replaced already can be corrected, too. The corrected row takes its place in the chain at the moment when
+the wrong one ended, so it was believed at no time: `as_of` goes on answering with what was believed, and the row's
+`created_at` and the audit log say when the correction came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -23,104 +22,25 @@ from memories.constants import HARSH_PENALTY, MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import Fact, Playbook
-from memories.services.facts import drafts
-from memories.services.facts.closing import Supersedable, close, current_rows, link, own_row, same_wording, snapshot
-from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked_fact, checked_playbook
-from memories.services.facts.remember import create_fact, remember_fact
-from memories.services.ownership import owner_columns, owner_lock
-from memories.services.playbooks import create_playbook, remember_playbook
-from memories.services.screening import Screen, noted_after, screened_reason
-from memories.types import (
-    CONFIDENCE_OF_SOURCE,
-    Contradiction,
-    Kind,
-    Scope,
-    Source,
-    Status,
-    WriteOutcome,
-    WriteResult,
+from memories.services.facts.closing import (
+    Ended,
+    Supersedable,
+    close,
+    current_rows,
+    own_row,
+    record_ended,
+    same_wording,
+    snapshot,
 )
+from memories.services.facts.drafts import FactDraft, checked, draft_of
+from memories.services.facts.junk import refuse_junk_fact, refuse_junk_playbook
+from memories.services.facts.remember import insert_facts, store_fact
+from memories.services.ownership import owner_columns
+from memories.services.playbooks import insert_playbook, store_playbook
+from memories.services.screening import Screen, screened_reason
+from memories.services.write import Write, write
+from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
-
-
-def correct_past(principal: Principal, old: Supersedable, *, text: str, reason: str) -> WriteOutcome:
-    """Retract a superseded row and insert what is right between it and its successor; the caller holds the lock.
-
-    Raises InvalidInput, Conflict (it was found to be wrong already).
-    """
-    if old.retracted:
-        raise Conflict("It was marked as wrong already; look at its history and correct what took its place.")
-    if old.superseded_at is None:
-        raise Conflict("It is believed; correct it as it stands.")
-    successor = own_row(principal, old.kind, old.superseded_by_id, shared=True) if old.superseded_by_id else None
-    columns = {
-        **owner_columns(principal, Scope(old.scope), old.task or ""),
-        "status": Status.SUPERSEDED,
-        "learned_at": old.superseded_at,
-        "superseded_at": old.superseded_at,
-        "contradiction": old.contradiction or Contradiction.NATURAL,
-    }
-    right = _write(principal, old, text, columns, reason)
-    old.as_it_was = snapshot(old)
-    old.contradiction = Contradiction.HARSH
-    old.retracted = True
-    old.version += 1
-    old.save(update_fields=["contradiction", "retracted", "version", "updated_at"])
-    link(principal, [old], right, reason=reason)
-    link(principal, [right], successor, reason=reason)
-    return WriteOutcome(WriteResult.SUPERSEDED, old.kind, right.pk, (old.pk,), reason)
-
-
-def steps_of(playbook: Playbook, text: str) -> list[str]:
-    """The steps of a correction, one a line. Raises InvalidInput if they are those that the playbook has."""
-    steps = [line.strip() for line in text.splitlines() if line.strip()]
-    if steps == list(playbook.steps):
-        raise InvalidInput("text", "these are the same steps; change them or leave them.")
-    return steps
-
-
-def _write(
-    principal: Principal, old: Supersedable, text: str, columns: Mapping[str, object], reason: str
-) -> Supersedable:
-    if isinstance(old, Fact):
-        clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
-        if same_wording(old.text, text):
-            raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-        return create_fact(principal, columns, checked_fact(_fact(old, text, reason), Screen(principal)), [])
-    return create_playbook(principal, columns, checked_playbook(_playbook(old, text, reason), Screen(principal)))
-
-
-def _fact(old: Fact, text: str, reason: str) -> FactDraft:
-    """What was true instead, for as long as the wrong one was thought to be."""
-    return drafts.fact_draft_of(
-        old,
-        learned_at=_ended(old),
-        reason=reason,
-        text=text,
-        source=Source.USER_STATED,
-        confidence=CONFIDENCE_OF_SOURCE[Source.USER_STATED],
-        contradiction=Contradiction.HARSH,
-        penalty=HARSH_PENALTY,
-    )
-
-
-def _playbook(old: Playbook, text: str, reason: str) -> PlaybookDraft:
-    """The steps as they should have been; how often they worked is not known."""
-    return drafts.playbook_draft_of(
-        old,
-        learned_at=_ended(old),
-        reason=reason,
-        steps=tuple(steps_of(old, text)),
-        contradiction=Contradiction.HARSH,
-        success_count=0,
-        failure_count=0,
-        last_success_at=None,
-        last_failure_at=None,
-    )
-
-
-def _ended(old: Supersedable) -> datetime:
-    return old.superseded_at or old.learned_at
 
 
 def supersede(
@@ -142,51 +62,58 @@ def supersede(
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
-    # Also before the lock: what is only suspicious is put before a model, which is never waited for while one is held.
-    Screen(principal).memory({"text": text, "key": key or "", "reason": reason})
-    with noted_after(principal), owner_lock(principal):
-        return _replace(
-            principal,
-            old_ids,
-            text=text,
-            contradiction=contradiction,
-            key=key,
-            valid_from=valid_from,
-            supporting_episode_ids=supporting_episode_ids,
-            source=source,
-            reason=reason,
-        )
+    # Before the lock: what is only suspicious is put before a model, which is never waited for while one is held.
+    screen = Screen(principal)
+    screen.memory({"text": text, "key": key or "", "reason": reason})
+    draft = FactDraft(
+        text=text,
+        key=key or "",
+        source=source,
+        valid_from=valid_from,
+        supporting_episode_ids=supporting_episode_ids,
+        contradiction=contradiction,
+        reason=reason,
+    )
+    with write(principal) as w:
+        olds = current_rows(w, Kind.SEMANTIC, old_ids, shared=True)
+        return _replace(w, olds, draft, screen, key=key)
 
 
 def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, reason: str = "") -> WriteOutcome:
     """Say that a memory was wrong and what is right: a harsh supersession that keeps key, category, title and trigger.
 
-    One that was replaced already is corrected where it stands in the history (`corrections.correct_past`). For a
-    playbook `text` holds the steps, one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
+    One that was replaced already is corrected where it stands in the history. For a playbook `text` holds the steps,
+    one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
-    # As above: what names the text is known under the lock, and what is suspicious is asked about before it.
-    Screen(principal).memory({"text": text, "reason": reason})
-    with noted_after(principal), owner_lock(principal):
-        old = own_row(principal, kind, memory_id, shared=True)
+    screen = Screen(principal)
+    screen.memory({"text": text, "reason": reason})
+    reason = reason or "corrected"
+    with write(principal) as w:
+        old = own_row(w, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
-            return correct_past(principal, old, text=text, reason=reason or "corrected")
+            return _correct_past(w, old, text, screen, reason=reason)
+        if old.status not in CURRENT:
+            raise Conflict("This memory expired and was removed; restore it first.")
         if isinstance(old, Fact):
-            return _replace(
-                principal, [memory_id], text=text, contradiction=Contradiction.HARSH, reason=reason or "corrected"
-            )
-        return remember_playbook(
-            principal,
-            title=old.title,
-            trigger=old.trigger,
-            steps=steps_of(old, text),
-            text=old.text,
-            category=old.category,
-            supersedes_ids=[memory_id],
+            draft = FactDraft(text=text, contradiction=Contradiction.HARSH, reason=reason)
+            return _replace(w, [old], draft, screen, key=None)
+        draft = draft_of(
+            old,
+            learned_at=timezone.now(),
+            reason=reason,
+            steps=_steps_of(old, text),
+            supersedes_ids=[old.pk],
             contradiction=Contradiction.HARSH,
-            scope=Scope(old.scope),
-            task=old.task or "",
-            reason=reason or "corrected",
+            success_count=0,
+            failure_count=0,
+            last_success_at=None,
+            last_failure_at=None,
         )
+        if old.scope != Scope.USER:
+            _require_scope(w, old)
+        draft = checked(draft, screen)
+        refuse_junk_playbook(principal, draft)
+        return store_playbook(w, draft, [old])
 
 
 def retire(
@@ -209,46 +136,90 @@ def retire(
     for field, moment in (("valid_to", valid_to), ("at", at)):
         if moment is not None and timezone.is_naive(moment):
             raise InvalidInput(field, "needs a time zone.")
-    with owner_lock(principal):
-        rows = current_rows(principal, kind, [memory_id, *also_ids], shared=True)
+    with write(principal) as w:
+        rows = current_rows(w, kind, [memory_id, *also_ids], shared=True)
         said_at = at or timezone.now()
-        close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
-        link(principal, rows, None, reason=reason or "retired")
+        ended = close(rows, at=said_at, valid_to=valid_to or said_at, contradiction=contradiction)
+        record_ended(w, ended, None, reason=reason or "retired")
         return WriteOutcome(WriteResult.SUPERSEDED, kind, memory_id, tuple(row.pk for row in rows), reason)
 
 
 def _replace(
-    principal: Principal,
-    old_ids: Sequence[UUID],
-    *,
-    text: str,
-    contradiction: Contradiction,
-    reason: str,
-    key: str | None = None,
-    valid_from: datetime | None = None,
-    supporting_episode_ids: Sequence[UUID] = (),
-    source: Source = Source.USER_STATED,
+    w: Write, olds: Sequence[Supersedable], draft: FactDraft, screen: Screen, *, key: str | None
 ) -> WriteOutcome:
-    """One new fact for these; the caller holds the owner's lock, and notes what is refused."""
-    first, *_ = olds = current_rows(principal, Kind.SEMANTIC, old_ids, shared=True)
-    if any(same_wording(row.text, text) for row in olds):
+    """Store the draft in the place of these current facts; without a `key` of its own it takes that of the first."""
+    facts = [row for row in olds if isinstance(row, Fact)]
+    if any(same_wording(row.text, draft.text) for row in facts):
         raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-    return remember_fact(
-        principal,
-        text=text,
-        key=_key(first) if key is None else key,
-        category=first.category,
-        source=source,
-        valid_from=valid_from,
-        supporting_episode_ids=supporting_episode_ids,
-        supersedes_ids=old_ids,
-        contradiction=contradiction,
-        scope=Scope(first.scope),
-        task=first.task or "",
-        pinned=any(isinstance(row, Fact) and row.pinned for row in olds),
-        reason=reason,
+    first = facts[0]
+    _require_scope(w, first)
+    draft = checked(
+        replace(
+            draft,
+            key=first.key if key is None else key,
+            category=first.category,
+            scope=Scope(first.scope),
+            task=first.task or "",
+            pinned=any(row.pinned for row in facts),
+            supersedes_ids=[row.pk for row in facts],
+        ),
+        screen,
     )
+    refuse_junk_fact(w.principal, draft)
+    return store_fact(w, draft, facts)
 
 
-def _key(row: Fact | Playbook) -> str:
-    return row.key if isinstance(row, Fact) else ""
+def _require_scope(w: Write, row: Supersedable) -> None:
+    """Raise Forbidden unless who acts may write in the row's scope; lock the tenant for a shared one."""
+    with write(w.principal, Scope(row.scope)):
+        return
+
+
+def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, reason: str) -> WriteOutcome:
+    """Retract a superseded row and insert what is right between it and its successor.
+
+    Raises InvalidInput, Conflict (it was found to be wrong already).
+    """
+    if old.retracted:
+        raise Conflict("It was marked as wrong already; look at its history and correct what took its place.")
+    if old.superseded_at is None:
+        raise Conflict("It is believed; correct it as it stands.")
+    successor = own_row(w, old.kind, old.superseded_by_id, shared=True) if old.superseded_by_id else None
+    columns = {
+        **owner_columns(w.principal, Scope(old.scope), old.task or ""),
+        "status": Status.SUPERSEDED,
+        "superseded_at": old.superseded_at,
+        "contradiction": old.contradiction or Contradiction.NATURAL,
+    }
+    shared: dict[str, object] = {"contradiction": Contradiction.HARSH}
+    right: Supersedable
+    if isinstance(old, Fact):
+        clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
+        if same_wording(old.text, text):
+            raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
+        told = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
+        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | told)
+        (right,) = insert_facts(w, [checked(draft, screen)], [columns], [()])
+    else:
+        # How often the right steps would have worked is not known.
+        counts = {"success_count": 0, "failure_count": 0, "last_success_at": None, "last_failure_at": None}
+        steps = {"steps": _steps_of(old, text)}
+        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | counts | steps)
+        right = insert_playbook(w, columns, checked(draft, screen))
+    ended = Ended(old, snapshot(old))
+    old.contradiction = Contradiction.HARSH
+    old.retracted = True
+    old.superseded_by_id = right.pk
+    old.version += 1
+    old.save(update_fields=["contradiction", "retracted", "superseded_by", "version", "updated_at"])
+    record_ended(w, [ended], right, reason=reason)
+    record_ended(w, [Ended(right)], successor, reason=reason)
+    return WriteOutcome(WriteResult.SUPERSEDED, old.kind, right.pk, (old.pk,), reason)
+
+
+def _steps_of(playbook: Playbook, text: str) -> tuple[str, ...]:
+    """The steps of a correction, one a line. Raises InvalidInput if they are those that the playbook has."""
+    steps = tuple(line.strip() for line in text.splitlines() if line.strip())
+    if steps == tuple(playbook.steps):
+        raise InvalidInput("text", "these are the same steps; change them or leave them.")
+    return steps

@@ -16,12 +16,11 @@ from django.db.models import Q
 
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
-from memories.models.base import OwnedQuerySet
+from memories.models.base import MemoryQuerySet
 from memories.services.portability.member_export import FACT_COLUMNS, PLAYBOOK_COLUMNS
 from memories.types import Kind
-from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
 from tenants.audit.export import TrailFiles, made_by
 from tenants.errors import Forbidden
@@ -80,7 +79,11 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
 
 
 def _start(wanted: ChainExport, staff: User) -> Row:
-    row = MEMORY_MODELS[wanted.kind].objects.filter(pk=wanted.memory_id).first() if wanted.kind in _COLUMNS else None
+    row = (
+        MEMORY_MODELS[wanted.kind].objects.unscoped("staff look at one row by id").filter(pk=wanted.memory_id).first()
+        if wanted.kind in _COLUMNS
+        else None
+    )
     if not isinstance(row, Fact | Playbook):
         raise NotFound("memory")
     if staff.is_active and staff.is_superuser:
@@ -106,8 +109,10 @@ def _chain(start: Row) -> dict[UUID, Row]:
     return rows
 
 
-def _siblings(start: Row) -> OwnedQuerySet[Any]:
-    rows: OwnedQuerySet[Any] = MEMORY_MODELS[start.kind].objects.filter(**_owner(start))
+def _siblings(start: Row) -> MemoryQuerySet[Any]:
+    rows: MemoryQuerySet[Any] = (
+        MEMORY_MODELS[start.kind].objects.unscoped("staff look at one row by id").filter(**_owner(start))
+    )
     return rows.defer("embedding", "token_ids")
 
 
@@ -155,7 +160,7 @@ def _files(
     ]  # fmt: skip
     for name, names, content in tables:
         for form in forms:
-            yield as_file(Table(name, names, content), form)
+            yield as_file(RowTable(name, names, content), form)
     yield from trail.files(forms)
 
 
@@ -171,7 +176,9 @@ def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, .
         pairs = _support(kind, ids[at : at + _IDS_PER_STATEMENT])
         for begin in range(0, len(pairs), _IDS_PER_STATEMENT):
             some = pairs[begin : begin + _IDS_PER_STATEMENT]
-            own = Episode.objects.filter(**_owner(start), pk__in={episode for _, episode in some})
+            own = Episode.objects.unscoped("staff look at one row by id").filter(
+                **_owner(start), pk__in={episode for _, episode in some}
+            )
             said = {row[0]: row[1:] for row in own.values_list("pk", *columns)}
             yield from ((state, episode, *said[episode]) for state, episode in some if episode in said)
 

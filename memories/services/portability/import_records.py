@@ -19,12 +19,20 @@ from memories.errors import InvalidInput
 from memories.importing.conversations import ConversationSession, ConversationTurn
 from memories.importing.records import MemoryRecord, in_order_of_belief, named
 from memories.models import MEMORY_MODELS, CatalogEntry
-from memories.services.ownership import owner_lock
-from memories.services.portability.import_identity import in_statements, owner_id, shared_id
-from memories.services.portability.import_screening import Advance, ImportReport, is_as_stored, screened, unwatched
+from memories.services.portability.imports import (
+    Advance,
+    ImportReport,
+    in_statements,
+    is_as_stored,
+    owner_id,
+    screened,
+    shared_id,
+    unwatched,
+)
 from memories.services.portability.memories_import import OwnMemories, Replay, hash_of
 from memories.services.portability.sessions_import import check_session, episode_id, store_sessions
 from memories.services.screening import Screen
+from memories.services.write import write
 from memories.types import Kind, Scope
 from tenants.principal import Principal
 
@@ -41,7 +49,7 @@ def import_memories(
     Raises InvalidInput naming the record's place, and Forbidden; nothing is stored then.
     """
     complete = named(records)
-    with owner_lock(principal):
+    with write(principal) as w:
         now = timezone.now()
         own = _own_memories(principal, complete)
         ids = {
@@ -55,9 +63,9 @@ def import_memories(
         sessions = _sessions([record for record in fit.records if record.id not in known], now)
         for session in sessions:
             check_session(session)
-        episodes = store_sessions(principal, sessions, source=SOURCE, advance=advance)
+        episodes = store_sessions(w, sessions, source=SOURCE, advance=advance)
         placed = known | dict(episodes.ids)
-        replay = Replay(principal, ids=ids, own=own, placed=placed, marks=fit.marks, advance=advance)
+        replay = Replay(w, ids=ids, own=own, placed=placed, marks=fit.marks, advance=advance)
         replay.run([belief for belief in beliefs if belief.record.kind is not Kind.EPISODIC])
         return ImportReport(
             sessions=episodes.sessions,
@@ -93,7 +101,7 @@ def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnM
 def _rows(principal: Principal, kind: Kind) -> QuerySet[Any]:
     """Where records of a kind go: the owner's rows, or the catalog of their tenant."""
     if kind is Kind.CATALOG:
-        return CatalogEntry.objects.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+        return CatalogEntry.objects.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id})
     return MEMORY_MODELS[kind].objects.of(principal)
 
 

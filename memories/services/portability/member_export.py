@@ -28,11 +28,11 @@ from memories.models import (
     Session,
     SessionEntry,
 )
+from memories.models.guard import OwnedQuerySet
 from memories.selectors.erasure import is_erased, open_request
 from memories.services.portability.memories_export import records_of
-from memoryhub.signing.archive import ArchiveFile, stream_archive
+from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from memoryhub.signing.tabular import Table, TableFormat, as_file
 from tenants.audit.chain import record_event
 from tenants.audit.export import TrailFiles, made_by
 from tenants.errors import Forbidden
@@ -60,7 +60,7 @@ PLAYBOOK_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ExportTable:
     """A table and where its rows are. `exact`: another file has these rows in JSON Lines already."""
 
     name: str
@@ -69,52 +69,56 @@ class Source:
     order: Sequence[str]
     exact: bool = False
 
-    def table(self, **only: object) -> Table:
+    def table(self, **only: object) -> RowTable:
         """The rows with these values."""
-        return Table(self.name, self.columns, self._rows(only))
+        return RowTable(self.name, self.columns, self._rows(only))
 
     def _rows(self, only: dict[str, object]) -> Iterator[tuple[Any, ...]]:
-        rows = self.model._default_manager.filter(**only).order_by(*self.order).values_list(*self.columns)
-        return rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        every: Any = self.model._default_manager.all()
+        if isinstance(every, OwnedQuerySet):
+            every = every.unscoped("everything of one member")
+        rows = every.filter(**only).order_by(*self.order).values_list(*self.columns)
+        found: Iterator[tuple[Any, ...]] = rows.iterator(chunk_size=_ROWS_AT_ONCE)
+        return found
 
 
-OF_A_MEMBER: tuple[Source, ...] = (
-    Source("episodes", Episode, EPISODE_COLUMNS, ("ordinal",), exact=True),
-    Source("facts", Fact, FACT_COLUMNS, ("learned_at", "id"), exact=True),
-    Source("how_tos", Playbook, PLAYBOOK_COLUMNS, ("learned_at", "id"), exact=True),
-    Source(
+OF_A_MEMBER: tuple[ExportTable, ...] = (
+    ExportTable("episodes", Episode, EPISODE_COLUMNS, ("ordinal",), exact=True),
+    ExportTable("facts", Fact, FACT_COLUMNS, ("learned_at", "id"), exact=True),
+    ExportTable("how_tos", Playbook, PLAYBOOK_COLUMNS, ("learned_at", "id"), exact=True),
+    ExportTable(
         "sessions", Session,
         ("id", "title", "working_memory", "created_at", "last_turn_at", "expires_at", "ended_at", "expired_at"),
         ("created_at", "id"),
     ),
-    Source(
+    ExportTable(
         "session_notes", SessionEntry,
         ("id", "session_id", "turn", "place", "kind", "importance", "text", "memory_id", "created_at"),
         ("session_id", "place"),
     ),
-    Source(
+    ExportTable(
         "transcript", Message,
         ("id", "session_id", "turn", "step", "role", "state", "speaker", "text", "tool_calls", "tool_call_id",
          "recall_id", "degraded", "sensitivity", "memory_tokens", "error", "took_ms", "created_at"),
         ("session_id", "turn", "step"),
     ),
-    Source(
+    ExportTable(
         "uses", Mention,
         ("message_id", "relation", "kind", "memory_id", "position", "used", "reasons"),
         ("id",),
     ),
-    Source(
+    ExportTable(
         "recalls", RecallTrace,
         ("id", "session_id", "query", "parameters", "returned", "degraded", "took_ms", "created_at"),
         ("created_at", "id"),
     ),
-    Source(
+    ExportTable(
         "reviews", ReviewItem,
         ("id", "kind", "first_id", "second_id", "playbook_id", "reason", "evidence", "decision", "outcome",
          "decided_by_id", "decided_at", "created_at"),
         ("created_at", "id"),
     ),
-    Source(
+    ExportTable(
         "runs", ConsolidationRun,
         ("id", "state", "trigger", "extractor", "rerun_of_id", "first_ordinal", "last_ordinal", "given_up", "input",
          "decisions", "error", "input_tokens", "output_tokens", "cost", "started_at", "ended_at"),
@@ -123,7 +127,7 @@ OF_A_MEMBER: tuple[Source, ...] = (
 )  # fmt: skip
 
 
-def files_of(sources: Sequence[Source], forms: Sequence[TableFormat], **only: object) -> Iterator[ArchiveFile]:
+def files_of(sources: Sequence[ExportTable], forms: Sequence[TableFormat], **only: object) -> Iterator[ArchiveFile]:
     """Each table in each form that is asked for."""
     for source in sources:
         for form in forms:

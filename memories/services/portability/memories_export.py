@@ -1,14 +1,13 @@
-"""Exporting an owner's memory in the form that the import reads: all of it, and nobody else's.
+"""Exporting an owner's memories in the form that the import reads.
 
-Invariant: only rows of the owner (and, asked for, the catalog that their tenant shares) leave here; what an import of
-it makes exports the same again, ids apart.
+An export holds the owner's rows (and, on request, their tenant's shared catalog) and nothing else. An import of it
+exports the same again, apart from ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
-from datetime import datetime
-from typing import TypedDict, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -27,21 +26,6 @@ _DERIVED = ("embedding", "token_ids")
 
 Row = TypeVar("Row", bound=Model)
 Succeeding = TypeVar("Succeeding", Fact, Playbook)
-
-
-class _Standing(TypedDict):
-    id: str
-    task: str
-    learned_at: datetime
-    supersedes: tuple[str, ...]
-    status: Status | None
-    superseded_at: datetime | None
-    contradiction: Contradiction | None
-    archived_at: datetime | None
-    evicted_at: datetime | None
-    evicted_from: Status | None
-    restores: str
-    promoted_from: str
 
 
 def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
@@ -70,7 +54,9 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
         exported.add(episode.pk)
         yield _episode(episode)
     # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
-    support = Prefetch("supporting_episodes", Episode.objects.order_by().only("pk"))
+    support = Prefetch(
+        "supporting_episodes", Episode.objects.unscoped("related rows of own rows").order_by().only("pk")
+    )
     facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
         yield _fact(fact, exported, facts)
@@ -82,12 +68,17 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
 
 
 def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
-    return CatalogEntry.objects.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
+    return CatalogEntry.objects.unscoped("related rows of own rows").filter(
+        scope=Scope.TENANT, tenant_id=principal.tenant_id
+    )
 
 
 def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
     """The owner's rows with what they replaced, in the order in which they were believed."""
-    replaced = Prefetch("supersedes", model.objects.order_by().only("superseded_by", "tenant", "user"))
+    replaced = Prefetch(
+        "supersedes",
+        model.objects.unscoped("related rows of own rows").order_by().only("superseded_by", "tenant", "user"),
+    )
     return model.objects.of(principal).prefetch_related(replaced).order_by("learned_at", "id")
 
 
@@ -130,7 +121,7 @@ def _fact(row: Fact, exported: Container[UUID], named: Container[UUID]) -> Memor
         last_verified_at=row.last_verified_at,
         review_after=row.review_after,
         expires_at=row.expires_at,
-        **_standing(row, named),
+        **_lifetime(row, named),
     )
 
 
@@ -146,7 +137,7 @@ def _playbook(row: Playbook, named: Container[UUID]) -> MemoryRecord:
         failure_count=row.failure_count,
         last_success_at=row.last_success_at,
         last_failure_at=row.last_failure_at,
-        **_standing(row, named),
+        **_lifetime(row, named),
     )
 
 
@@ -154,19 +145,19 @@ def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
     return MemoryRecord(id=str(row.pk), kind=Kind.CATALOG, title=row.title, text=row.text, source_url=row.source_url)
 
 
-def _standing(row: Fact | Playbook, named: Container[UUID]) -> _Standing:
-    """What facts and playbooks share: since when, until when, and instead of what."""
-    return _Standing(
-        id=str(row.pk),
-        task=row.task or "",
-        learned_at=row.learned_at,
-        supersedes=tuple(sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner)),
-        status=None if row.status == Status.ACTIVE else Status(row.status),
-        superseded_at=row.superseded_at,
-        contradiction=Contradiction(row.contradiction) if row.contradiction else None,
-        archived_at=row.archived_at,
-        evicted_at=row.evicted_at,
-        evicted_from=Status(row.evicted_from) if row.evicted_from else None,
-        restores=str(row.restores) if row.restores in named else "",
-        promoted_from=str(row.promoted_from) if row.promoted_from in named else "",
-    )
+def _lifetime(row: Fact | Playbook, named: Container[UUID]) -> dict[str, Any]:
+    """The fields of facts and playbooks that tell when and how they began and ended."""
+    return {
+        "id": str(row.pk),
+        "task": row.task or "",
+        "learned_at": row.learned_at,
+        "supersedes": tuple(sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner)),
+        "status": None if row.status == Status.ACTIVE else Status(row.status),
+        "superseded_at": row.superseded_at,
+        "contradiction": Contradiction(row.contradiction) if row.contradiction else None,
+        "archived_at": row.archived_at,
+        "evicted_at": row.evicted_at,
+        "evicted_from": Status(row.evicted_from) if row.evicted_from else None,
+        "restores": str(row.restores) if row.restores in named else "",
+        "promoted_from": str(row.promoted_from) if row.promoted_from in named else "",
+    }

@@ -19,26 +19,25 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
 from memories.importing.records import Belief, MemoryRecord
 from memories.models import Episode, Fact
-from memories.search.outbox import enqueue
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts.closing import AUDIT_NOUN, Supersedable, close, current_rows, link, model_of, tell
-from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked_fact, checked_playbook
+from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
+from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked
 from memories.services.facts.duplicates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
-from memories.services.ownership import owner_columns
-from memories.services.playbooks import write_playbook
-from memories.services.portability.import_identity import forgotten_ids, meeting_no_gate
-from memories.services.portability.import_screening import Advance, Passed
+from memories.services.ownership import own_episodes, owner_columns
+from memories.services.playbooks import store_playbook
+from memories.services.portability.imports import Advance, Passed, forgotten_ids, meeting_no_gate
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
+from memories.services.write import AUDIT_NOUN, Write
 from memories.types import (
-    CONFIDENCE_OF_SOURCE,
     CURRENT,
     Contradiction,
     Kind,
@@ -48,8 +47,6 @@ from memories.types import (
     WriteOutcome,
     WriteResult,
 )
-from tenants.audit.chain import record_event
-from tenants.principal import Principal
 
 _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")
 
@@ -110,13 +107,16 @@ def _come(row: Supersedable, at: datetime | None) -> datetime | None:
 
 def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
-    alike = type(row).objects.filter(
-        pk=original,
-        tenant=row.tenant_id,
-        user=row.user_id,
-        scope=row.scope,
-        task=row.task,
-        content_hash=row.content_hash,
+    alike = (
+        type(row)
+        .objects.in_place({"pk": original})
+        .filter(
+            tenant=row.tenant_id,
+            user=row.user_id,
+            scope=row.scope,
+            task=row.task,
+            content_hash=row.content_hash,
+        )
     )
     return original if alike.exclude(status__in=CURRENT).exists() else None
 
@@ -125,7 +125,7 @@ def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
     if row.scope != Scope.USER:
         return None
-    of_a_task = type(row).objects.filter(pk=original, tenant=row.tenant_id, user=row.user_id, scope=Scope.TASK)
+    of_a_task = type(row).objects.of_owner(row.tenant_id, row.user_id).filter(pk=original, scope=Scope.TASK)
     return original if of_a_task.exists() else None
 
 
@@ -144,7 +144,7 @@ class Replay:
 
     def __init__(
         self,
-        principal: Principal,
+        w: Write,
         *,
         ids: Mapping[str, UUID],
         own: OwnMemories,
@@ -156,11 +156,12 @@ class Replay:
         self.added: Counter[Kind] = Counter()
         self.merged = 0
         self.forgotten = 0
-        self._principal = principal
+        self._w = w
+        self._principal = w.principal
         self._ids = ids
         self._own = own
         self._advance = advance
-        self._gone = forgotten_ids(principal)
+        self._gone = forgotten_ids(w.principal)
         self._marks = marks
 
     def run(self, beliefs: Sequence[Belief]) -> None:
@@ -187,12 +188,19 @@ class Replay:
             drafts = []
             for belief in some:
                 with placed_errors(belief.record):
-                    drafts.append(checked_fact(self._fact(belief), self._passed(belief.record)))
+                    drafts.append(checked(self._fact(belief), self._passed(belief.record)))
                 self.placed[belief.record.id] = self._ids[belief.record.id]
-            insert_facts(self._principal, drafts)
+            self._insert_facts(drafts)
             self.added[Kind.SEMANTIC] += len(some)
             self._advance(len(some))
         return list(beliefs)
+
+    def _insert_facts(self, drafts: Sequence[FactDraft]) -> None:
+        episodes = own_episodes(self._principal, {pk for draft in drafts for pk in draft.supporting_episode_ids})
+        known = {row.pk: row for row in episodes}
+        support = [[known[pk] for pk in draft.supporting_episode_ids] for draft in drafts]
+        columns = [owner_columns(self._principal, draft.scope, draft.task) for draft in drafts]
+        insert_facts(self._w, drafts, columns, support)
 
     def _replay(self, beliefs: Sequence[Belief]) -> list[Belief]:
         """Store memories one by one and end them when their time comes; those that became new rows."""
@@ -231,30 +239,29 @@ class Replay:
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
         if record.kind is Kind.PROCEDURAL:
             return self._write_playbook(belief)
-        return write_fact(self._principal, checked_fact(self._fact(belief), self._passed(record)))
+        _, outcome = write_fact(self._w, checked(self._fact(belief), self._passed(record)))
+        return outcome
 
     def _passed(self, record: MemoryRecord) -> Screen:
         return Passed(self._principal, self._marks.get(record.id, {}))
 
     def _fact(self, belief: Belief) -> FactDraft:
         record = belief.record
-        source = record.source or Source.IMPORTED
         return FactDraft(
             text=record.text,
             key=record.key,
             category=record.category,
-            source=source,
-            confidence=CONFIDENCE_OF_SOURCE[source] if record.confidence is None else record.confidence,
+            source=record.source or Source.IMPORTED,
+            confidence=record.confidence,
             valid_from=record.valid_from,
             valid_to=record.valid_to,
             learned_at=belief.learned_at,
             supporting_episode_ids=tuple(self._support(record)),
             supersedes_ids=tuple(self._olds(record)),
-            contradiction=Contradiction.NATURAL,
             scope=scope_of(record),
             task=record.task,
             pinned=record.pinned,
-            fact_id=self._ids[record.id],
+            memory_id=self._ids[record.id],
             reason=REASON,
             review_after=record.review_after,
             expires_at=record.expires_at,
@@ -273,17 +280,16 @@ class Replay:
             category=record.category,
             learned_at=belief.learned_at,
             supersedes_ids=tuple(self._olds(record)),
-            contradiction=Contradiction.NATURAL,
             success_count=record.success_count,
             failure_count=record.failure_count,
             last_success_at=record.last_success_at,
             last_failure_at=record.last_failure_at,
             scope=scope_of(record),
             task=record.task,
-            playbook_id=self._ids[record.id],
+            memory_id=self._ids[record.id],
             reason=REASON,
         )
-        return write_playbook(self._principal, checked_playbook(draft, self._passed(record)))
+        return store_playbook(self._w, checked(draft, self._passed(record)))
 
     def _equal(self, belief: Belief) -> Supersedable | None:
         """A current memory that says the same and would gain nothing: the same import again changes nothing.
@@ -294,7 +300,7 @@ class Replay:
         if record.supersedes:
             return None
         columns = owner_columns(self._principal, scope_of(record), record.task)
-        rows = model_of(record.kind).objects.filter(**columns, status__in=CURRENT, content_hash=hash_of(record))
+        rows = model_of(record.kind).objects.in_place(columns).filter(status__in=CURRENT, content_hash=hash_of(record))
         equal: Supersedable | None = rows.first() or self._alike(record, columns)
         if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):
             return None
@@ -302,7 +308,8 @@ class Replay:
 
     def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
-            return alike_fact(columns, record.text, record.key)
+            known = Fact.objects.in_place(columns).current().filter(likeness=likeness(record.text))
+            return alike_fact(list(known), record.text, record.key)
         return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
 
     def _gains(self, fact: Fact, belief: Belief) -> bool:
@@ -310,7 +317,7 @@ class Replay:
         draft = self._fact(belief)
         support = {*draft.supporting_episode_ids} - {*fact.supporting_episodes.values_list("pk", flat=True)}
         return (
-            draft.confidence > fact.confidence
+            draft.certainty > fact.confidence
             or bool(support)
             or (bool(record.key) and not fact.key)
             or (bool(record.category) and not fact.category)
@@ -345,10 +352,10 @@ class Replay:
         memory_id = self.placed[record.id]
         if not model_of(record.kind).objects.of(self._principal).filter(pk=memory_id, status__in=CURRENT).exists():
             return
-        ended = current_rows(self._principal, record.kind, [memory_id])
+        rows = current_rows(self._w, record.kind, [memory_id])
         contradiction = record.contradiction or Contradiction.NATURAL
-        close(ended, at=at, valid_to=record.valid_to or at, contradiction=contradiction)
-        link(self._principal, ended, None, reason=REASON)
+        ended = close(rows, at=at, valid_to=record.valid_to or at, contradiction=contradiction)
+        record_ended(self._w, ended, None, reason=REASON)
 
     def _restore(self, record: MemoryRecord) -> None:
         """Give a memory the state and the ending that its source tells of, as far as its chain allows."""
@@ -362,17 +369,16 @@ class Replay:
         row.version += 1
         row.save()
         # What took its status is told by that; all else that its source knew of it, by its own.
-        tell(self._principal, row, str(row.status) if row.status != status else "placed", reason=REASON)
+        self._w.audit(f".{row.status}" if row.status != status else ".placed", row, reason=REASON)
         if row.promoted_from:
-            record_event(
-                self._principal,
-                action=f"{AUDIT_NOUN[record.kind]}.promoted",
+            self._w.audit(
+                f"{AUDIT_NOUN[record.kind]}.promoted",
                 target_kind=record.kind.value,
                 target_id=row.promoted_from,
                 reason=REASON,
                 after={"copy": str(row.pk), "scope": str(row.scope)},
             )
-        enqueue(row)
+        self._w.index(row)
 
 
 @contextmanager

@@ -19,16 +19,21 @@ from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.importing.conversations import ConversationSession, ConversationTurn
 from memories.models import Episode, Message, MessageRole, Session
-from memories.search.outbox import enqueue_many
 from memories.services.originals import keep_originals
-from memories.services.ownership import owner_lock
-from memories.services.portability.import_identity import forgotten_ids, in_statements, owner_id
-from memories.services.portability.import_screening import Advance, ImportReport, unwatched
+from memories.services.portability.imports import (
+    Advance,
+    ImportReport,
+    forgotten_ids,
+    in_statements,
+    owner_id,
+    unwatched,
+)
 from memories.services.screening import Screen, masked_kinds, note_masked
 from memories.services.sessions.episodes import EpisodeDraft, check_episode, count_episodes, screened_episode
 from memories.services.sessions.sessions import title_from
+from memories.services.write import Write, write
 from memories.types import Kind, Scope
-from tenants.audit.chain import EventDraft, record_events
+from tenants.audit.chain import EventDraft
 from tenants.principal import Principal
 
 # A reply of the assistant is no memory; it only has to be a text that can be stored, of a megabyte at most.
@@ -52,7 +57,7 @@ class _Rows:
 
 
 @dataclass(slots=True)
-class _Place:
+class _SessionEnd:
     """Where the next message and the next episode of a session go."""
 
     turn: int = 0
@@ -69,8 +74,8 @@ def import_sessions(
     """
     for session in sessions:
         check_session(session)
-    with owner_lock(principal):
-        return store_sessions(principal, sessions, source=source, advance=advance)
+    with write(principal) as w:
+        return store_sessions(w, sessions, source=source, advance=advance)
 
 
 def check_session(session: ConversationSession) -> None:
@@ -90,9 +95,10 @@ def check_session(session: ConversationSession) -> None:
 
 
 def store_sessions(
-    principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+    w: Write, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
 ) -> ImportReport:
-    """Insert checked sessions, screened; the caller holds the owner's lock."""
+    """Insert checked sessions, screened."""
+    principal = w.principal
     rows = _Rows()
     forgotten = forgotten_ids(principal)
     screen = Screen(principal)
@@ -108,10 +114,10 @@ def store_sessions(
         episode.ordinal = ordinal
     Episode.objects.bulk_create(rows.episodes, batch_size=ROWS_PER_STATEMENT)
     Session.objects.bulk_update(rows.continued, ["last_turn_at"], batch_size=ROWS_PER_STATEMENT)
-    record_events(principal, list(_events(rows, source)))
-    note_masked(principal, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
-    keep_originals(principal, rows.originals, kind=Kind.EPISODIC)
-    enqueue_many(rows.episodes)
+    w.audit_drafts(list(_events(rows, source)))
+    note_masked(w, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
+    keep_originals(w, rows.originals, kind=Kind.EPISODIC)
+    w.index(*rows.episodes)
     return ImportReport(
         sessions=len(rows.sessions),
         messages=len(rows.messages),
@@ -147,14 +153,14 @@ def _add_session(
     row = existing or _session_row(principal, session_id, session, screen)
     (rows.continued if existing else rows.sessions).append(row)
     row.last_turn_at = max(row.last_turn_at, *(turn.happened_at for turn in fresh))
-    place = _end_of(row) if existing else _Place()
+    place = _end_of(row) if existing else _SessionEnd()
     for turn in fresh:
         said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
         _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
 
 
 def _add_turn(
-    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _Place, rows: _Rows
+    principal: Principal, session: Session, turn: ConversationTurn, said: EpisodeDraft, place: _SessionEnd, rows: _Rows
 ) -> None:
     if place.turn == 0 or not turn.from_assistant:
         place.turn, place.step = place.turn + 1, 0
@@ -227,11 +233,11 @@ def _known(principal: Principal, ids: Sequence[UUID]) -> frozenset[UUID]:
     )
 
 
-def _end_of(session: Session) -> _Place:
+def _end_of(session: Session) -> _SessionEnd:
     turn = int(session.messages.aggregate(last=Max("turn"))["last"] or 0)
     step = session.messages.filter(turn=turn).aggregate(last=Max("step"))["last"]
     sequence = session.episodes.aggregate(last=Max("sequence"))["last"]
-    return _Place(turn, int(step or 0), int(sequence or 0))
+    return _SessionEnd(turn, int(step or 0), int(sequence or 0))
 
 
 def _events(rows: _Rows, source: str) -> Iterator[EventDraft]:

@@ -26,11 +26,11 @@ from memories.selectors.erasure import on_hold
 from memories.selectors.policies import policy_of
 from memories.selectors.retention import Planned, due_batches, owners_with_due, plan
 from memories.services.erasure.forget import erase_rows
-from memories.services.facts.closing import AUDIT_NOUN, Supersedable, model_of
-from memories.services.keeping import Keeper, change, keeping
-from memories.services.reviews.queue import withdrawn
+from memories.services.facts.closing import Supersedable, change_rows, model_of
+from memories.services.reviews.queue import withdraw
+from memories.services.write import AUDIT_NOUN, Write, housekeeping
 from memories.types import Kind, Owner, Status
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from tenants.audit.chain import EventDraft
 from tenants.errors import TenantsError
 
@@ -93,7 +93,7 @@ def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]
 
 
 def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
-    with alone("collection"):
+    with advisory_lock("collection"):
         for owner in owners_with_due(now, tenant_id):
             keep = _keeps_superseded(owner)
             for kind, ids in due_batches(owner, now, BATCH):
@@ -109,9 +109,9 @@ def _carried_out(
 ) -> list[Planned] | None:
     """One batch, decided and done; None if it failed, and nothing of it was."""
     try:
-        with keeping(owner) as keeper:
+        with housekeeping(owner) as w:
             planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
-            _carry_out(keeper, planned, now)
+            _carry_out(w, planned, now)
     except (MemoriesError, TenantsError, DatabaseError) as error:
         # Its type alone: the message of a database may quote the row.
         log.warning(
@@ -144,7 +144,7 @@ def _told(planned: Sequence[Planned]) -> list[Collected]:
     ]
 
 
-def _carry_out(keeper: Keeper, planned: Sequence[Planned], now: datetime) -> None:
+def _carry_out(w: Write, planned: Sequence[Planned], now: datetime) -> None:
     """Do what was decided for memories of one kind, in the transaction at hand."""
     rows: dict[Ending, list[Supersedable]] = defaultdict(list)
     for each in planned:
@@ -152,12 +152,12 @@ def _carry_out(keeper: Keeper, planned: Sequence[Planned], now: datetime) -> Non
     overdue = rows.pop(Ending.ERASED, [])
     stand: dict[UUID, dict[str, Any]] = {}
     for ending, ending_now in rows.items():
-        stand |= change(ending_now, _CHANGES[ending](now))
-    keeper.record([_event(each, stand[each.row.pk]) for each in planned if each.row.pk in stand])
-    keeper.record(withdrawn(row.pk for row in rows.get(Ending.EVICTED, ())))
-    if overdue and keeper.principal is not None:
-        whole = model_of(overdue[0].kind).objects.of(keeper.principal).filter(pk__in=[row.pk for row in overdue])
-        erase_rows(keeper.principal, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
+        stand |= change_rows(w, ending_now, _CHANGES[ending](now))
+    w.audit_drafts([_event(each, stand[each.row.pk]) for each in planned if each.row.pk in stand])
+    withdraw(w, [row.pk for row in rows.get(Ending.EVICTED, ())])
+    if overdue and w.member is not None:
+        whole = model_of(overdue[0].kind).objects.of(w.member).filter(pk__in=[row.pk for row in overdue])
+        erase_rows(w, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
 
 
 # The columns that each ending sets, at the moment of the run.
@@ -184,7 +184,7 @@ def collect_daily() -> None:
     """Collect everything that is due; the job of the day."""
     try:
         report = collect(apply=True)
-    except Busy:
+    except LockTaken:
         log.info("Another process is collecting.")
         return
     if report.decisions:

@@ -15,23 +15,14 @@ from django.utils import timezone
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.expiry import About, Dates, Lifetime, stamp
 from memories.models import Fact, ReviewKind
-from memories.search.outbox import enqueue
-from memories.selectors.history.row_record import record_of
-from memories.selectors.policies import expiry_rules_of
 from memories.services.facts.closing import current_rows
-from memories.services.ownership import owner_lock
 from memories.services.reviews.queue import withdraw
 from memories.services.screening import screened_reason
-from memories.types import Kind, Scope, Status
-from tenants.audit.chain import record_event
+from memories.services.write import Write, write
+from memories.types import Kind, Status
 from tenants.principal import Principal
 
 Rules = Mapping[str, Lifetime]
-
-
-def rules_for(principal: Principal, scope: Scope | str = Scope.USER) -> Rules:
-    """The rules for facts that the principal writes in `scope`; what all share has none of a tenant."""
-    return expiry_rules_of(None if scope == Scope.GLOBAL else principal.tenant_id)
 
 
 def check_dates(review_after: datetime | None, expires_at: datetime | None, *, now: datetime) -> None:
@@ -87,17 +78,17 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
     expired.
     """
     reason = screened_reason(principal, reason)
-    with owner_lock(principal):
-        (fact,) = current_rows(principal, Kind.SEMANTIC, [fact_id], shared=True)
+    with write(principal) as w:
+        (fact,) = current_rows(w, Kind.SEMANTIC, [fact_id], shared=True)
         now = timezone.now()
         if not isinstance(fact, Fact) or has_expired(fact, now):
             raise Conflict("It has expired; restore it, or say it again.")
-        confirm_row(principal, fact, now=now, reason=reason)
+        confirm_row(w, fact, now=now, reason=reason)
 
 
-def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str) -> None:
-    """Confirm a current fact, which is not proposed to go any more; the caller holds the owner's lock."""
-    rules = rules_for(principal, fact.scope)
+def confirm_row(w: Write, fact: Fact, *, now: datetime, reason: str) -> None:
+    """Confirm a current fact, which is not proposed to go any more."""
+    rules = w.rules(fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     before = {"status": str(fact.status), **dates_in_words(fact)}
     fact.status, fact.staleness = Status.ACTIVE, 0.0
@@ -106,18 +97,10 @@ def confirm_row(principal: Principal, fact: Fact, *, now: datetime, reason: str)
     fact.version += 1
     dates = ("last_verified_at", "review_after", "expires_at")
     fact.save(update_fields=["status", "staleness", *dates, "version", "updated_at"])
-    record_event(
-        principal,
-        action="fact.confirmed",
-        target_kind=Kind.SEMANTIC.value,
-        target_id=fact.pk,
-        reason=reason,
-        before=before,
-        after={"status": str(fact.status), **dates_in_words(fact)},
-        row=record_of(fact),
-    )
-    withdraw(principal, [fact.pk], kind=ReviewKind.EVICTION)
-    enqueue(fact)
+    after = {"status": str(fact.status), **dates_in_words(fact)}
+    w.audit(".confirmed", fact, reason=reason, before=before, after=after)
+    withdraw(w, [fact.pk], kind=ReviewKind.EVICTION)
+    w.index(fact)
 
 
 def dates_in_words(fact: Fact) -> dict[str, str | None]:

@@ -24,10 +24,10 @@ from django.utils import timezone
 
 from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbook
 from memories.selectors.policies import Policy, policy_of
-from memories.services.keeping import keeping
 from memories.services.retention.hygiene_scan import Place, Task, rules, scan_owner
+from memories.services.write import housekeeping
 from memories.types import CURRENT, Kind, Owner, Scope
-from memoryhub.db.advisory_lock import Busy, alone
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.observability import tracing
 from tenants.models import Membership
@@ -78,7 +78,7 @@ def hygiene_scan(
     Without `apply` nothing is written and the same is counted. `stop` is asked after each page. Raises Busy if another
     scan is being applied.
     """
-    with alone("hygiene") if apply else nullcontext():
+    with advisory_lock("hygiene") if apply else nullcontext():
         run = _begun(tenant_id, trigger, now) if apply else None
         scan = _Scan(tenant_id, run, run.started_at if run else now or timezone.now(), advance)
         with tracing.span("hygiene", applied=apply) as span:
@@ -90,7 +90,7 @@ def hygiene_scan(
 def count_memories(tenant_id: UUID | None) -> int:
     """How many memories a scan would look at."""
     models = (Fact, Playbook)
-    rows = (model.objects.current() for model in models)
+    rows = (model.objects.unscoped("hygiene of every owner").current() for model in models)
     return sum((each.filter(tenant=tenant_id) if tenant_id else each).count() for each in rows)
 
 
@@ -147,7 +147,7 @@ class _Scan:
         if self.run is not None and (counts["facts"] or counts["playbooks"]):
             self._keep_place(self.run, way, reached)
         elif self.run is not None:
-            with keeping(way.owner):  # whoever erases them holds the same lock
+            with housekeeping(way.owner):  # whoever erases them holds the same lock
                 if _is_there(way.owner):
                     self._keep_place(self.run, way, reached)
         self.advance(counts["facts"] + counts["playbooks"])
@@ -185,7 +185,10 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
 
     Members also if they may not act any more: what must not be stored is found there, too.
     """
-    everybodys = (model.objects.current().filter(scope=Scope.GLOBAL).exists() for model in (Fact, Playbook))
+    everybodys = (
+        model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.GLOBAL).exists()
+        for model in (Fact, Playbook)
+    )
     if tenant_id is None and any(everybodys):
         yield Way("0", Owner(None, None))
     shared = {
@@ -197,7 +200,8 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
     yield from (Way(f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
     theirs = {"tenant": OuterRef("tenant"), "user": OuterRef("user"), "status__in": CURRENT}
     members = Membership.objects.filter(
-        Exists(Fact.objects.filter(**theirs)) | Exists(Playbook.objects.filter(**theirs))
+        Exists(Fact.objects.unscoped("hygiene of every owner").filter(**theirs))
+        | Exists(Playbook.objects.unscoped("hygiene of every owner").filter(**theirs))
     )
     if tenant_id is not None:
         members = members.filter(tenant=tenant_id)
@@ -207,11 +211,11 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
 
 def _is_there(owner: Owner) -> bool:
     """Whether an owner has any fact or how-to."""
-    return any(model.objects.filter(tenant=owner.tenant_id, user=owner.user_id).exists() for model in (Fact, Playbook))
+    return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
 def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]:
-    return model.objects.current().filter(scope=Scope.TENANT)
+    return model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.TENANT)
 
 
 def _place_in(cursor: Mapping[str, str]) -> Place:
@@ -267,7 +271,7 @@ def scan_daily() -> JobResult:
     ends = time.monotonic() + RUN_SECONDS
     try:
         scanned = hygiene_scan(apply=True, trigger="daily", stop=lambda: time.monotonic() >= ends)
-    except Busy:
+    except LockTaken:
         log.info("Another process is scanning.")
         return JobResult.DONE
     told = ", ".join(f"{count} {name}" for name, count in scanned.counts.items() if count)

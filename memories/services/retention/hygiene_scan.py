@@ -19,19 +19,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.conf import settings
+from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memories.consolidation import contradiction
-from memories.consolidation.contradiction.judges import contradiction_judge
-from memories.hygiene import junk, sensitivity
-from memories.hygiene.junk import junk_in, junk_in_playbook, reason_of
+from memories.consolidation.rules import contradiction_judge, junk, junk_in_playbook
+from memories.hygiene import junk as junk_forms
+from memories.hygiene import sensitivity
+from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
@@ -40,15 +42,14 @@ from memories.selectors.policies import Policy
 from memories.selectors.retention import Use, page_of, rows_of, standing_of, surroundings_of, use_by
 from memories.services import contradictions
 from memories.services.contradictions import Found as Contradicting
-from memories.services.facts.closing import AUDIT_NOUN, model_of
-from memories.services.keeping import Keeper, change, keeping
-from memories.services.reviews.queue import KEPT_FOR, open_eviction, withdrawn
+from memories.services.facts.closing import change_rows, model_of
+from memories.services.reviews.queue import KEPT_FOR, open_eviction, withdraw
 from memories.services.screening import names_of
+from memories.services.write import AUDIT_NOUN, Write, housekeeping, write
 from memories.types import Handling, Kind, Owner, SensitiveKind, Status
 from tenants.audit.chain import EventDraft
-from tenants.locks import wait_for_owner
 from tenants.models import Membership
-from tenants.principal import Principal, Role
+from tenants.principal import Role
 from tenants.principals import keeping_principal, system_principal
 
 
@@ -69,17 +70,24 @@ def found_in(
     columns = (
         ("key", "category", "text") if kind is Kind.SEMANTIC else ("title", "trigger", "text", "steps", "category")
     )
-    rows = CHAINED_MODELS[kind].objects.filter(written, pk__in=ids).only("id", *columns)
+    rows = (
+        CHAINED_MODELS[kind].objects.unscoped("hygiene of every owner").filter(written, pk__in=ids).only("id", *columns)
+    )
     wrong = {row.pk: _sensitive_in(row, handling) or _junk_in(row) for row in rows.iterator(chunk_size=len(ids) or 1)}
     return {pk: found for pk, found in wrong.items() if found is not None}
 
 
-@cache
 def rules() -> str:
-    """A digest of the rules in force, those for contradictions among them: what was read by others is read again."""
-    folders = [Path(folder) for module in (sensitivity, contradiction) for folder in module.__path__]
+    """A digest of the rules in force, those of the language among them: what was read by others is read again."""
+    return _digest_with(settings.MEMORYHUB_RULES)
+
+
+@cache
+def _digest_with(rule_set: str) -> str:
+    modules = [sensitivity, *([import_module(rule_set)] if rule_set else [])]
+    folders = [Path(folder) for module in modules for folder in module.__path__]
     digest = hashlib.sha256()
-    for path in (Path(junk.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
+    for path in (Path(junk_forms.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -97,7 +105,7 @@ def _sensitive_in(row: Fact | Playbook, handling: Mapping[SensitiveKind, Handlin
 
 def _junk_in(row: Fact | Playbook) -> Found | None:
     if isinstance(row, Fact):
-        kind = junk_in(row.text, slot=bool(row.key))
+        kind = junk(row.text, slot=bool(row.key))
     else:
         kind = junk_in_playbook(row.title, row.trigger, row.text, row.steps)
     return Found(kind.value, f"It is no memory: {reason_of(kind)}.", sensitive=False) if kind else None
@@ -179,9 +187,9 @@ def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator
             after = ids[-1]
             wrong = found_in(kind, ids, since=task.since, handling=task.policy.handling)
             if apply:
-                with _keeping(task.owner) as (keeper, asking):
+                with _keeping(task.owner) as (w, asking):
                     decided = _decide(task, use, kind, ids, wrong, foreseen)
-                    _carry_out(keeper, asking, decided)
+                    _carry_out(w, asking, decided)
                     note(Place(kind, after), decided.counts)
             else:
                 note(Place(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
@@ -263,9 +271,11 @@ def _propose(
 def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
     """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
     about = Q(first__in=ids) | Q(playbook__in=ids)
-    asked = ReviewItem.objects.filter(
-        about, kind=ReviewKind.EVICTION, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP)
-    ).annotate(memory=Coalesce("first", "playbook"))
+    asked = (
+        ReviewItem.objects.in_place({"kind": ReviewKind.EVICTION})
+        .filter(about, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP))
+        .annotate(memory=Coalesce("first", "playbook"))
+    )
     lately: set[UUID] = set()
     ever: set[UUID] = set()
     for memory_id, decision, decided_at in asked.values_list("memory", "decision", "decided_at"):
@@ -275,15 +285,15 @@ def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
     return lately, ever
 
 
-def _carry_out(keeper: Keeper, asking: Principal | None, decided: Decided) -> None:
+def _carry_out(w: Write, asking: Write | None, decided: Decided) -> None:
     """Do what was decided, in the transaction at hand."""
     for (status, value), rows in decided.status.items():
-        stand = change(rows, {"status": status, "staleness": value})
-        keeper.record([_event(row, status, value, stand[row.pk]) for row in rows])
+        stand = change_rows(w, rows, {"status": status, "staleness": value})
+        w.audit_drafts([_event(row, status, value, stand[row.pk]) for row in rows])
     if decided.staleness:
         _note_staleness(decided)
     if decided.withdrawals:
-        keeper.record(withdrawn(decided.withdrawals, kind=ReviewKind.EVICTION))
+        withdraw(w, decided.withdrawals, kind=ReviewKind.EVICTION)
     if asking is not None:
         for row, reason, evidence in decided.proposals:
             open_eviction(asking, row, reason=reason, evidence=evidence)
@@ -317,17 +327,18 @@ def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, An
 
 
 @contextmanager
-def _keeping(owner: Owner) -> Iterator[tuple[Keeper, Principal | None]]:
-    """Keep house for an owner; and who asks about their memories: they themselves, of shared ones an administrator."""
+def _keeping(owner: Owner) -> Iterator[tuple[Write, Write | None]]:
+    """Housekeeping for an owner, and who asks about their memories: the owner, or an administrator of a tenant."""
     if owner.user_id is not None or owner.tenant_id is None:
-        with keeping(owner) as keeper:
-            yield keeper, keeper.principal
+        with housekeeping(owner) as w:
+            yield w, w if w.member else None
         return
-    with transaction.atomic():  # the lock of an owner comes before that of their tenant, as everywhere
-        admins = Membership.objects.filter(tenant=owner.tenant_id, role=Role.ADMIN, is_active=True)
-        first = admins.select_related("user").order_by("id").first()
-        admin = keeping_principal(first) if first else None
-        if admin is not None:
-            wait_for_owner(admin)
-        with keeping(owner) as keeper:
-            yield keeper, admin
+    admins = Membership.objects.filter(tenant=owner.tenant_id, role=Role.ADMIN, is_active=True)
+    first = admins.select_related("user").order_by("id").first()
+    if first is None:
+        with housekeeping(owner) as w:
+            yield w, None
+        return
+    # The lock of an owner comes before that of their tenant, as everywhere.
+    with write(keeping_principal(first), also_inactive=True) as asking, housekeeping(owner) as w:
+        yield w, asking

@@ -13,11 +13,10 @@ from django.utils import timezone
 
 from memories.errors import Conflict
 from memories.models import Fact
-from memories.search.outbox import enqueue
-from memories.services.facts.closing import Supersedable, model_of, own_row, tell
-from memories.services.ownership import owner_lock
-from memories.services.retention.dates import confirm_row, given_dates, has_expired, rules_for, set_dates, to_come
+from memories.services.facts.closing import Supersedable, model_of, own_row
+from memories.services.retention.dates import confirm_row, given_dates, has_expired, set_dates, to_come
 from memories.services.screening import screened_reason
+from memories.services.write import Write, write
 from memories.types import CURRENT, Kind, Status
 from tenants.principal import Principal
 
@@ -29,35 +28,35 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
     it, or if another one took its key or its wording meanwhile.
     """
     reason = screened_reason(principal, reason)
-    with owner_lock(principal):
-        row = own_row(principal, kind, memory_id, shared=True)
+    with write(principal) as w:
+        row = own_row(w, kind, memory_id, shared=True)
         if row.status == Status.EVICTED:
-            _return(principal, row, reason)
+            _return(w, row, reason)
         elif isinstance(row, Fact) and has_expired(row, timezone.now()):
-            _date_anew(principal, row)
-            _save(principal, row, "revived", reason, before=row.status)
+            _date_anew(w, row)
+            _save(w, row, "revived", reason, before=row.status)
         elif row.archived_at is not None:
             row.archived_at = None
-            _save(principal, row, "unarchived", reason, before=row.status)
+            _save(w, row, "unarchived", reason, before=row.status)
         elif isinstance(row, Fact) and row.status == Status.STALE:
-            confirm_row(principal, row, now=timezone.now(), reason=reason)
+            confirm_row(w, row, now=timezone.now(), reason=reason)
         else:
             raise Conflict("It is neither evicted nor archived nor stale; there is nothing to restore.")
 
 
-def _return(principal: Principal, row: Supersedable, reason: str) -> None:
+def _return(w: Write, row: Supersedable, reason: str) -> None:
     """From its eviction to the status that it had."""
     if row.evicted_from in CURRENT:
         _refuse_if_taken(row)
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
     if isinstance(row, Fact):
-        _date_anew(principal, row)
-    _save(principal, row, "revived", reason, before=Status.EVICTED)
+        _date_anew(w, row)
+    _save(w, row, "revived", reason, before=Status.EVICTED)
 
 
-def _date_anew(principal: Principal, fact: Fact) -> None:
+def _date_anew(w: Write, fact: Fact) -> None:
     """A restored fact is believed from now on; one that had been replaced is at least not over."""
-    now, rules = timezone.now(), rules_for(principal, fact.scope)
+    now, rules = timezone.now(), w.rules(fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     if fact.status in CURRENT:
         fact.last_verified_at = now
@@ -71,12 +70,12 @@ def _refuse_if_taken(row: Supersedable) -> None:
     if isinstance(row, Fact) and row.key:
         same |= Q(key=row.key)
     place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
-    if model_of(row.kind).objects.current().filter(same, **place).exclude(pk=row.pk).exists():
+    if model_of(row.kind).objects.in_place(place).current().filter(same).exclude(pk=row.pk).exists():
         raise Conflict("Another memory has taken its place meanwhile; retire or correct that one first.")
 
 
-def _save(principal: Principal, row: Supersedable, verb: str, reason: str, *, before: str) -> None:
+def _save(w: Write, row: Supersedable, verb: str, reason: str, *, before: str) -> None:
     row.version += 1
     row.save()
-    tell(principal, row, verb, reason=reason, before={"status": str(before)}, after={"status": str(row.status)})
-    enqueue(row)
+    w.audit(f".{verb}", row, reason=reason, before={"status": str(before)}, after={"status": str(row.status)})
+    w.index(row)

@@ -25,19 +25,18 @@ from memories.constants import MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
-from memories.search.outbox import enqueue
 from memories.selectors.reviews import UNANSWERED, is_decidable, review_to_decide
-from memories.services.facts.closing import Supersedable, close, link, same_wording, tell
-from memories.services.facts.drafts import fact_draft_of
+from memories.services.facts.closing import Supersedable, close, record_ended, same_wording
+from memories.services.facts.drafts import FactDraft, draft_of
 from memories.services.facts.remember import write_fact
 from memories.services.facts.undo import bring_back
-from memories.services.ownership import owner_columns, owner_lock
+from memories.services.ownership import owner_columns
 from memories.services.retention.dates import confirm_row
 from memories.services.retention.restore import restore
 from memories.services.reviews.queue import AUDIT_KIND, subject, withdraw
 from memories.services.screening import Screen, screened_reason
+from memories.services.write import Write, write
 from memories.types import CONFIDENCE_OF_SOURCE, CURRENT, Contradiction, Scope, Source, Status, WriteResult
-from tenants.audit.chain import record_event
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal
 
@@ -86,33 +85,31 @@ class Outcome:
         return {name: value for name, value in told.items() if value}
 
 
-def keep_one(principal: Principal, item: ReviewItem, *, kept_id: UUID | None, never_true: bool, reason: str) -> Outcome:
+def keep_one(w: Write, item: ReviewItem, *, kept_id: UUID | None, never_true: bool, reason: str) -> Outcome:
     """The other one is superseded by the one that stays, which counts as confirmed."""
     first, second = _pair(item)
     kept, other = (first, second) if first.pk == kept_id else (second, first)
     at = max(timezone.now(), kept.learned_at, other.learned_at)
     began = kept.valid_from or kept.learned_at
-    close([other], at=at, valid_to=began if began > other.learned_at else at, contradiction=_how(never_true))
-    link(principal, [other], kept, reason=reason)
-    return Outcome((Step((other.pk,), kept.pk, wrote=False),), _confirm(principal, [kept], reason))
+    ended = close([other], at=at, valid_to=began if began > other.learned_at else at, contradiction=_how(never_true))
+    record_ended(w, ended, kept, reason=reason)
+    return Outcome((Step((other.pk,), kept.pk, wrote=False),), _confirm(w, [kept], reason))
 
 
-def keep_both(principal: Principal, item: ReviewItem, *, reason: str) -> Outcome:
+def keep_both(w: Write, item: ReviewItem, *, reason: str) -> Outcome:
     """Both count as confirmed; the pair is not asked about again."""
-    return Outcome(confirmed=_confirm(principal, _pair(item), reason))
+    return Outcome(confirmed=_confirm(w, _pair(item), reason))
 
 
-def merge(principal: Principal, item: ReviewItem, wording: Wording, *, never_true: bool, reason: str) -> Outcome:
+def merge(w: Write, item: ReviewItem, wording: Wording, *, never_true: bool, reason: str) -> Outcome:
     """One wording takes the place of both. Raises InvalidInput if one of them says just that."""
     pair = _pair(item)
     if any(same_wording(row.text, wording.text) for row in pair):
         raise InvalidInput(wording.field, "says the same as one of the two; keep that one instead.")
-    return Outcome((_write(principal, pair, wording, never_true=never_true, reason=reason),))
+    return Outcome((_write(w, pair, wording, never_true=never_true, reason=reason),))
 
 
-def edit(
-    principal: Principal, item: ReviewItem, words: Mapping[str, Wording], *, never_true: bool, reason: str
-) -> Outcome:
+def edit(w: Write, item: ReviewItem, words: Mapping[str, Wording], *, never_true: bool, reason: str) -> Outcome:
     """New wordings for one or both, which then both stand. Raises InvalidInput if nothing is worded anew."""
     steps, pair = [], []
     for name, row in zip(("first_text", "second_text"), _pair(item), strict=True):
@@ -123,36 +120,36 @@ def edit(
         row.refresh_from_db()
         if row.status not in CURRENT:
             raise InvalidInput("first_text", "says the same as the other one; keep that one instead.")
-        steps.append(_write(principal, [row], wording, never_true=never_true, reason=reason))
+        steps.append(_write(w, [row], wording, never_true=never_true, reason=reason))
         pair.append(steps[-1].by)
     if not steps:
         raise InvalidInput("first_text", "must be worded anew, or the second one.")
     return Outcome(tuple(steps), pair=tuple(pair))
 
 
-def evict(principal: Principal, item: ReviewItem, *, reason: str) -> Outcome:
+def evict(w: Write, item: ReviewItem, *, reason: str) -> Outcome:
     """Out of recall and search, and erased some weeks later by the collection, unless it is brought back."""
     row = _row(item)
     row.evicted_from, row.evicted_at, before = row.status, timezone.now(), row.status
     row.status = Status.EVICTED
     row.version += 1
     row.save(update_fields=["status", "evicted_from", "evicted_at", "version", "updated_at"])
-    tell(principal, row, "evicted", reason=reason, before={"status": str(before)})
-    enqueue(row)
-    withdraw(principal, [row.pk])
+    w.audit(".evicted", row, reason=reason, before={"status": str(before)})
+    w.index(row)
+    withdraw(w, [row.pk])
     return Outcome(evicted=row.pk)
 
 
-def keep(principal: Principal, item: ReviewItem, *, reason: str) -> Outcome:
+def keep(w: Write, item: ReviewItem, *, reason: str) -> Outcome:
     """A fact counts as confirmed; a how-to has no dates to begin anew."""
     row = _row(item)
     if isinstance(row, Fact):
-        return Outcome(confirmed=_confirm(principal, [row], reason))
-    tell(principal, row, "kept", reason=reason)
+        return Outcome(confirmed=_confirm(w, [row], reason))
+    w.audit(".kept", row, reason=reason)
     return Outcome()
 
 
-def take_back(principal: Principal, item: ReviewItem, *, reason: str) -> None:
+def take_back(w: Write, item: ReviewItem, *, reason: str) -> None:
     """Undo what followed from the answer; `item`, which the caller saves, is about what is believed then.
 
     Raises Conflict if what was written or kept has been replaced or removed since.
@@ -160,33 +157,33 @@ def take_back(principal: Principal, item: ReviewItem, *, reason: str) -> None:
     outcome = item.outcome
     back: dict[UUID, Supersedable] = {}
     for step in reversed(outcome.get("steps", [])):
-        back |= _take_back_step(principal, step, reason)
+        back |= _take_back_step(w, step, reason)
     for pk, before in outcome.get("confirmed", {}).items():
-        _unconfirm(principal, UUID(pk), before, reason)
+        _unconfirm(w, UUID(pk), before, reason)
     if evicted := outcome.get("evicted"):
         row = _row(item)
-        restore(principal, kind=row.kind, memory_id=UUID(evicted), reason=reason)
+        restore(w.principal, kind=row.kind, memory_id=UUID(evicted), reason=reason)
     for name in ("first", "second"):
         row_back = back.get(getattr(item, f"{name}_id"))
         if row_back is not None:
             setattr(item, f"{name}_id", row_back.pk)
 
 
-def _write(principal: Principal, rows: Sequence[Fact], wording: Wording, *, never_true: bool, reason: str) -> Step:
+def _write(w: Write, rows: Sequence[Fact], wording: Wording, *, never_true: bool, reason: str) -> Step:
     """Store the wording in the place of these rows, with all that they were learned from.
 
     A member's own words are believed as such; what staff writes for them is believed as the surest of the old ones.
     """
     surest = max(rows, key=lambda row: row.confidence)
-    by_staff = principal.actor_kind is ActorKind.STAFF
+    by_staff = w.principal.actor_kind is ActorKind.STAFF
     support = {pk for row in rows for pk in row.supporting_episodes.values_list("pk", flat=True)}
-    draft = fact_draft_of(
+    draft: FactDraft = draft_of(
         rows[0],
         learned_at=max(timezone.now(), *(row.learned_at for row in rows)),
         reason=reason,
         text=wording.text,
         # What says just this already keeps its own key: those that it replaces need theirs to come back.
-        key="" if _is_known(principal, rows[0], wording) else next((row.key for row in rows if row.key), ""),
+        key="" if _is_known(w, rows[0], wording) else next((row.key for row in rows if row.key), ""),
         category=next((row.category for row in rows if row.category), ""),
         source=Source(surest.source) if by_staff else Source.USER_STATED,
         confidence=surest.confidence if by_staff else CONFIDENCE_OF_SOURCE[Source.USER_STATED],
@@ -198,45 +195,46 @@ def _write(principal: Principal, rows: Sequence[Fact], wording: Wording, *, neve
         pinned=any(row.pinned for row in rows),
         sensitivity=wording.marks,
     )
-    outcome = write_fact(principal, draft)
+    _, outcome = write_fact(w, draft)
     return Step(outcome.superseded_ids, outcome.memory_id, wrote=outcome.result is not WriteResult.MERGED)
 
 
-def _is_known(principal: Principal, row: Fact, wording: Wording) -> bool:
-    columns = owner_columns(principal, Scope(row.scope), row.task or "")
-    return Fact.objects.filter(**columns).current().filter(content_hash=content_hash(wording.text)).exists()
+def _is_known(w: Write, row: Fact, wording: Wording) -> bool:
+    place = owner_columns(w.principal, Scope(row.scope), row.task or "")
+    return Fact.objects.in_place(place).current().filter(content_hash=content_hash(wording.text)).exists()
 
 
-def _take_back_step(principal: Principal, step: Mapping[str, Any], reason: str) -> dict[UUID, Supersedable]:
+def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID, Supersedable]:
     """What came back, by what it brings back."""
-    by = Fact.objects.filter(pk=step["by"]).first()
-    ended = list(Fact.objects.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))
+    rows = Fact.objects.in_place({"tenant_id": w.owner.tenant_id})
+    by = rows.filter(pk=step["by"]).first()
+    ended = list(rows.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))
     if by is None or len(ended) != len(step["ended"]) or any(row.superseded_by_id != by.pk for row in ended):
         raise Conflict("What it decided about has been forgotten or changed since, so it cannot be undone as a whole.")
-    if Fact.objects.filter(restores__in=step["ended"]).exists():
+    if rows.filter(restores__in=step["ended"]).exists():
         raise Conflict("It was brought back already; look at its history for what is believed now.")
     if step["wrote"] and by.status not in CURRENT:
         raise Conflict("What it wrote has been replaced or removed since; undo that first.")
     at = max(timezone.now(), by.learned_at)
     mistaken = [by] if step["wrote"] else []
-    close(mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)
-    back = {row.pk: bring_back(principal, row, at=at, reason=reason) for row in ended}
-    link(principal, mistaken, next(iter(back.values())), reason=reason)
+    closed = close(mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)
+    back = {row.pk: bring_back(w, row, at=at, reason=reason) for row in ended}
+    record_ended(w, closed, next(iter(back.values())), reason=reason)
     return back
 
 
-def _confirm(principal: Principal, rows: Sequence[Fact], reason: str) -> dict[str, dict[str, str | None]]:
+def _confirm(w: Write, rows: Sequence[Fact], reason: str) -> dict[str, dict[str, str | None]]:
     """Confirm facts; what was so before, by id."""
     before: dict[str, dict[str, str | None]] = {str(row.pk): {"status": str(row.status), **_dates(row)} for row in rows}
     for row in rows:
-        confirm_row(principal, row, now=timezone.now(), reason=reason)
+        confirm_row(w, row, now=timezone.now(), reason=reason)
         before[str(row.pk)]["confirmed_at"] = _dates(row)["last_verified_at"]
     return before
 
 
-def _unconfirm(principal: Principal, fact_id: UUID, before: Mapping[str, str | None], reason: str) -> None:
+def _unconfirm(w: Write, fact_id: UUID, before: Mapping[str, str | None], reason: str) -> None:
     """Set the dates back, unless the fact ended or was confirmed again since."""
-    fact = Fact.objects.filter(pk=fact_id, status__in=CURRENT).first()
+    fact = Fact.objects.in_place({"tenant_id": w.owner.tenant_id}).filter(pk=fact_id, status__in=CURRENT).first()
     if fact is None or _dates(fact)["last_verified_at"] != before["confirmed_at"]:
         return
     for name in _DATES:
@@ -244,8 +242,8 @@ def _unconfirm(principal: Principal, fact_id: UUID, before: Mapping[str, str | N
     fact.status = before["status"] or Status.ACTIVE
     fact.version += 1
     fact.save(update_fields=["status", *_DATES, "version", "updated_at"])
-    tell(principal, fact, "unconfirmed", reason=reason)
-    enqueue(fact)
+    w.audit(".unconfirmed", fact, reason=reason)
+    w.index(fact)
 
 
 def _pair(item: ReviewItem) -> tuple[Fact, Fact]:
@@ -319,15 +317,15 @@ def decide(principal: Principal, *, item_id: UUID, answer: Answer) -> ReviewItem
     _check(item, answer)
     reason = screened_reason(principal, answer.reason)
     words = _words(principal, answer)
-    with _locked(principal, item):
+    with _locked(principal, item) as w:
         item = review_to_decide(principal, item_id)
         _claim(item, answer.decision)
-        outcome = _carry_out(principal, item, answer, words, reason)
+        outcome = _carry_out(w, item, answer, words, reason)
         item.decision, item.outcome = answer.decision, outcome.to_json()
         item.decided_by_id, item.decided_at = _who(principal), timezone.now()
         item.save(update_fields=["decision", "outcome", "decided_by", "decided_at"])
         told = subject(item) | {"decision": str(answer.decision)} | outcome.to_json()
-        _tell(principal, item, "review.decided", reason, told)
+        _tell(w, item, "review.decided", reason, told)
         return item
 
 
@@ -339,17 +337,17 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
     _require_person(principal)
     item = review_to_decide(principal, item_id)
     reason = screened_reason(principal, reason)
-    with _locked(principal, item):
+    with _locked(principal, item) as w:
         item = review_to_decide(principal, item_id)
         if item.decision in UNANSWERED:
             raise Conflict("It is not decided, so there is nothing to undo.")
         undone = str(item.decision)
-        take_back(principal, item, reason=reason or "undone")
+        take_back(w, item, reason=reason or "undone")
         item.decision, item.outcome, item.decided_by_id, item.decided_at = ReviewDecision.OPEN, {}, None, None
         item.save()
         if not is_decidable(item):
             raise Conflict("What it was about has been replaced or removed since; undo that first.")
-        _tell(principal, item, "review.undone", reason, subject(item) | {"decision": undone})
+        _tell(w, item, "review.undone", reason, subject(item) | {"decision": undone})
         return item
 
 
@@ -382,9 +380,9 @@ def _words(principal: Principal, answer: Answer) -> dict[str, Wording]:
 
 
 @contextmanager
-def _locked(principal: Principal, item: ReviewItem) -> Iterator[None]:
-    with owner_lock(principal, Scope.TENANT if item.user_id is None else Scope.USER):
-        yield
+def _locked(principal: Principal, item: ReviewItem) -> Iterator[Write]:
+    with write(principal, Scope.TENANT if item.user_id is None else Scope.USER) as w:
+        yield w
 
 
 def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
@@ -393,24 +391,20 @@ def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
         raise Conflict("This was settled already. Undo that decision to decide anew.")
     if not is_decidable(item):
         raise Conflict("There is nothing to decide any more: what it was about has been replaced or removed since.")
-    ReviewItem.objects.filter(pk=item.pk).update(decision=decision)
+    ReviewItem.objects.in_place({"pk": item.pk}).update(decision=decision)
 
 
-def _carry_out(
-    principal: Principal, item: ReviewItem, answer: Answer, words: Mapping[str, Wording], reason: str
-) -> Outcome:
+def _carry_out(w: Write, item: ReviewItem, answer: Answer, words: Mapping[str, Wording], reason: str) -> Outcome:
     because = reason or "settled in a review"
     steps: dict[ReviewDecision, Callable[[], Outcome]] = {
         ReviewDecision.KEEP_ONE: lambda: keep_one(
-            principal, item, kept_id=answer.keep, never_true=answer.never_true, reason=because
+            w, item, kept_id=answer.keep, never_true=answer.never_true, reason=because
         ),
-        ReviewDecision.KEEP_BOTH: lambda: keep_both(principal, item, reason=because),
-        ReviewDecision.MERGE: lambda: merge(
-            principal, item, words["text"], never_true=answer.never_true, reason=because
-        ),
-        ReviewDecision.EDIT: lambda: edit(principal, item, words, never_true=answer.never_true, reason=because),
-        ReviewDecision.EVICT: lambda: evict(principal, item, reason=because),
-        ReviewDecision.KEEP: lambda: keep(principal, item, reason=because),
+        ReviewDecision.KEEP_BOTH: lambda: keep_both(w, item, reason=because),
+        ReviewDecision.MERGE: lambda: merge(w, item, words["text"], never_true=answer.never_true, reason=because),
+        ReviewDecision.EDIT: lambda: edit(w, item, words, never_true=answer.never_true, reason=because),
+        ReviewDecision.EVICT: lambda: evict(w, item, reason=because),
+        ReviewDecision.KEEP: lambda: keep(w, item, reason=because),
     }
     return steps[answer.decision]()
 
@@ -420,5 +414,5 @@ def _who(principal: Principal) -> UUID | None:
     return principal.actor_id if principal.actor_kind is ActorKind.STAFF else principal.user_id
 
 
-def _tell(principal: Principal, item: ReviewItem, action: str, reason: str, after: Mapping[str, Any]) -> None:
-    record_event(principal, action=action, target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=dict(after))
+def _tell(w: Write, item: ReviewItem, action: str, reason: str, after: Mapping[str, Any]) -> None:
+    w.audit(action, target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=dict(after))

@@ -16,8 +16,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.services.write import Write
 from memories.types import CURRENT
-from tenants.audit.chain import EventDraft, record_events
 from tenants.principal import Principal
 
 AUDIT_KIND = "review"
@@ -27,9 +27,9 @@ KEPT_FOR = timedelta(days=90)
 
 
 def open_contradiction(
-    principal: Principal, first: Fact, second: Fact, *, reason: str, evidence: Mapping[str, Any]
+    w: Write, first: Fact, second: Fact, *, reason: str, evidence: Mapping[str, Any]
 ) -> ReviewItem | None:
-    """Ask which of two facts holds; None if there is nothing to ask. The caller holds the owner's lock.
+    """Ask which of two facts holds; None if there is nothing to ask.
 
     That is so if the pair is open or was decided, if one of the two is not believed, or if they are not of one owner,
     scope and task, where the one could replace the other. `reason` says in words what was found, in none of the facts';
@@ -37,25 +37,23 @@ def open_contradiction(
     """
     if first.pk == second.pk or _place(first) != _place(second):
         return None
-    if not (_askable(principal, first) and _askable(principal, second)):
+    if not (_askable(w.principal, first) and _askable(w.principal, second)):
         return None
     if was_asked(first, second):
         return None
     older, newer = sorted((first, second), key=lambda fact: (fact.learned_at, fact.pk))
-    return _open(principal, ReviewKind.CONTRADICTION, older, reason, evidence, second=newer)
+    return _open(w, ReviewKind.CONTRADICTION, older, reason, evidence, second=newer)
 
 
-def open_eviction(
-    principal: Principal, row: Fact | Playbook, *, reason: str, evidence: Mapping[str, Any]
-) -> ReviewItem | None:
+def open_eviction(w: Write, row: Fact | Playbook, *, reason: str, evidence: Mapping[str, Any]) -> ReviewItem | None:
     """Propose that a memory goes; None if that is open, or was answered lately (see KEPT_FOR), or it is gone.
 
-    The caller holds the owner's lock. `evidence` of a stale one has its `staleness`.
+    `evidence` of a stale one has its `staleness`.
     """
-    if not _askable(principal, row):
+    if not _askable(w.principal, row):
         return None
     about = Q(first=row.pk) if isinstance(row, Fact) else Q(playbook=row.pk)
-    earlier = ReviewItem.objects.filter(about, kind=ReviewKind.EVICTION)
+    earlier = ReviewItem.objects.of_owner(row.tenant_id, row.user_id).filter(about, kind=ReviewKind.EVICTION)
     if earlier.filter(decision=ReviewDecision.OPEN).exists():
         return None
     kept = earlier.filter(decision=ReviewDecision.KEEP)
@@ -63,32 +61,26 @@ def open_eviction(
         kept = kept.filter(decided_at__gt=timezone.now() - KEPT_FOR)
     if kept.exists():
         return None
-    return _open(principal, ReviewKind.EVICTION, row, reason, evidence)
+    return _open(w, ReviewKind.EVICTION, row, reason, evidence)
 
 
-def withdraw(principal: Principal, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> int:
-    """Close what is asked of memories that ended otherwise, or (`kind`) one sort of question; returns how many.
-
-    The caller holds the owner's lock.
-    """
-    drafts = withdrawn(memory_ids, kind=kind)
-    record_events(principal, drafts)
-    return len(drafts)
-
-
-def withdrawn(memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> list[EventDraft]:
-    """Close them, for whoever writes the trail another way: the events to be recorded in the same transaction."""
+def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> int:
+    """Close what is asked of memories that ended otherwise, or (`kind`) one sort of question; returns how many."""
     ids = list(memory_ids)
     if not ids:
-        return []
-    items = ReviewItem.objects.filter(_about(ids), decision=ReviewDecision.OPEN)
+        return 0
+    items = ReviewItem.objects.in_place({"tenant_id": w.owner.tenant_id}).filter(
+        _about(ids), decision=ReviewDecision.OPEN
+    )
     if kind is not None:
         items = items.filter(kind=kind)
     open_items = list(items.order_by("created_at", "pk"))
+    for item in open_items:
+        item.decision, item.decided_at = ReviewDecision.WITHDRAWN, timezone.now()
+        w.audit("review.withdrawn", target_kind=AUDIT_KIND, target_id=item.pk, after=subject(item))
     if open_items:
-        withdrawn_now = ReviewItem.objects.filter(pk__in=[item.pk for item in open_items])
-        withdrawn_now.update(decision=ReviewDecision.WITHDRAWN, decided_at=timezone.now())
-    return [EventDraft("review.withdrawn", AUDIT_KIND, item.pk, after=subject(item)) for item in open_items]
+        ReviewItem.objects.bulk_update(open_items, ["decision", "decided_at"])
+    return len(open_items)
 
 
 def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
@@ -108,7 +100,7 @@ def subject(item: ReviewItem) -> dict[str, Any]:
 
 
 def _open(
-    principal: Principal,
+    w: Write,
     kind: ReviewKind,
     row: Fact | Playbook,
     reason: str,
@@ -118,7 +110,7 @@ def _open(
 ) -> ReviewItem:
     item = ReviewItem.objects.create(
         kind=kind,
-        tenant_id=principal.tenant_id,
+        tenant_id=w.principal.tenant_id,
         user_id=row.user_id,
         first=row if isinstance(row, Fact) else None,
         second=second,
@@ -126,7 +118,7 @@ def _open(
         reason=reason[:REASON_CHARACTERS],
         evidence=dict(evidence),
     )
-    record_events(principal, [EventDraft("review.opened", AUDIT_KIND, item.pk, after=subject(item))])
+    w.audit("review.opened", target_kind=AUDIT_KIND, target_id=item.pk, after=subject(item))
     return item
 
 
@@ -155,7 +147,7 @@ def was_asked(first: Fact, second: Fact) -> bool:
     """Whether this pair is open, or both were kept or worded so, also as states that an undo brought back since."""
     left, right = _states(first), _states(second)
     pair = Q(first__in=left, second__in=right) | Q(first__in=right, second__in=left)
-    items = ReviewItem.objects.filter(tenant=first.tenant_id, user=first.user_id, kind=ReviewKind.CONTRADICTION)
+    items = ReviewItem.objects.of_owner(first.tenant_id, first.user_id).filter(kind=ReviewKind.CONTRADICTION)
     if items.filter(pair, decision__in=[ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]).exists():
         return True
     worded = items.filter(decision=ReviewDecision.EDIT).values_list("outcome", flat=True)
@@ -169,5 +161,5 @@ def _states(fact: Fact) -> set[UUID]:
     earlier = fact.restores
     while earlier is not None and earlier not in states:
         states.add(earlier)
-        earlier = Fact.objects.filter(pk=earlier).values_list("restores", flat=True).first()
+        earlier = Fact.objects.in_place({"pk": earlier}).values_list("restores", flat=True).first()
     return states

@@ -1,13 +1,8 @@
-"""Writing through: what enters the working memory of a session (L0) is an entry of the session (L1) at once.
+"""Entries of a session (L1): what the working memory (L0) takes in, and the end and expiry of a session.
 
-Invariant: slots and entries change together, in one transaction under the owner's lock, or not at all; nothing is
-noted of a turn that was erased.
-
-The end of a task or a session (L1): what mattered is proposed as lasting memory; what expires is erased.
-
-Invariant: a proposal takes the normal write path and is made once (`proposed_at`); a session expires as a whole, in
-one transaction, whatever stops the process. The transcript stays: it is the member's own record, and the auditor's.
-Nothing expires while a legal hold keeps what the owner has.
+Slots and entries change together, in one transaction under the owner's lock, or not at all; nothing is noted of a turn
+that was erased. The end of a task proposes each entry as lasting memory once (`proposed_at`), by the normal write path.
+A session expires as a whole; its transcript stays. Nothing expires while a legal hold keeps what the owner has.
 """
 
 from __future__ import annotations
@@ -28,27 +23,25 @@ from memories.errors import Conflict, InvalidInput, MemoriesError
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, Episode, Message, MessageState, Session, SessionEntry
 from memories.selectors.erasure import on_hold
-from memories.selectors.policies import Policy, policy_of
 from memories.services.facts.remember import remember_fact
-from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import locked_session
+from memories.services.write import Write, write
 from memories.slots import Noted, Plan, Slots, from_json, to_json
-from memories.types import Importance, Owner, Source, WriteOutcome, WriteResult
+from memories.types import Importance, Source, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
-from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 
 class Writing:
     """A session that is being written to: set `slots`, and `enter` what goes into them."""
 
-    def __init__(self, principal: Principal, session: Session, *, turn: int, at: datetime) -> None:
+    def __init__(self, w: Write, session: Session, *, turn: int, at: datetime) -> None:
         self.session = session
         self.slots = from_json(session.working_memory)
         self.at = at
         self.turn = turn
-        self._principal = principal
+        self.w = w
         places = _LAST_PLACE.values(session.pk)
         self._last: int = places[0][0] if places else 0
 
@@ -57,8 +50,8 @@ class Writing:
         self._last += 1
         SessionEntry.objects.create(
             session=self.session,
-            tenant_id=self._principal.tenant_id,
-            user_id=self._principal.user_id,
+            tenant_id=self.w.principal.tenant_id,
+            user_id=self.w.principal.user_id,
             turn=self.turn,
             place=self._last,
             kind=kind,
@@ -74,23 +67,23 @@ def writing(
     principal: Principal, session_id: UUID, *, turn: int, action: str, at: datetime | None = None
 ) -> Iterator[Writing]:
     """Write to a session, in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
-    with owner_lock(principal):
+    with write(principal) as w:
         session = locked_session(principal, session_id)
         if turn and _ERASED.any(session.pk, turn):
             raise Conflict("These words were erased meanwhile; nothing is noted of them.")
-        work = Writing(principal, session, turn=turn, at=at or timezone.now())
+        work = Writing(w, session, turn=turn, at=at or timezone.now())
         yield work
         session.working_memory = to_json(work.slots)
         session.save(update_fields=["working_memory", "expires_at", "expired_at", "ended_at"])
-        record_event(principal, action=action, target_kind="session", target_id=session.pk)
+        w.audit(action, target_kind="session", target_id=session.pk)
 
 
 def _last_place(session_id: UUID) -> QuerySet[SessionEntry, Any]:
-    return SessionEntry.objects.filter(session_id=session_id).order_by("-place").values_list("place")[:1]
+    return SessionEntry.objects.in_place({"session_id": session_id}).order_by("-place").values_list("place")[:1]
 
 
 def _erased(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    erased = Message.objects.filter(session_id=session_id, turn=turn, state=MessageState.REDACTED)
+    erased = Message.objects.in_place({"session_id": session_id, "turn": turn, "state": MessageState.REDACTED})
     return erased.order_by().values_list("pk")[:1]
 
 
@@ -114,7 +107,7 @@ _LASTING = (EntryKind.OBSERVATION, EntryKind.DECISION, EntryKind.CONSTRAINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """What the end of a task or session proposed, and what the normal write path made of it."""
 
     session_id: UUID
@@ -125,7 +118,7 @@ class Ended:
 
 def end_session(
     principal: Principal, *, session_id: UUID, outcome: str = "", learned: Sequence[str] = (), turn: int = 0
-) -> Ended:
+) -> EndedSession:
     """End the task of a session, or the session: propose what mattered, and empty the working memory.
 
     `outcome` says how it went, `learned` what is worth knowing next time; both are optional, and a plain summary is
@@ -142,51 +135,51 @@ def end_session(
             work.enter(EntryKind.PROGRESS, outcome)
         for text in lessons:
             work.enter(EntryKind.OBSERVATION, text, Importance.IMPORTANT)
-        proposed = _propose(principal, work.session, outcome=outcome, at=work.at)
+        proposed = _propose(work.w, work.session, outcome=outcome, at=work.at)
         work.slots = Slots()
         work.session.ended_at = work.at
-        if work.session.expired_at is not None or _expires(principal, work.session, work.at):
+        if work.session.expired_at is not None or _expires(work.w, work.session, work.at):
             _erase_entries(work.session, work.at)
-    return Ended(session_id, work.at, goal, proposed)
+    return EndedSession(session_id, work.at, goal, proposed)
 
 
 def expire_session(principal: Principal, *, session_id: UUID, now: datetime | None = None) -> bool:
     """Expire a session if its time is over: propose what mattered, erase working memory and entries; say whether."""
     now = now or timezone.now()
-    with owner_lock(principal):
+    with write(principal) as w:
         session = Session.objects.of(principal).filter(pk=session_id).first()
-        if session is None or not _expires(principal, session, now):
+        if session is None or not _expires(w, session, now):
             return False
-        _expire(principal, session, now)
+        _expire(w, session, now)
         return True
 
 
-def renew(principal: Principal, session: Session, *, at: datetime, policy: Policy | None = None) -> bool:
-    """Let a session live on from `at`, and say whether it begins anew; the caller holds the owner's lock and saves it.
+def renew(w: Write, session: Session, *, at: datetime) -> bool:
+    """Let a session live on from `at`, and say whether it begins anew; the caller saves it.
 
     One that expired has lost its working parts; where no sweep came yet, they go now.
     """
-    overdue = _expires(principal, session, at)
+    overdue = _expires(w, session, at)
     if overdue:
-        _expire(principal, session, at)
+        _expire(w, session, at)
     began_anew = overdue or session.expired_at is not None
-    session.expires_at = at + (policy or policy_of(principal.tenant_id)).session_lifetime
+    session.expires_at = at + w.policy.session_lifetime
     session.expired_at = session.ended_at = None
     return began_anew
 
 
-def _expires(principal: Principal, session: Session, now: datetime) -> bool:
+def _expires(w: Write, session: Session, now: datetime) -> bool:
     """Whether it is due and nothing keeps it. Sessions without an end, such as imported ones, never are."""
     due = session.expires_at is not None and session.expires_at <= now and session.expired_at is None
-    return due and not on_hold(Owner(principal.tenant_id, principal.user_id))
+    return due and not on_hold(w.owner)
 
 
-def _expire(principal: Principal, session: Session, now: datetime) -> None:
-    _propose(principal, session, outcome="", at=now)
+def _expire(w: Write, session: Session, now: datetime) -> None:
+    _propose(w, session, outcome="", at=now)
     _erase_entries(session, now)
     session.working_memory = {}
     session.save(update_fields=["working_memory", "expired_at"])
-    record_event(principal, action="session.expired", target_kind="session", target_id=session.pk)
+    w.audit("session.expired", target_kind="session", target_id=session.pk)
 
 
 def _erase_entries(session: Session, now: datetime) -> None:
@@ -195,20 +188,20 @@ def _erase_entries(session: Session, now: datetime) -> None:
     session.expired_at = now
 
 
-def _propose(principal: Principal, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:
-    """Propose what was marked as important, and a summary of the task; the caller holds the owner's lock."""
-    waiting = list(SessionEntry.objects.of(principal).filter(session=session, proposed_at=None).order_by("place"))
+def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:
+    """Propose what was marked as important, and a summary of the task."""
+    waiting = list(SessionEntry.objects.of(w.principal).filter(session=session, proposed_at=None).order_by("place"))
     written: list[WriteOutcome] = []
     for entry in waiting:
         if entry.kind in _LASTING and entry.importance != Importance.NORMAL:
-            written += _remember(principal, session, entry.text, [entry], at=at)
+            written += _remember(w, session, entry.text, [entry], at=at)
     goals = [entry for entry in waiting if entry.kind == EntryKind.GOAL]
     if goals:
         decided = [each for each in waiting if each.kind == EntryKind.DECISION and each.place > goals[0].place]
         text = summary(goals[-1].text, outcome, from_json(session.working_memory).plan, [each.text for each in decided])
         told = [*goals, *(each for each in decided if each.proposed_at is None)]
         if text:
-            written += _remember(principal, session, text, told, at=at)
+            written += _remember(w, session, text, told, at=at)
         _mark(told, None, at)
     return tuple(written)
 
@@ -232,18 +225,19 @@ def _sentence(text: str) -> str:
 
 
 def _remember(
-    principal: Principal, session: Session, text: str, entries: Collection[SessionEntry], *, at: datetime
+    w: Write, session: Session, text: str, entries: Collection[SessionEntry], *, at: datetime
 ) -> list[WriteOutcome]:
     """Propose one text that `entries` stand for. One that is refused is not proposed again."""
     try:
-        outcome = remember_fact(
-            principal,
-            text=text,
-            category=CATEGORY,
-            source=Source.TASK_OUTCOME,
-            supporting_episode_ids=_episodes(principal, session, {entry.turn for entry in entries}),
-            reason="kept at the end of a task",
-        )
+        with w.savepoint():
+            outcome = remember_fact(
+                w.principal,
+                text=text,
+                category=CATEGORY,
+                source=Source.TASK_OUTCOME,
+                supporting_episode_ids=_episodes(w.principal, session, {entry.turn for entry in entries}),
+                reason="kept at the end of a task",
+            )
     except MemoriesError as error:
         log.info("What session %s proposed was refused: %s", session.pk, type(error).__name__)
         _mark(entries, None, at)

@@ -1,10 +1,7 @@
-"""Episodes: store what was said, verbatim, with its time. An episode is never edited.
+"""Episodes: what was said, verbatim, with its time. An episode is never edited.
 
-Invariant: an episode is acknowledged by its commit; its vector follows through the outbox.
-
-The ledger of an owner's episodes: which ordinals are given out. The consolidation moves its watermark.
-
-Invariant: ordinals are given out under the owner's lock, each once, in the order of the commits.
+An episode is acknowledged by its commit; its vector follows through the outbox. Ordinals are given out under the
+owner's lock, each once, in the order of the commits; consolidation moves its watermark along them.
 """
 
 from __future__ import annotations
@@ -24,15 +21,13 @@ from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, EpisodeLedger, Message, Session
-from memories.search.outbox import enqueue_many
 from memories.services.originals import keep_originals
-from memories.services.ownership import owner_lock
 from memories.services.screening import Said, Screen, joined, note_masked
 from memories.services.sessions.sessions import locked_session
+from memories.services.write import Write, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.jobs import wake_on_commit
-from tenants.audit.chain import EventDraft, record_events
 from tenants.principal import Principal
 
 # The job that consolidates owners who are due.
@@ -52,7 +47,7 @@ def ledger_of(principal: Principal) -> EpisodeLedger:
 
 
 def _ledger(tenant_id: UUID, user_id: UUID) -> QuerySet[EpisodeLedger]:
-    return EpisodeLedger.objects.filter(tenant_id=tenant_id, user_id=user_id).order_by()
+    return EpisodeLedger.objects.of_owner(tenant_id, user_id).order_by()
 
 
 _LEDGER = Prepared(_ledger)
@@ -115,7 +110,7 @@ def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequenc
         check_episode(draft)
     screen = Screen(principal)
     drafts = [screened_episode(draft, screen) for draft in drafts]
-    with owner_lock(principal):
+    with write(principal) as w:
         session = locked_session(principal, session_id)
         known = set(
             Episode.objects.of(principal)
@@ -125,8 +120,8 @@ def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequenc
         message_ids = {draft.message_id for draft in drafts if draft.message_id}
         if message_ids and session.messages.filter(pk__in=message_ids).count() != len(message_ids):
             raise NotFound("message")
-        new = [draft for draft in drafts if draft.episode_id not in known]
-        return [row.pk for row in append_episodes(principal, session, new)]
+        fresh = [draft for draft in drafts if draft.episode_id not in known]
+        return [row.pk for row in append_episodes(w, session, fresh)]
 
 
 def check_episode(draft: EpisodeDraft) -> None:
@@ -152,14 +147,15 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
 
 
 def append_episodes(
-    principal: Principal, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
+    w: Write, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
 ) -> list[Episode]:
-    """Insert checked drafts with audit and outbox; the caller holds the owner's lock, and may know the last number."""
+    """Insert checked drafts with their audit events and outbox entries; the caller may know the last number."""
     last = after_sequence
     if last is None:
         sequences = _LAST_SEQUENCE.values(session.pk)
         last = sequences[0][0] if sequences else 0
     now = timezone.now()
+    principal = w.principal
     stored = count_episodes(principal, len(drafts), at=now)
     rows = [
         Episode(
@@ -181,18 +177,17 @@ def append_episodes(
         for offset, draft in enumerate(drafts, start=1)
     ]
     Episode.objects.bulk_create(rows, batch_size=500)
-    record_events(principal, [EventDraft("episode.created", "episodic", row.pk) for row in rows])
-    note_masked(principal, {row.pk: row.sensitivity for row in rows}, kind=Kind.EPISODIC)
+    for row in rows:
+        w.audit("episode.created", row)
+    note_masked(w, {row.pk: row.sensitivity for row in rows}, kind=Kind.EPISODIC)
     originals = {draft.episode_id: draft.original for draft in drafts if draft.original is not None}
-    keep_originals(principal, originals, kind=Kind.EPISODIC)
-    enqueue_many(rows)
+    keep_originals(w, originals, kind=Kind.EPISODIC)
+    w.index(*rows)
     return rows
 
 
-def create_episode(
-    principal: Principal, session: Session, *, said: Said, message: Message, after_sequence: int
-) -> Episode:
-    """The episode of a chat turn; the caller holds the owner's lock, and has checked and screened the words."""
+def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> Episode:
+    """The episode of a chat turn, whose words were checked and screened."""
     draft = EpisodeDraft(
         said.text,
         message.created_at,
@@ -201,12 +196,12 @@ def create_episode(
         sensitivity=said.marks,
         original=said.original,
     )
-    (episode,) = append_episodes(principal, session, [draft], after_sequence=after_sequence)
+    (episode,) = append_episodes(w, session, [draft], after_sequence=after_sequence)
     return episode
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
-    return Episode.objects.filter(session_id=session_id).order_by("-sequence").values_list("sequence")[:1]
+    return Episode.objects.in_place({"session_id": session_id}).order_by("-sequence").values_list("sequence")[:1]
 
 
 _LAST_SEQUENCE = Prepared(_last_sequence)

@@ -1,7 +1,7 @@
-"""Noting which of the recalled memories a turn made use of, once it is answered.
+"""Noting which of the recalled memories an answer made use of.
 
-Invariant: what was noted is a truth value beside an id. It stays null where nobody can tell: the memory is gone, it
-holds no word that the question did not, or the turn has no whole answer.
+`used` stays null where nobody can tell: the memory is gone, it holds no word that the question did not, or the turn has
+no whole answer.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -
 
 
 def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
-    rows = Mention.objects.filter(tenant_id=tenant_id, user_id=user_id)
+    rows = Mention.objects.of_owner(tenant_id, user_id)
     of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
     of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn)
     return of_turn.only("id", "relation", "kind", "memory_id")
 
 
 def _question(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, turn=turn)
+    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
     return rows.filter(role=MessageRole.USER).order_by("step").values_list("text")[:1]
 
 

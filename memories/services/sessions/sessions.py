@@ -12,11 +12,9 @@ from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Session
-from memories.selectors.policies import Policy, policy_of
-from memories.services.ownership import owner_lock
 from memories.services.screening import Screen
+from memories.services.write import Write, write
 from memoryhub.db.compiled_query import Prepared
-from tenants.audit.chain import record_event
 from tenants.principal import Principal
 
 # What fits a line of the list of sessions.
@@ -29,21 +27,17 @@ def start_session(
     """Open a session. With a `session_id` that this owner already has, return that one unchanged."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS, required=False)
     title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
-    with owner_lock(principal):
+    with write(principal) as w:
         if session_id and (existing := Session.objects.of(principal).filter(pk=session_id).first()):
             return existing
-        return create_session(principal, title=title, session_id=session_id, created_at=created_at)
+        return create_session(w, title=title, session_id=session_id, created_at=created_at)
 
 
 def create_session(
-    principal: Principal,
-    *,
-    title: str,
-    session_id: UUID | None = None,
-    created_at: datetime | None = None,
-    policy: Policy | None = None,
+    w: Write, *, title: str, session_id: UUID | None = None, created_at: datetime | None = None
 ) -> Session:
-    """Insert a session and its audit event; the caller holds the owner's lock."""
+    """Insert a session and its audit event."""
+    principal = w.principal
     started = created_at or timezone.now()
     session = Session(
         tenant_id=principal.tenant_id,
@@ -51,12 +45,12 @@ def create_session(
         title=title,
         created_at=started,
         last_turn_at=started,
-        expires_at=started + (policy or policy_of(principal.tenant_id)).session_lifetime,
+        expires_at=started + w.policy.session_lifetime,
     )
     if session_id:
         session.pk = session_id
     session.save(force_insert=True)
-    record_event(principal, action="session.created", target_kind="session", target_id=session.pk)
+    w.audit("session.created", target_kind="session", target_id=session.pk)
     return session
 
 
@@ -69,7 +63,7 @@ def locked_session(principal: Principal, session_id: UUID) -> Session:
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
-    return Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+    return Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
 
 
 _SESSION = Prepared(_session)
@@ -79,11 +73,11 @@ def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Ses
     """Give a session another title."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
     title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
-    with owner_lock(principal):
+    with write(principal) as w:
         session = locked_session(principal, session_id)
         session.title = title.strip()
         session.save(update_fields=["title"])
-        record_event(principal, action="session.renamed", target_kind="session", target_id=session.pk)
+        w.audit("session.renamed", target_kind="session", target_id=session.pk)
         return session
 
 

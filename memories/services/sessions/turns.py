@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -23,13 +23,13 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import Episode, Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
 from memories.selectors.erasure import require_no_hold
-from memories.selectors.policies import Policy, policy_of
-from memories.services.ownership import owner_lock
+from memories.selectors.policies import Policy
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.entries import renew
 from memories.services.sessions.episodes import create_episode, turn_ended
 from memories.services.sessions.recorded_use import can_judge, judge_use, note_use
 from memories.services.sessions.sessions import create_session, title_from
+from memories.services.write import Write, write
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared, PreparedUpdate
 from tenants.models import AuditEvent
@@ -137,23 +137,22 @@ def begin_turn(
     message_id = _message_id(principal, turn_id)
     said = Screen(principal).said(text)
     now = at or timezone.now()
-    with owner_lock(principal):
+    with write(principal) as w:
         if turn_id and _SENT_BEFORE.any(principal.tenant_id, principal.user_id, message_id):
             stored = Message.objects.of(principal).select_related("episode", "session").get(pk=message_id)
             if (session_id and stored.session_id != session_id) or stored.text != said.text:
                 raise Conflict("This turn was sent before with another text; send it as a new turn.")
-            return _stored_turn(principal, stored)
-        policy = policy_of(principal.tenant_id)
+            return _stored_turn(w, stored)
         if session_id:
             session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
             if session is None:
                 raise NotFound("session")
-            renew(principal, session, policy=policy, at=now)
+            renew(w, session, at=now)
             number, sequence = (session.last_turn or 0) + 1, session.last_sequence or 0  # type: ignore[attr-defined]
             _RENEWED.run(session.pk, now, session.expires_at, session.expired_at, session.ended_at)
             session.last_turn_at = now
         else:
-            session = create_session(principal, title=title_from(said.text), policy=policy, created_at=now)
+            session = create_session(w, title=title_from(said.text), created_at=now)
             number, sequence = 1, 0
         message = Message(
             pk=message_id,
@@ -169,8 +168,8 @@ def begin_turn(
             created_at=now,
         )
         message.save(force_insert=True)
-        episode = create_episode(principal, session, said=said, message=message, after_sequence=sequence)
-        return Turn(session, policy, message, episode.pk, created=True)
+        episode = create_episode(w, session, said=said, message=message, after_sequence=sequence)
+        return Turn(session, w.policy, message, episode.pk, created=True)
 
 
 def extend_turn(
@@ -192,14 +191,16 @@ def extend_turn(
     drafts = [_columns(screen, each) for each in messages]
     answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
     now = at or timezone.now()
-    with owner_lock(principal):
-        stored = _OF_TURN.values(principal.tenant_id, principal.user_id, session_id, turn)
+    with write(principal, policy=policy) as w:
+        used = {id_ for each in messages for relation, _, id_, _ in _mentioned(each) if relation is not Relation.FORGOT}
+        place = (principal.tenant_id, principal.user_id, session_id, turn)
+        stored = _OF_TURN.values(*place, used or {session_id})
         if not stored:
             raise NotFound("turn")
-        last_id, last_step, _, _ = stored[-1]
+        last_id, last_step = stored[-1][:2]
         if after is not None and last_id != after:
             raise Conflict("This message was answered elsewhere meanwhile.")
-        if any(state == MessageState.REDACTED for _, _, state, _ in stored) or _used_forgotten(principal, messages):
+        if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten in stored):
             drafts = [
                 columns if each is answer and answer.wordless else _without_words(columns)
                 for each, columns in zip(messages, drafts, strict=True)
@@ -221,7 +222,7 @@ def extend_turn(
             judge_use(mentions, texts, question=stored[0][3], answer=rows[-1].text)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
-        _MOVED.run(session_id, now, now + (policy or policy_of(principal.tenant_id)).session_lifetime)
+        _MOVED.run(session_id, now, now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
             if last_step:
@@ -281,7 +282,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
 
     Raises NotFound, or Conflict if the turn has a complete answer or was erased, or a legal hold keeps what was said.
     """
-    with owner_lock(principal):
+    with write(principal) as w:
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
         question = messages.filter(step=0).select_related("episode", "session").first()
         if question is None:
@@ -296,7 +297,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         if any(message.text or message.tool_calls for message in followed):
             require_no_hold(Owner(principal.tenant_id, principal.user_id))
         followed.delete()
-        return _stored_turn(principal, question)
+        return _stored_turn(w, question)
 
 
 def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
@@ -306,9 +307,9 @@ def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
     return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:turn:{turn_id}")
 
 
-def _stored_turn(principal: Principal, message: Message) -> Turn:
+def _stored_turn(w: Write, message: Message) -> Turn:
     episode = getattr(message, "episode", None)
-    return Turn(message.session, policy_of(principal.tenant_id), message, episode.pk if episode else None)
+    return Turn(message.session, w.policy, message, episode.pk if episode else None)
 
 
 def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
@@ -340,7 +341,7 @@ def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a message as an erasure would have left them."""
     if recall_id := columns.get("recall_id"):
-        RecallTrace.objects.filter(pk=recall_id).update(query="")
+        RecallTrace.objects.in_place({"pk": recall_id}).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
     return {**columns, "text": "", "sensitivity": {}, "tool_calls": calls, "state": MessageState.REDACTED}
 
@@ -365,17 +366,6 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
             yield Relation.FORGOT, kind, memory_id, []
 
 
-def _used_forgotten(principal: Principal, messages: Sequence[TurnMessage]) -> bool:
-    """Whether the owner has erased, since, a memory that these messages recalled or wrote."""
-    ids = {
-        memory_id
-        for message in messages
-        for relation, _, memory_id, _ in _mentioned(message)
-        if relation is not Relation.FORGOT
-    }
-    return bool(ids) and _FORGOTTEN.any(principal.tenant_id, principal.user_id, ids)
-
-
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
     """The texts of the recalled memories as the model was given them, without keys, which are nobody's words."""
     recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
@@ -387,41 +377,38 @@ def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
 
 
 def _sent_before(tenant_id: UUID, user_id: UUID, message_id: UUID) -> QuerySet[Message, Any]:
-    return Message.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=message_id).order_by().values_list("pk")
+    return Message.objects.of_owner(tenant_id, user_id).filter(pk=message_id).order_by().values_list("pk")
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
     """A session with the numbers of its last turn and its last episode."""
     turns = Message.objects.filter(session=OuterRef("pk")).order_by("-turn").values("turn")[:1]
     episodes = Episode.objects.filter(session=OuterRef("pk")).order_by("-sequence").values("sequence")[:1]
-    rows = Session.objects.filter(tenant_id=tenant_id, user_id=user_id, pk=session_id).order_by()
+    rows = Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
     return rows.annotate(last_turn=Subquery(turns), last_sequence=Subquery(episodes))
 
 
-def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    rows = Message.objects.filter(tenant_id=tenant_id, user_id=user_id, session_id=session_id, turn=turn)
-    return rows.order_by("step").values_list("pk", "step", "state", "text")
-
-
-def _forgotten(tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> QuerySet[AuditEvent, Any]:
-    rows = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=ids)
-    return rows.filter(action__endswith=".forgotten").order_by().values_list("pk")[:1]
+def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
+    """The messages of a turn, each with whether the owner has erased one of the memories `used`."""
+    events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
+    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
+    rows = rows.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
+    return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 
 def _renewed(
     session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
 ) -> tuple[QuerySet[Session], Mapping[str, Any]]:
     columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.filter(pk=session_id), columns
+    return Session.objects.in_place({"pk": session_id}), columns
 
 
 def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    return Session.objects.filter(pk=session_id), {"last_turn_at": last, "expires_at": expires}
+    return Session.objects.in_place({"pk": session_id}), {"last_turn_at": last, "expires_at": expires}
 
 
 _SENT_BEFORE = Prepared(_sent_before)
 _SESSION = Prepared(_session)
 _OF_TURN = Prepared(_of_turn)
-_FORGOTTEN = Prepared(_forgotten)
 _RENEWED = PreparedUpdate(_renewed)
 _MOVED = PreparedUpdate(_moved)

@@ -130,7 +130,7 @@ def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -
 def _changing(principal: Principal, session_id: UUID, turn: int, action: str) -> Iterator[Writing]:
     """Write to a session that lives on by it; one that expired begins anew."""
     with writing(principal, session_id, turn=turn, action=action) as work:
-        if renew(principal, work.session, at=work.at):
+        if renew(work.w, work.session, at=work.at):
             work.slots = Slots()
         yield work
 

@@ -21,11 +21,10 @@ from memoryhub.elasticsearch import in_use
 from tenants.errors import TenantsError
 from tenants.models import KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant
 from tenants.search_keys import provision, revoke, revoke_waiting, rotate
-from tenants.search_keys.claims import GRACE
-from tenants.search_keys.encryption import reencrypt
+from tenants.search_keys.claims import GRACE, reencrypt
 from tenants.search_keys.ending import allow
-from tenants.search_keys.minting import Outcome, begin_missing
-from tenants.search_keys.verification import Finding, repair, verify
+from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.verification import KeyFinding, repair, verify
 from tenants.selectors import active_memberships, find_membership, find_tenant
 
 _ACTIONS = (
@@ -75,7 +74,7 @@ class Command(BaseCommand):
 
     def _rotate(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
         outcomes = [rotate(membership, grace=GRACE) for membership in _watched(members, "Rotating")]
-        if Outcome.MADE in outcomes:
+        if KeyOutcome.MADE in outcomes:
             self._await_the_end()
         self._answer_outcomes(options, outcomes, members, "replaced")
 
@@ -136,10 +135,10 @@ class Command(BaseCommand):
         revoke_waiting()
 
     def _answer_outcomes(
-        self, options: dict[str, Any], outcomes: Sequence[Outcome], members: QuerySet[Membership], verb: str
+        self, options: dict[str, Any], outcomes: Sequence[KeyOutcome], members: QuerySet[Membership], verb: str
     ) -> None:
         counts = Counter(outcomes)
-        made, failed = counts[Outcome.MADE], counts[Outcome.FAILED] + counts[Outcome.UNREACHABLE]
+        made, failed = counts[KeyOutcome.MADE], counts[KeyOutcome.FAILED] + counts[KeyOutcome.UNREACHABLE]
         why = sorted(
             {
                 KeyTrouble(code).sentence
@@ -192,7 +191,7 @@ def _watched(members: Iterable[Membership], what: str) -> Iterable[Membership]:
     return track(list(members), what, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _sentences(findings: Sequence[Finding]) -> list[str]:
+def _sentences(findings: Sequence[KeyFinding]) -> list[str]:
     ids = [finding.membership_id for finding in findings if finding.membership_id]
     members = Membership.objects.select_related("tenant", "user").in_bulk(ids)
     who: dict[UUID | None, str] = {

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memoryhub.signing.keys import public_keys, read_public_key
-from memoryhub.signing.verify import NotGenuine, Opened, genuine
+from memoryhub.signing.verify import NotGenuine, OpenedArchive, genuine
 from tenants.audit.export import EVENTS_FILE, BadEvent, check_events
 
 _NOT_GENUINE, _NOT_CHECKED = 1, 2
@@ -77,7 +77,7 @@ def _keys(given: list[str] | None) -> list[str] | None:
         ) from error
 
 
-def _chains(opened: Opened) -> int:
+def _chains(opened: OpenedArchive) -> int:
     """How many audit events were checked. Raises BadEvent."""
     if not any(entry.name == EVENTS_FILE for entry in opened.files):
         return 0

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnStarted
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall, ToolSchema
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Message, RecallTrace
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import Kind, Recall, Recalled, Scope, Status
@@ -78,7 +78,7 @@ class ScriptedModel:
 
 def say(*pieces: str) -> list[Output]:
     """A whole answer."""
-    return [*(Text(piece) for piece in pieces), Finished(StopReason.DONE)]
+    return [*(TextPiece(piece) for piece in pieces), Finished(StopReason.DONE)]
 
 
 def call(tool: str, /, **arguments: Any) -> list[Output]:

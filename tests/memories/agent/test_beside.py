@@ -108,7 +108,7 @@ def test_one_recall_a_step_is_enough(principal: Principal, remembered: FakeRecal
     batches = [message["tool_calls"] for message in model.sent[2] if message.get("tool_calls")][-2:]
     names = [[made["function"]["name"] for made in batch] for batch in batches]
     assert names == [["recall_memory", "write_memory", "write_memory"], ["write_memory"]]
-    assert [asked["query"] for asked in remembered.asked[2:]] == ["Keeps bees Owns a canoe"]
+    assert [asked["query"] for asked in remembered.asked[1:]] == ["Keeps bees Owns a canoe"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from memories.agent.loop import run_turn
 from memories.agent.tool_schemas import tool_schemas
 from memories.constants import MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm import tokens
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, Usage
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, Usage
 from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
 from memories.models import Fact, Mention, Message, RecallTrace, Relation
 from memories.selectors.policies import Policy
@@ -161,7 +161,7 @@ def test_a_threshold_holds_for_what_comes_by_itself_and_for_the_tool(principal: 
 def test_what_the_endpoint_counts_is_learnt(principal: Principal, remembered: FakeRecall) -> None:
     def reply(messages: Sequence[ChatMessage]) -> Sequence[Output]:
         took = int(1.5 * estimated_prompt(messages, tool_schemas()))
-        return [Text("Hi"), Finished(StopReason.DONE, Usage(took, 1))]
+        return [TextPiece("Hi"), Finished(StopReason.DONE, Usage(took, 1))]
 
     list(run_turn(principal, text="Hello", model=ScriptedModel(reply)))
     assert ModelTokens("scripted").factor == pytest.approx(1.5, abs=0.01)

@@ -6,7 +6,7 @@ import pytest
 
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
-from memories.consolidation.rules import RuleExtractor
+from memories.english.extractor import RuleExtractor
 from memories.models import Fact
 from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate

@@ -11,7 +11,16 @@ from itertools import groupby
 import pytest
 from django.core.serializers import serialize
 
-from memories.agent.events import Event, MemoryWritten, Stage, TextDelta, TurnFailed, TurnFinished, TurnStarted, to_json
+from memories.agent.events import (
+    Event,
+    MemoryWritten,
+    StageBegun,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    to_json,
+)
 from memories.agent.loop import retry_turn, run_turn
 from memories.constants import MAX_AGENT_STEPS
 from memories.llm.openai_chat import OpenAIChat
@@ -214,6 +223,6 @@ def test_the_stages_name_what_is_happening(principal: Principal) -> None:
         Call([("recall_memory", '{"query": "tea"}')]),
         ANSWER,
     )
-    stages = [event.doing.value for event in events if isinstance(event, Stage)]
+    stages = [event.doing.value for event in events if isinstance(event, StageBegun)]
     stages = [stage for stage, _ in groupby(stages)]  # a model that takes its time is told of again
     assert stages == ["recalling", "thinking", "writing", "thinking", "recalling", "thinking"]

@@ -20,7 +20,7 @@ from memories.agent.events import (
 from memories.agent.loop import retry_turn, run_turn
 from memories.constants import AUTOMATIC_RECALL_TOKENS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.llm.base import ChatMessage, Finished, Output, StopReason, Text, ToolCall
+from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import estimated
 from memories.models import Episode, Fact, Message, MessageState, Relation
 from memories.selectors.sessions import transcript
@@ -67,6 +67,7 @@ def test_what_was_said_is_stored_even_if_nobody_reads_the_answer(principal: Prin
 
 
 def test_the_recall_is_on_the_words_said_and_not_on_this_turn(principal: Principal, remembered: FakeRecall) -> None:
+    remembered.items = [recalled(f"Said {number}", Kind.EPISODIC) for number in range(5)]
     started, *_ = run_turn(principal, text=" Where do I live? ", model=ScriptedModel(say("?")))
     assert isinstance(started, TurnStarted)
     asked, settled = remembered.asked
@@ -148,7 +149,7 @@ def test_a_replaced_fact_is_told_with_its_words(principal: Principal, remembered
 
 def test_text_around_tool_calls_is_one_answer(principal: Principal, remembered: FakeRecall) -> None:
     looking: list[Output] = [
-        Text("Let me look."),
+        TextPiece("Let me look."),
         ToolCall("recall_memory", '{"query": "tea"}'),
         Finished(StopReason.TOOL_CALLS),
     ]
@@ -179,8 +180,8 @@ def test_too_many_calls_at_once_are_not_all_made(principal: Principal, remembere
     [
         pytest.param(say(), "empty answer", "", id="empty"),
         pytest.param(say(" ", "\n"), "empty answer", " \n", id="blank"),
-        pytest.param([Text("So"), Finished(StopReason.LENGTH)], "too long", "So", id="out of tokens"),
-        pytest.param([Text("So"), Finished(StopReason.CONTENT_FILTER)], "content filter", "So", id="filtered"),
+        pytest.param([TextPiece("So"), Finished(StopReason.LENGTH)], "too long", "So", id="out of tokens"),
+        pytest.param([TextPiece("So"), Finished(StopReason.CONTENT_FILTER)], "content filter", "So", id="filtered"),
         pytest.param(say("x" * MAX_ANSWER_CHARACTERS, "y"), "too long", "x" * MAX_ANSWER_CHARACTERS, id="endless"),
     ],
 )
@@ -238,7 +239,7 @@ def test_an_exchange_that_erased_something_loses_its_words(principal: Principal,
 
 def test_what_was_erased_stays_erased_when_the_answer_fails(principal: Principal, remembered: FakeRecall) -> None:
     fact = remember_fact(principal, text="Lives in Bristol").memory_id
-    model = ScriptedModel(call("forget_memory", memory_id=fact), [Text("Bristol is"), Finished(StopReason.LENGTH)])
+    model = ScriptedModel(call("forget_memory", memory_id=fact), [TextPiece("Bristol is"), Finished(StopReason.LENGTH)])
     events = list(run_turn(principal, text="Forget Bristol", model=model))
     assert not failure(events).retryable
     assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))

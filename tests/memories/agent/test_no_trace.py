@@ -13,8 +13,7 @@ from django.db import connection
 
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact
+from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material, ProposedFact
 from memories.llm.base import ChatModel
 from memories.models import Fact, Playbook
 from memories.recall.pipeline import recall

@@ -19,7 +19,7 @@ from memories.agent.events import (
     MemoryWritten,
     Notice,
     NoticeKind,
-    Stage,
+    StageBegun,
     TaskChanged,
     TextDelta,
     TurnFailed,
@@ -40,7 +40,7 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
         "turn_started",
         {"session_id": str(A), "turn": 1, "message_id": str(B), "episode_id": None, "masked": []},
     ),
-    (Stage(Doing.THINKING), "stage", {"doing": "thinking"}),
+    (StageBegun(Doing.THINKING), "stage", {"doing": "thinking"}),
     (Notice(NoticeKind.DEGRADED, "Less."), "notice", {"kind": "degraded", "text": "Less."}),
     (TextDelta("Hi\n"), "text_delta", {"text": "Hi\n"}),
     (

@@ -12,7 +12,7 @@ from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
 from memories.agent.offline import OfflineResponder
 from memories.agent.tool_schemas import BadArguments, TaskArguments, checked, tool_schemas
-from memories.agent.tools import Answer, Toolbox
+from memories.agent.tools import ToolAnswer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
 from memories.selectors.sessions import transcript
@@ -47,7 +47,7 @@ def toolbox(principal: Principal, session: UUID) -> Toolbox:
     return Toolbox(principal.as_agent(), session_id=session, episode_id=None, turn=1)
 
 
-def content(answer: Answer) -> dict[str, Any]:
+def content(answer: ToolAnswer) -> dict[str, Any]:
     assert not answer.error, answer.error
     value: dict[str, Any] = json.loads(answer.content)
     return value

@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.agent.tool_schemas import BadArguments, checked, read_arguments, tool_schemas
-from memories.agent.tools import Answer, Toolbox
-from memories.consolidation.grammar.rules import read
+from memories.agent.tools import ToolAnswer, Toolbox
 from memories.constants import MAX_FORGETS_IN_A_TURN
+from memories.english.grammar import read
 from memories.models import Episode, Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import pin_fact, remember_fact
@@ -31,7 +31,7 @@ def toolbox(principal: Principal) -> Toolbox:
     return Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id)
 
 
-def content(answer: Answer) -> dict[str, Any]:
+def content(answer: ToolAnswer) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(answer.content)
     return value
 

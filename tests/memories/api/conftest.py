@@ -8,12 +8,12 @@ from pytest_django import DjangoDbBlocker
 
 from memories.models import ConsolidationRun, Playbook, RunState
 from memories.services.facts.remember import remember_fact
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.working_memory import set_task
+from memories.services.write import write
 from memories.types import Scope
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
@@ -72,11 +72,9 @@ def live(principal: Principal) -> Life:
         last_ordinal=1,
         input={"episodes": [str(episode)]},
     )
-    with owner_lock(principal):
+    with write(principal) as w:
         to_go = Playbook.objects.get(pk=playbook)
-        review = open_eviction(
-            principal, to_go, reason="No xylophone was tuned for long.", evidence={"staleness": 0.95}
-        )
+        review = open_eviction(w, to_go, reason="No xylophone was tuned for long.", evidence={"staleness": 0.95})
     assert review is not None
     ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run.pk, "review": review.pk}
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])

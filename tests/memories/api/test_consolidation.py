@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.consolidation.proposals import FaultKind
+from memories.consolidation.material import FaultKind
 from memories.services.consolidation.leasing import take
 from tenants.models import Membership
 from tenants.principal import Right

@@ -13,7 +13,7 @@ from django.http.response import StreamingHttpResponse
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
 from memories.api.http import whole_answer
 from memories.api.problems import TurnNotAnswered
-from memories.llm.base import ModelFault, Output, Text
+from memories.llm.base import ModelFault, Output, TextPiece
 from memories.models import Episode, Message, MessageState, Session
 from tests.memories.api.caller import Answer, Caller, Life
 
@@ -27,7 +27,7 @@ class FailingModel:
     offline = False
 
     def stream(self, *_: object, **__: object) -> Iterator[Output]:
-        yield Text("Well, ")
+        yield TextPiece("Well, ")
         raise ModelFault("The model broke off.", retryable=True)
 
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from memories.models import Playbook
 from memories.services.facts.remember import remember_fact
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.write import write
 from memories.types import Kind
 from tenants.principal import Principal
 
@@ -52,9 +52,9 @@ def live(principal: Principal, words: str = "We left Bristol for Edinburgh") -> 
     finish_turn(principal, session_id=turn.session_id, turn=1, text="Edinburgh it is.", took_ms=812)
     howto = remember_playbook(principal, title="Reset the hub", steps=["Hold the button", "Wait"], success_count=3)
     assert turn.episode_id
-    with owner_lock(principal):
+    with write(principal) as w:
         to_go = Playbook.objects.get(pk=howto.memory_id)
-        review = open_eviction(principal, to_go, reason="Nobody asked for it in a year.", evidence={"staleness": 0.95})
+        review = open_eviction(w, to_go, reason="Nobody asked for it in a year.", evidence={"staleness": 0.95})
     assert review
     ids = (bristol.memory_id, edinburgh.memory_id, howto.memory_id, review.pk)
     return Life(turn.session_id, turn.episode_id, *ids)

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from memories.agent.events import TurnStarted
 from memories.chat.frame import Reader, page_frame
 from memories.chat.presenting import shown_task
 from memories.models import EntryKind, Fact
@@ -56,7 +57,8 @@ def test_without_a_task_nothing_of_it_is_shown(ada: Client, principal: Principal
 
 
 def test_the_last_frame_of_an_answer_brings_the_task(principal: Principal, session: UUID) -> None:
-    frame = page_frame(Reader(principal, UTC, "token"), session, 1).decode()
+    started = TurnStarted(session, 1, UUID(int=1), None)
+    frame = page_frame(Reader(principal, UTC, "token"), started, started).decode()
     data = json.loads(frame.split("data: ", 1)[1])
     assert "Step 2 of 3" in data["panel_html"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.consolidation.answer_reading import Reading, read_answer
-from memories.consolidation.answer_shape import Answer
-from memories.consolidation.proposals import ProposedEnd, ProposedFact, ProposedOutcome, ProposedPlaybook
+from memories.consolidation.answer import Answer, AnswerReading, read_answer
+from memories.consolidation.material import ProposedEnd, ProposedFact, ProposedOutcome, ProposedPlaybook
 from memories.consolidation.question import NOTHING, Labels
 from memories.types import Contradiction
 from tests.memories.consolidation.conftest import batch
@@ -19,7 +18,7 @@ def fact(text: str, episode: str = "E1", **members: Any) -> dict[str, Any]:
     return {"text": text, "confidence": 0.9, "quote": text, "episodes": [episode], **members}
 
 
-def read(**parts: Any) -> Reading:
+def read(**parts: Any) -> AnswerReading:
     empty: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}
     return read_answer(Answer.model_validate(empty | parts), LABELS)
 

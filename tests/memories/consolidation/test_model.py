@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from memories.consolidation.material import Material
+from memories.consolidation.material import ExtractionFault, FaultKind, Material, ProposedFact
 from memories.consolidation.model import ModelExtractor
-from memories.consolidation.proposals import ExtractionFault, FaultKind, ProposedFact
 from memories.llm.json_answers import JsonAnswers
 from tests.memories.consolidation.conftest import batch, episode
 from tests.openai_server import (

@@ -10,15 +10,18 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.consolidation import grounding, planner
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
-from memories.consolidation.planner import Decision, Planner, Verdict
-from memories.consolidation.proposals import (
+from memories.consolidation.material import (
+    EpisodeText,
+    KnownFact,
+    KnownPlaybook,
+    Material,
     Proposal,
     ProposedEnd,
     ProposedFact,
     ProposedOutcome,
     ProposedPlaybook,
 )
+from memories.consolidation.planner import Decision, Planner, Verdict
 from memories.hygiene.junk import RECORDS_NOTE
 from memories.hygiene.sensitivity.findings import label
 from memories.types import Contradiction, SensitiveKind, Source, Status
@@ -54,11 +57,10 @@ def plan(
     episodes: tuple[EpisodeText, ...],
     facts: tuple[KnownFact, ...] = (),
     playbooks: tuple[KnownPlaybook, ...] = (),
-    cosine: float = 0.0,
 ) -> list[Decision]:
-    """The decisions, with texts that are all `cosine` alike unless they are equal."""
+    """The decisions."""
     material = Material("Ada", episodes, facts, playbooks)
-    return Planner(material, lambda left, right: 1.0 if left == right else cosine).plan(proposals)
+    return Planner(material).plan(proposals)
 
 
 def reason_of(proposal: Proposal, episode: EpisodeText, *facts: KnownFact) -> str:
@@ -137,14 +139,14 @@ def test_a_known_name_may_be_taken_up() -> None:
 def test_equal_and_alike_statements_confirm_what_is_known() -> None:
     episode = said("I reside in Bristol, you know")
     facts = (known("Lives in Bristol"),)
-    for text, cosine in (("Lives in Bristol", 0.0), ("Resides in Bristol", 0.93)):
-        (decision,) = plan(fact(text, episode), episodes=(episode,), facts=facts, cosine=cosine)
+    for text in ("Lives in Bristol", "Resides in Bristol"):
+        (decision,) = plan(fact(text, episode), episodes=(episode,), facts=facts)
         assert (decision.verdict, decision.known) == (Verdict.CONFIRM, facts[0])
 
 
 def test_a_detail_makes_another_fact_however_alike() -> None:
     episode = said("I have 3 cellos")
-    (decision,) = plan(fact("Has 3 cellos", episode), episodes=(episode,), facts=(known("Has 2 cellos"),), cosine=0.99)
+    (decision,) = plan(fact("Has 3 cellos", episode), episodes=(episode,), facts=(known("Has 2 cellos"),))
     assert decision.verdict is Verdict.STORE
 
 
@@ -254,9 +256,7 @@ def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
 
 def test_the_same_said_twice_is_stored_once() -> None:
     first, second = said("I live in Bristol"), said("I reside in Bristol, you know")
-    decisions = plan(
-        fact("Lives in Bristol", first), fact("Resides in Bristol", second), episodes=(first, second), cosine=0.95
-    )
+    decisions = plan(fact("Lives in Bristol", first), fact("Resides in Bristol", second), episodes=(first, second))
     assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
 
 
@@ -320,9 +320,9 @@ def test_a_playbook_needs_steps_that_were_told_and_a_trigger_of_its_own() -> Non
     assert "several steps" in reason_of(replace(book, steps=STEPS[:1]), episode)
     assert "no title" in reason_of(replace(book, title=" "), episode)
     assert "said by nobody" in reason_of(replace(book, steps=(*STEPS, "Kick the radiator")), episode)
-    for title, trigger, cosine in (("fix the printer.", "", 0.0), ("Other", "The printer has stopped", 0.9)):
+    for title, trigger in (("fix the printer.", ""), ("Other", "The printer stopped")):
         there = KnownPlaybook(uuid4(), title, trigger, ("a", "b"))
-        (decision,) = plan(book, episodes=(episode,), playbooks=(there,), cosine=cosine)
+        (decision,) = plan(book, episodes=(episode,), playbooks=(there,))
         assert decision.verdict is Verdict.KNOWN
 
 

@@ -14,8 +14,8 @@ from django.db import transaction
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from memories.demo.people import OPERATOR, PASSWORD, PEOPLE, Person
 from memories.demo.seeding import is_seeded, seed, steps
+from memories.demo.story import OPERATOR, PASSWORD, PEOPLE, Person
 from memories.models import CatalogEntry, Episode, Fact, MessageState, OutboxEntry, Playbook, Relation
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, list_memories

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
-from memories.demo.people import COMPANIES, PEOPLE
 from memories.demo.seeding import CONTENT
-from memories.demo.story import read_story
+from memories.demo.story import COMPANIES, PEOPLE, read_story
 from memories.types import Kind
 
 STORIES = sorted(CONTENT.glob("*/*.toml"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memories.embedding import bundled
-from memories.embedding.bundled import MINILM, STATIC, BundledModel, ModelDamaged
+from memories.embedding import base
+from memories.embedding.base import MINILM, STATIC, BundledModel, ModelDamaged
 
 
 @pytest.mark.parametrize("model", [MINILM, STATIC], ids=lambda model: model.name)
@@ -19,7 +19,7 @@ def test_the_committed_files_are_whole_and_documented(model: BundledModel) -> No
 
 def test_a_cut_off_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(STATIC.folder, tmp_path / STATIC.name)
-    monkeypatch.setattr(bundled, "MODELS_DIR", tmp_path)
+    monkeypatch.setattr(base, "MODELS_DIR", tmp_path)
     file = tmp_path / STATIC.name / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(ModelDamaged, match="not whole"):
@@ -27,6 +27,6 @@ def test_a_cut_off_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_missing_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundled, "MODELS_DIR", tmp_path)
+    monkeypatch.setattr(base, "MODELS_DIR", tmp_path)
     with pytest.raises(ModelDamaged, match="check out"):
         MINILM.file("model.onnx")

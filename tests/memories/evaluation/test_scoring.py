@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from memories.evaluation.runner import Outcome, report
+from memories.evaluation.runner import QuestionOutcome, report
 
 
 def test_recall_is_the_mean_share_of_evidence_in_the_first_k() -> None:
-    measured = report([Outcome("a", (1, 7), 10.0), Outcome("a", (None,), 10.0)])
+    measured = report([QuestionOutcome("a", (1, 7), 10.0), QuestionOutcome("a", (None,), 10.0)])
     assert measured["recall"] == {"1": 0.25, "5": 0.25, "10": 0.5, "20": 0.5}
 
 
 def test_mrr_looks_at_the_first_piece_of_evidence() -> None:
-    assert report([Outcome("a", (4, 2), 1.0), Outcome("a", (None,), 1.0)])["mrr"] == 0.25
+    assert report([QuestionOutcome("a", (4, 2), 1.0), QuestionOutcome("a", (None,), 1.0)])["mrr"] == 0.25
 
 
 def test_categories_are_reported_apart() -> None:
-    measured = report([Outcome("a", (1,), 1.0), Outcome("b", (None,), 1.0), Outcome("b", (3,), 1.0)])
+    measured = report(
+        [QuestionOutcome("a", (1,), 1.0), QuestionOutcome("b", (None,), 1.0), QuestionOutcome("b", (3,), 1.0)]
+    )
     assert {name: scores["questions"] for name, scores in measured["by_category"].items()} == {"a": 1, "b": 2}
     assert measured["by_category"]["b"]["recall"]["5"] == 0.5
 
 
 def test_questions_without_evidence_count_for_nothing_but_time() -> None:
-    measured = report([Outcome("unanswerable", (), 30.0), Outcome("a", (1,), 10.0)])
+    measured = report([QuestionOutcome("unanswerable", (), 30.0), QuestionOutcome("a", (1,), 10.0)])
     assert (measured["questions"], measured["recall"]["1"]) == (1, 1.0)
     assert measured["latency_ms"] == {"p50": 30.0, "p95": 30.0}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import Standing, age, disuse, due_of_fact, staleness, status_after
+from memories.hygiene.staleness import StalenessInputs, age, disuse, due_of_fact, staleness, status_after
 from memories.types import Scope, Source, Status
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -20,10 +20,10 @@ def ago(days: float) -> datetime:
     return NOW - timedelta(days=days)
 
 
-def standing(**changes: Any) -> Standing:
+def standing(**changes: Any) -> StalenessInputs:
     """Confirmed a hundred days ago, due, never used."""
     given: dict[str, Any] = {"status": "active", "since": ago(100), "confirmed_at": ago(100), "due_at": ago(1)}
-    return Standing(**given | changes)
+    return StalenessInputs(**given | changes)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_the_status_that_follows(was: dict[str, Any], found: float, becomes: str
         scanned=st.none() | st.floats(0, 1),
     )
 )
-def test_a_second_look_changes_nothing(first: Standing) -> None:
+def test_a_second_look_changes_nothing(first: StalenessInputs) -> None:
     found = staleness(first, now=NOW)
     assert 0.0 <= found <= 1.0
-    then = Standing(**{name: getattr(first, name) for name in Standing.__slots__} | {"scanned": found})
-    then = Standing(
-        **{name: getattr(then, name) for name in Standing.__slots__} | {"status": status_after(first, found)}
+    then = StalenessInputs(**{name: getattr(first, name) for name in StalenessInputs.__slots__} | {"scanned": found})
+    then = StalenessInputs(
+        **{name: getattr(then, name) for name in StalenessInputs.__slots__} | {"status": status_after(first, found)}
     )
     assert (staleness(then, now=NOW), status_after(then, found)) == (found, then.status)

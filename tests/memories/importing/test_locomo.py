@@ -51,7 +51,10 @@ def test_both_people_are_remembered_and_a_picture_is_context() -> None:
         pytest.param([], "file", "is not in LoCoMo's form", id="empty"),
         pytest.param(file_of(session_3=[]), "session_3_date_time", "must be a time", id="no date"),
         pytest.param(
-            file_of(session_2_date_time="1:56 pm on 31 June, 2023"), "session_2_date_time", "exists", id="no day"
+            file_of(session_2_date_time="1:56 pm on 31 June, 2023"),
+            "session_2_date_time",
+            "must be a time",
+            id="no day",
         ),
         pytest.param(file_of(session_2="x"), "session_2", "must be a list", id="no list"),
         pytest.param(file_of(session_2=["x"]), "session_2, turn 1", "must be an object", id="no turn"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from memories.llm.base import Cause, Usage
+from memories.llm.base import FaultCause, Usage
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
@@ -140,30 +140,32 @@ UNUSABLE = [
 def test_an_answer_of_no_use_is_one_sentence_and_is_not_asked_for_again(reply: Reply, sentence: str) -> None:
     error, server = fault(reply)
     assert sentence in error.message
-    assert error.cause is Cause.ANSWER
+    assert error.cause is FaultCause.ANSWER
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
     ("reply", "sentence", "cause"),
     [
-        pytest.param(Decline(), "declined", Cause.REFUSAL, id="a refusal"),
-        pytest.param(Whole({"content": None, "refusal": "No."}), "declined", Cause.REFUSAL, id="one in one piece"),
-        pytest.param(Say(["{"], finish="content_filter"), "content filter", Cause.REFUSAL, id="filtered"),
-        pytest.param(Refuse(400, code="content_filter"), "content filter", Cause.REFUSAL, id="filtered at once"),
-        pytest.param(Refuse(400, code="content_policy_violation"), "content filter", Cause.REFUSAL, id="policy"),
-        pytest.param(Refuse(400, code="context_length_exceeded"), "too long", Cause.TOO_MUCH, id="too much"),
-        pytest.param(Refuse(413), "too long", Cause.TOO_MUCH, id="too many bytes"),
-        pytest.param(Refuse(400), "refused the request (400)", Cause.TOO_MUCH, id="bad request"),
-        pytest.param(Refuse(401, message=f"no {KEY}"), "OPENAI_API_KEY", Cause.CONFIGURATION, id="wrong key"),
-        pytest.param(Refuse(403), "OPENAI_API_KEY", Cause.CONFIGURATION, id="not allowed"),
-        pytest.param(Refuse(404), "does not know the model", Cause.CONFIGURATION, id="no such model"),
-        pytest.param(Refuse(400, code="model_not_found"), "does not know", Cause.CONFIGURATION, id="the same by code"),
-        pytest.param(Refuse(402), "refused the request (402)", Cause.CONFIGURATION, id="an account without money"),
+        pytest.param(Decline(), "declined", FaultCause.REFUSAL, id="a refusal"),
+        pytest.param(Whole({"content": None, "refusal": "No."}), "declined", FaultCause.REFUSAL, id="one in one piece"),
+        pytest.param(Say(["{"], finish="content_filter"), "content filter", FaultCause.REFUSAL, id="filtered"),
+        pytest.param(Refuse(400, code="content_filter"), "content filter", FaultCause.REFUSAL, id="filtered at once"),
+        pytest.param(Refuse(400, code="content_policy_violation"), "content filter", FaultCause.REFUSAL, id="policy"),
+        pytest.param(Refuse(400, code="context_length_exceeded"), "too long", FaultCause.TOO_MUCH, id="too much"),
+        pytest.param(Refuse(413), "too long", FaultCause.TOO_MUCH, id="too many bytes"),
+        pytest.param(Refuse(400), "refused the request (400)", FaultCause.TOO_MUCH, id="bad request"),
+        pytest.param(Refuse(401, message=f"no {KEY}"), "OPENAI_API_KEY", FaultCause.CONFIGURATION, id="wrong key"),
+        pytest.param(Refuse(403), "OPENAI_API_KEY", FaultCause.CONFIGURATION, id="not allowed"),
+        pytest.param(Refuse(404), "does not know the model", FaultCause.CONFIGURATION, id="no such model"),
+        pytest.param(
+            Refuse(400, code="model_not_found"), "does not know", FaultCause.CONFIGURATION, id="the same by code"
+        ),
+        pytest.param(Refuse(402), "refused the request (402)", FaultCause.CONFIGURATION, id="an account without money"),
     ],
 )
 def test_what_no_other_answer_helps_is_told_apart_and_not_tried_again(
-    reply: Reply, sentence: str, cause: Cause
+    reply: Reply, sentence: str, cause: FaultCause
 ) -> None:
     error, server = fault(reply)
     assert sentence in error.message
@@ -189,7 +191,7 @@ def test_what_no_other_answer_helps_is_told_apart_and_not_tried_again(
 def test_what_may_pass_says_how_long_to_wait(reply: Reply, sentence: str, times: int, wait: float) -> None:
     error, server = fault(reply)
     assert sentence in error.message
-    assert (error.cause, error.retry_after) == (Cause.ENDPOINT, wait)
+    assert (error.cause, error.retry_after) == (FaultCause.ENDPOINT, wait)
     assert len(server.requests) == times
 
 
@@ -204,7 +206,7 @@ def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None
 
 def test_an_answer_that_drips_ends_in_time() -> None:
     error, _ = fault(Stall(GOOD, 2, alive=True), answer_seconds=IN_VAIN_SECONDS)
-    assert error.cause is Cause.ENDPOINT
+    assert error.cause is FaultCause.ENDPOINT
 
 
 def test_a_refused_connection_is_a_fault_that_may_pass() -> None:
@@ -212,7 +214,7 @@ def test_a_refused_connection_is_a_fault_that_may_pass() -> None:
         free.bind(("127.0.0.1", 0))
         with pytest.raises(NoAnswer, match="cannot be reached") as caught:
             answer(f"http://user:{KEY}@127.0.0.1:{free.getsockname()[1]}/v1")
-    assert caught.value.cause is Cause.ENDPOINT
+    assert caught.value.cause is FaultCause.ENDPOINT
 
 
 def test_a_fault_that_passes_is_not_noticed() -> None:
@@ -272,7 +274,7 @@ def test_a_parameter_that_is_refused_is_left_out_or_renamed(message: str, name: 
 def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times() -> None:
     everything = "response_format temperature max_tokens max_completion_tokens stream_options"
     error, server = fault(Refuse(400, message=everything))
-    assert error.cause is Cause.TOO_MUCH
+    assert error.cause is FaultCause.TOO_MUCH
     assert len(server.requests) == 7
 
 
@@ -293,7 +295,7 @@ def test_an_answer_cut_at_any_byte_is_whole_or_none(politely: bool, step: int) -
             elif size < whole_from:
                 with pytest.raises(NoAnswer) as caught:
                     model.ask(MESSAGES, Tea, name="pot")
-                assert caught.value.cause in (Cause.ENDPOINT, Cause.ANSWER)
+                assert caught.value.cause in (FaultCause.ENDPOINT, FaultCause.ANSWER)
         model.close()
 
 

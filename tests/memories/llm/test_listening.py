@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text
+from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece
 from memories.llm.streaming import heard
 
 DONE = Finished(StopReason.DONE)
@@ -18,17 +18,17 @@ def _says(*outputs: Output) -> Generator[Output]:
 
 
 def test_everything_is_heard_in_order() -> None:
-    words: list[Output] = [*(Text(str(number)) for number in range(200)), DONE]
+    words: list[Output] = [*(TextPiece(str(number)) for number in range(200)), DONE]
     assert list(heard(_says(*words), silence_seconds=5)) == words
 
 
 def test_a_fault_is_raised_where_one_listens() -> None:
     def breaks() -> Generator[Output]:
-        yield Text("Once")
+        yield TextPiece("Once")
         raise ModelFault("It broke.", retryable=True)
 
     listening = heard(breaks(), silence_seconds=5)
-    assert next(listening) == Text("Once")
+    assert next(listening) == TextPiece("Once")
     with pytest.raises(ModelFault, match="It broke"):
         next(listening)
 
@@ -39,7 +39,7 @@ def test_one_can_leave_a_model_that_says_nothing() -> None:
     def stalls() -> Generator[Output]:
         try:
             speak.wait(20)
-            yield Text("Too late")
+            yield TextPiece("Too late")
         finally:
             closed.set()
 
@@ -57,7 +57,7 @@ def test_a_model_waits_for_a_slow_listener() -> None:
     def endless() -> Generator[Output]:
         while True:
             said.append(1)
-            yield Text("more")
+            yield TextPiece("more")
 
     listening = heard(endless(), silence_seconds=0.01)
     next(listening)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, Text, ToolCall, Usage
+from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece, ToolCall, Usage
 from memories.llm.openai_chat import OpenAIChat
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
@@ -51,7 +51,7 @@ def fault(*script: Reply, **options: Any) -> tuple[ModelFault, str, OpenAIServer
     texts: list[str] = []
     options = {"stall_seconds": patience(*script)} | options
     with openai_server(*script) as server, pytest.raises(ModelFault) as caught:
-        texts.extend(output.text for output in answer(server.base_url, **options) if isinstance(output, Text))
+        texts.extend(output.text for output in answer(server.base_url, **options) if isinstance(output, TextPiece))
     assert KEY not in repr(caught.value)
     assert "127.0.0.1" not in str(caught.value)
     return caught.value, "".join(texts), server
@@ -59,7 +59,7 @@ def fault(*script: Reply, **options: Any) -> tuple[ModelFault, str, OpenAIServer
 
 def test_text_arrives_in_pieces_and_the_tokens_are_counted() -> None:
     with openai_server(HELLO) as server:
-        assert ask(server) == [Text("Hel"), Text("lo."), Finished(StopReason.DONE, Usage(12, 3))]
+        assert ask(server) == [TextPiece("Hel"), TextPiece("lo."), Finished(StopReason.DONE, Usage(12, 3))]
     assert server.keys == [KEY]
     assert server.requests[0]["stream_options"] == {"include_usage": True}
 
@@ -68,7 +68,7 @@ def test_tool_calls_come_whole_and_in_order() -> None:
     wanted = [("look", '{"query": "tea"}'), ("look", '{"query": "milk"}')]
     with openai_server(Call(wanted, text="Let me see.")) as server:
         *outputs, finished = ask(server, tools=True)
-    assert outputs == [Text("Let me see."), *(ToolCall(*call) for call in wanted)]
+    assert outputs == [TextPiece("Let me see."), *(ToolCall(*call) for call in wanted)]
     assert finished == Finished(StopReason.TOOL_CALLS, Usage(12, 3))
     assert server.requests[0]["tool_choice"] == "auto"
 
@@ -91,7 +91,7 @@ def test_a_truncated_answer_gives_no_tool_calls() -> None:
 
 def test_characters_split_between_chunks_are_joined_and_the_unstorable_replaced() -> None:
     with openai_server(Say(["Tea \ud83c", "\udf75 and\x00", " \udead end"])) as server:
-        texts = [output.text for output in ask(server) if isinstance(output, Text)]
+        texts = [output.text for output in ask(server) if isinstance(output, TextPiece)]
     assert "".join(texts) == "Tea 🍵 and � end"
 
 
@@ -162,7 +162,7 @@ def test_what_may_pass_is_tried_again_a_bounded_number_of_times(reply: Reply, se
 
 def test_a_fault_that_passes_is_not_noticed() -> None:
     with openai_server(Refuse(503), HELLO) as server:
-        assert ask(server)[0] == Text("Hel")
+        assert ask(server)[0] == TextPiece("Hel")
 
 
 def test_a_server_that_asks_for_minutes_is_not_waited_for() -> None:
@@ -204,9 +204,9 @@ def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
-        pytest.param(Say(["Hi."]), [Text("Hi.")], id="text"),
+        pytest.param(Say(["Hi."]), [TextPiece("Hi.")], id="text"),
         pytest.param(Call([("look", '{"query": "tea"}')]), [ToolCall("look", '{"query": "tea"}')], id="a tool call"),
-        pytest.param(Whole({"content": "Hi."}), [Text("Hi.")], id="in one piece"),
+        pytest.param(Whole({"content": "Hi."}), [TextPiece("Hi.")], id="in one piece"),
     ],
 )
 def test_an_answer_cut_at_any_byte_is_whole_or_a_fault(
@@ -231,7 +231,7 @@ def test_an_answer_cut_at_any_byte_is_whole_or_a_fault(
 def test_closing_the_stream_ends_the_connection() -> None:
     with openai_server(Stall(HELLO, 2)) as server:
         outputs = answer(server.base_url, stall_seconds=60)
-        assert next(outputs) == Text("Hel")
+        assert next(outputs) == TextPiece("Hel")
         started = time.monotonic()
         outputs.close()
     assert time.monotonic() - started < 30

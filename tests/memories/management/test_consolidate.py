@@ -8,7 +8,7 @@ import uuid
 import pytest
 from django.core.management.base import CommandError
 
-from memories.consolidation.proposals import FaultKind
+from memories.consolidation.material import FaultKind
 from memories.models import ConsolidationRun, Fact
 from tenants.principal import Principal
 from tests.memories.management.conftest import Run

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from memories.demo import seeding
-from memories.demo.people import COMPANIES, OPERATOR, PASSWORD, PEOPLE
+from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.commands import demo
 from memoryhub.server import require_free
 from tenants.models import Membership, User

@@ -15,7 +15,7 @@ from memories.models import Fact
 from memories.services import keeping
 from memories.services.facts.remember import remember_fact
 from memories.types import Status
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.audit.chain import EventDraft, record_events
 from tenants.models import Tenant
 from tenants.principal import Principal
@@ -84,7 +84,7 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from memories.models import Fact, HygieneRun, HygieneState
 from memories.selectors.retention import hygiene_report
 from memories.services.facts.remember import remember_fact
 from memories.services.retention import hygiene_run, hygiene_scan
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.models import Tenant
 from tenants.principal import Principal
 from tests.memories.services.hygiene.lives import live
@@ -123,7 +123,7 @@ def test_a_signal_ends_it_after_a_page(
 
 def test_two_at_once_are_refused(lives: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def at_work(work: str) -> None:
-        raise Busy(work)
+        raise LockTaken(work)
 
     monkeypatch.setattr(hygiene_run, "alone", at_work)
     with pytest.raises(CommandError, match="under way"):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memories.metrics.alerts import Standing, description
+from memories.metrics.alerts import AlertState, description
 from memories.metrics.exposition import SHARED
 from memories.metrics.measuring import Measured
 from tests.parts import missing_part
@@ -39,7 +39,7 @@ def series(looks: Iterable[bytes]) -> list[dict[str, str]]:
     return [{"series": name, "values": " ".join(look.get(name, "stale") for look in seen)} for name in names]
 
 
-def expected(standings: Iterable[Standing], measured: Measured, alert: str) -> list[dict[str, Any]]:
+def expected(standings: Iterable[AlertState], measured: Measured, alert: str) -> list[dict[str, Any]]:
     """The firing ones of an alert, as promtool is told to expect them."""
     return [
         {
@@ -70,5 +70,5 @@ def _split(line: str) -> tuple[str, str]:
     return found["series"], found["value"]
 
 
-def _slug(standing: Standing, measured: Measured) -> str:
+def _slug(standing: AlertState, measured: Measured) -> str:
     return SHARED if standing.tenant_id is None else measured.slugs[standing.tenant_id]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memories.management.commands.alert_rules import FILE
-from memories.metrics.alerts import Holding, Reading, Standing, standings
+from memories.metrics.alerts import AlertState, Holding, MetricReading, standings
 from memories.metrics.definitions import ALERTS, Alert, Comparison
 from memories.metrics.exposition import render
 from memories.metrics.measuring import Measured, measure
@@ -28,9 +28,9 @@ NOW = datetime(2026, 3, 3, 12, 0, tzinfo=UTC)
 LASTING = max(alert.lasting for alert in ALERTS) // EVERY + 1
 
 
-def agrees(folder: Path, looks: Sequence[Measured]) -> list[list[Standing]]:
+def agrees(folder: Path, looks: Sequence[Measured]) -> list[list[AlertState]]:
     """What the page finds at each look, once promtool has found the same at all of them."""
-    found: list[list[Standing]] = []
+    found: list[list[AlertState]] = []
     before: dict[Holding, datetime] = {}
     for place, look in enumerate(looks):
         found.append(standings(look.readings, before, NOW + EVERY * place))
@@ -80,15 +80,15 @@ def near(alert: Alert) -> list[tuple[float, float, bool]]:
 
 def test_they_agree_on_each_side_of_each_threshold(tmp_path: Path) -> None:
     slugs: dict[uuid.UUID, str] = {}
-    readings: dict[Reading, float] = {}
+    readings: dict[MetricReading, float] = {}
     bad: set[tuple[str, uuid.UUID | None]] = set()
     for alert in ALERTS:
         for place, (value, events, is_bad) in enumerate(near(alert)):
             tenant_id = uuid.uuid4()
             slugs[tenant_id] = f"{alert.name.lower()}-{place}"
-            readings[Reading(alert.metric.name, tenant_id, alert.label)] = value
+            readings[MetricReading(alert.metric.name, tenant_id, alert.label)] = value
             if alert.at_least is not None:
-                readings[Reading(alert.at_least[0].name, tenant_id)] = events
+                readings[MetricReading(alert.at_least[0].name, tenant_id)] = events
             if is_bad:
                 bad.add((alert.name, tenant_id))
     found = agrees(tmp_path, [Measured(NOW, readings, slugs)] * LASTING)

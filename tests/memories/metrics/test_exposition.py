@@ -6,7 +6,7 @@ import subprocess
 import uuid
 from datetime import UTC, datetime
 
-from memories.metrics.alerts import Reading
+from memories.metrics.alerts import MetricReading
 from memories.metrics.definitions import METRICS, STAGES
 from memories.metrics.exposition import SHARED, render
 from memories.metrics.measuring import Measured
@@ -16,7 +16,7 @@ ACME = uuid.uuid4()
 NOW = datetime(2026, 3, 3, 12, 0, tzinfo=UTC)
 
 
-def lines(readings: dict[Reading, float]) -> list[str]:
+def lines(readings: dict[MetricReading, float]) -> list[str]:
     return render(Measured(NOW, readings, {ACME: "acme"})).decode().splitlines()
 
 
@@ -30,8 +30,8 @@ def test_each_metric_has_its_words_and_an_idle_tenant_its_zeros() -> None:
 
 
 def test_stages_are_labels_and_what_is_of_no_tenant_is_shared() -> None:
-    readings = {Reading("recall_p95_seconds", ACME, stage): 0.5 for stage in STAGES}
-    told = lines(readings | {Reading("index_lag_seconds", None): 7.0})
+    readings = {MetricReading("recall_p95_seconds", ACME, stage): 0.5 for stage in STAGES}
+    told = lines(readings | {MetricReading("index_lag_seconds", None): 7.0})
     assert f'memoryhub_index_lag_seconds{{tenant="{SHARED}"}} 7.0' in told
     assert [line for line in told if line.startswith("memoryhub_recall_p95")] == [
         f'memoryhub_recall_p95_seconds{{stage="{stage}",tenant="acme"}} 0.5' for stage in sorted(STAGES)
@@ -39,7 +39,7 @@ def test_stages_are_labels_and_what_is_of_no_tenant_is_shared() -> None:
 
 
 def test_promtool_finds_nothing_wrong_with_it() -> None:
-    text = render(Measured(NOW, {Reading("recall_p95_seconds", ACME, "total"): 0.5}, {ACME: "acme"}))
+    text = render(Measured(NOW, {MetricReading("recall_p95_seconds", ACME, "total"): 0.5}, {ACME: "acme"}))
     command = [promtool(), "check", "metrics"]
     verdict = subprocess.run(command, input=text, capture_output=True, check=False)  # noqa: S603 - our own
     assert (verdict.returncode, verdict.stdout, verdict.stderr) == (0, b"", b"")

@@ -9,7 +9,7 @@ import pytest
 
 from memories.errors import Blocked
 from memories.metrics import activity
-from memories.metrics.alerts import Reading
+from memories.metrics.alerts import MetricReading
 from memories.metrics.measuring import measure
 from memories.metrics.states import HALF, MOST, percentile
 from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
@@ -41,8 +41,8 @@ def test_an_idle_tenant_has_no_reading_and_exposes_zeros(membership: Membership)
     measured = measure(NOW)
     assert measured.readings == {}
     complete = measured.complete()
-    assert complete[Reading("writes_per_minute", membership.tenant_id)] == 0.0
-    assert Reading("read_hit_ratio", membership.tenant_id) not in complete
+    assert complete[MetricReading("writes_per_minute", membership.tenant_id)] == 0.0
+    assert MetricReading("read_hit_ratio", membership.tenant_id) not in complete
 
 
 def test_writes_are_counted_by_minute_and_what_was_known_by_hour(membership: Membership) -> None:
@@ -188,7 +188,7 @@ def test_runs_turns_and_changes_that_wait(membership: Membership) -> None:
 def test_changes_of_global_knowledge_are_of_no_tenant(membership: Membership) -> None:
     made.not_indexed(membership, NOW - timedelta(seconds=40))
     OutboxEntry.objects.update(tenant_id=None, user_id=None)
-    assert measure(NOW).readings[Reading("index_lag_seconds", None)] == 40
+    assert measure(NOW).readings[MetricReading("index_lag_seconds", None)] == 40
     assert of(membership) == {}
 
 

@@ -12,7 +12,7 @@ from memories.hygiene.endings import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search import search_plane
-from memories.search.checking import Problem, check, rebuild
+from memories.search.checking import IndexProblem, check, rebuild
 from memories.search.outbox import drain
 from memories.selectors.memories import chain_of
 from memories.services.erasure.forget import forget
@@ -110,7 +110,7 @@ def test_plane_and_database_agree_and_a_rebuild_keeps_the_archive(moved: Princip
     assert check(owner).ok
     assert [state.archived for state in search_plane().stored(owner)].count(True) == 1
     Fact.objects.filter(text="Lives in Bristol").update(archived_at=None)
-    assert [difference.problem for difference in check(owner).differences] == [Problem.OTHER_PLACE]
+    assert [difference.problem for difference in check(owner).differences] == [IndexProblem.OTHER_PLACE]
 
 
 def test_what_is_forgotten_leaves_the_archive(moved: Principal) -> None:

@@ -11,7 +11,7 @@ from memories.types import Kind, Status
 
 
 def contender(text: str = "", **changes: object) -> Contender:
-    plain = Contender(id=text, kind=Kind.SEMANTIC, status=Status.ACTIVE, score=1.0, text=text, tokens=10)
+    plain = Contender(kind=Kind.SEMANTIC, status=Status.ACTIVE, score=1.0, text=text, tokens=10)
     return replace(plain, **changes)  # type: ignore[arg-type]  # by keyword
 
 
@@ -68,3 +68,17 @@ def test_there_is_no_threshold_unless_asked_for() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert select([], limit=5) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "asked", "cut"),
+    [
+        pytest.param(Kind.EPISODIC, "Where do I live?", "Where do I live?", Cut.ASKED_BEFORE, id="the same"),
+        pytest.param(Kind.EPISODIC, "so where do i live", "Where do I live?", Cut.ASKED_BEFORE, id="no mark, a filler"),
+        pytest.param(Kind.EPISODIC, "Where do I live now?", "Where do I live?", Cut.NO, id="another question"),
+        pytest.param(Kind.EPISODIC, "I live in Bristol", "I live in Bristol", Cut.NO, id="a statement"),
+        pytest.param(Kind.SEMANTIC, "Where is home?", "Where is home?", Cut.NO, id="a fact"),
+    ],
+)
+def test_only_an_earlier_asking_of_the_same_question_is_left_out(kind: Kind, said: str, asked: str, cut: Cut) -> None:
+    assert select([contender(said, kind=kind)], limit=5, asked=asked) == [cut]

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from memories.agent.events import MemoriesRecalled, Notice, NoticeKind, TextDelta, TurnFinished
 from memories.agent.loop import run_turn
-from memories.agent.offline.responder import CLOSED
+from memories.english.responder import CLOSED
 from memories.errors import SearchForbidden
 from memories.models import Episode, RecallTrace
 from memories.recall.pipeline import recall

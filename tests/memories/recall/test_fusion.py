@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.recall.adjust import RECIPE, RRF_K
-from memories.recall.fusion import Evidence, contributions, reciprocal_rank, total
 from memories.recall.late_interaction import Coverage
+from memories.recall.scoring import CandidateEvidence, contributions, reciprocal_rank, total
 
 
-def evidence(count: int = 1) -> Evidence:
+def evidence(count: int = 1) -> CandidateEvidence:
     """Candidates of which nothing is known."""
     zeros, no = np.zeros(count, np.float32), np.zeros(count, np.bool_)
-    return Evidence(
+    return CandidateEvidence(
         meaning=zeros,
         session=zeros,
         alone=no,
@@ -35,7 +35,7 @@ def nothing_covered(count: int = 1) -> Coverage:
     return Coverage(zeros, zeros, zeros, zeros)
 
 
-def added(known: Evidence, covered: Coverage | None = None, **asked: object) -> dict[str, float]:
+def added(known: CandidateEvidence, covered: Coverage | None = None, **asked: object) -> dict[str, float]:
     question = {"months": frozenset[int](), "years": frozenset[int](), "asks_when": False} | asked
     parts = contributions(covered or nothing_covered(), known, **question)  # type: ignore[arg-type]  # by keyword
     return {name: round(float(values[0]), 5) for name, values in parts.items() if values[0]}

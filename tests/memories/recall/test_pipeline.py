@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
 from memories.models import Fact, RecallTrace
@@ -17,13 +18,16 @@ from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
+from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn
 from memories.types import ALL_KINDS, Kind, Scope, Status
 from tenants.errors import Forbidden
 from tenants.principal import Principal, Right
 from tests.memories.recall.conftest import Ask, Say, texts
+from tests.parts import about_the_embedded_plane
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +67,23 @@ def test_every_kind_is_recalled_with_what_belongs_to_it(principal: Principal, ad
         ("Hold both buttons",),
     )
     assert (items[Kind.CATALOG].title, items[Kind.CATALOG].scope) == ("Garden hub", Scope.TENANT)
+
+
+@about_the_embedded_plane
+def test_a_recall_of_every_kind_costs_six_queries(
+    principal: Principal, admin_principal: Principal, say: Say, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    say("The garden hub blinks red", "Bulbs arrive on Tuesday")
+    remember_fact(principal, text="Owns a garden hub")
+    remember_playbook(principal, title="Reset the garden hub", trigger="It blinks", steps=["Hold both buttons"])
+    remember_catalog_entry(admin_principal, title="Garden hub", text="Red means no network.")
+    drain()
+    recall(principal, "the garden hub blinks", record=False)
+    with django_assert_num_queries(5):  # speakers, outbox, episodes, other candidates, texts
+        assert len(recall(principal, "what does the garden hub do?", record=False).items) == 5
+    remember_fact(principal, text="The garden hub is from Bristol")
+    with django_assert_num_queries(6):  # and the text of the just-written fact, to encode it
+        assert len(recall(principal, "where is the garden hub from?", record=False).items) == 6
 
 
 def test_only_the_types_that_were_asked_for_come_back(principal: Principal, say: Say, ask: Ask) -> None:
@@ -248,3 +269,30 @@ def test_a_threshold_leaves_out_what_scores_below_it_and_the_trace_says_so(princ
 def test_a_threshold_is_a_number(principal: Principal, threshold: float) -> None:
     with pytest.raises(InvalidInput, match="threshold"):
         recall(principal, "anything", threshold=threshold)
+
+
+def test_playbooks_that_worked_go_first_and_those_that_failed_last(principal: Principal) -> None:
+    records = {"red": (0, 2), "blue": (0, 0), "black": (1, 0), "white": (9, 1)}
+    ids = {}
+    for colour, (good, bad) in records.items():
+        steps = [f"press the {colour} button"]
+        chosen = remember_playbook(principal, title="Reset the hub", trigger="when the hub shows E31", steps=steps)
+        ids[chosen.memory_id] = colour
+        for success in [True] * good + [False] * bad:
+            record_outcome(principal, playbook_id=chosen.memory_id, success=success)
+    found = recall(principal, "the hub shows E31, how do I reset it?", types={Kind.PROCEDURAL}).items
+    assert [ids[item.id] for item in found] == ["white", "black", "blue", "red"]
+
+
+def test_asking_again_recalls_the_fact_and_no_earlier_asking(principal: Principal) -> None:
+    for _ in range(5):
+        begin_turn(principal, text="Where do I live?")
+    fact = remember_fact(principal, text="Lives in Edinburgh", key="home_city").memory_id
+    assert [item.id for item in recall(principal, "Where do I live?", limit=5).items] == [fact]
+
+
+def test_a_question_in_the_first_person_finds_a_fact_in_the_third(principal: Principal) -> None:
+    for text in ("Prefers to collect the bike after four", "Lives in Edinburgh", "Has a daughter named June"):
+        remember_fact(principal, text=text)
+    fact = remember_fact(principal, text="Works at Skyscanner", key="workplace").memory_id
+    assert recall(principal, "where do I work?").items[0].id == fact

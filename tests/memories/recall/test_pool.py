@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.pool import Pool, Row, Turn, assemble, moment_of
+from memories.recall.pool import CandidateRow, Pool, Turn, assemble, moment_of
 from memories.types import Kind
 
 
@@ -40,7 +40,7 @@ def test_a_turn_that_came_twice_is_one_candidate() -> None:
 
 
 def test_what_stands_alone_has_a_session_of_its_own() -> None:
-    fact = Row(Kind.SEMANTIC, "f", b"\x09\x00", b"v", stale=False)
+    fact = CandidateRow(Kind.SEMANTIC, "f", b"\x09\x00", b"v", stale=False)
     pool = assemble([turn("a", 1), turn("a", 2)], [fact, fact._replace(id="g")])
     assert around(pool, "f") == ["-"] * 4 + ["9"] + ["-"] * 4
     assert pool.session.tolist() == [0, 0, 1, 2]

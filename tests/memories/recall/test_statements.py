@@ -11,7 +11,8 @@ import pytest
 from django.db.models import QuerySet
 
 from memories.models import Fact
-from memories.recall.loading import fetch, instances, visible_rows
+from memories.recall.hydration import texts
+from memories.recall.loading import fetch, visible_rows
 from memories.recall.request import Request
 from memories.services.facts.remember import remember_fact
 from memories.types import ALL_KINDS, Kind, Scope
@@ -83,16 +84,17 @@ def test_values_of_one_call_do_not_stay_for_the_next(
 
 
 def test_no_ids_find_nothing(principal: Principal, stored: list[UUID]) -> None:
-    def all_rows(who: Principal, request: Request, _: list[UUID]) -> QuerySet[Any, Any]:
+    def all_rows(who: Principal, request: Request) -> QuerySet[Any, Any]:
         return visible_rows(who, Kind.SEMANTIC, request).order_by("pk").values_list("text")
 
-    assert fetch(all_rows, principal, PLAIN) == list(all_rows(principal, PLAIN, []))
+    assert fetch(all_rows, principal, PLAIN) == list(all_rows(principal, PLAIN))
 
 
-def test_whole_rows_come_as_instances(principal: Principal, stored: list[UUID]) -> None:
-    def rows(who: Principal, request: Request, ids: list[UUID]) -> QuerySet[Any, Any]:
-        return visible_rows(who, Kind.SEMANTIC, request).filter(pk__in=ids).defer("embedding").order_by("pk")
-
-    found = instances(rows, principal, PLAIN, stored)
-    assert found == list(rows(principal, PLAIN, stored))
-    assert found[0].learned_at.tzinfo is not None
+def test_texts_come_as_whole_rows(principal: Principal, stored: list[UUID]) -> None:
+    found = texts(principal, PLAIN, [(Kind.SEMANTIC, id_.hex) for id_ in stored])
+    rows = list(visible_rows(principal, Kind.SEMANTIC, PLAIN).filter(pk__in=stored))
+    assert found == {row.pk.hex: row for row in rows}
+    for row in rows:
+        for field in Fact._meta.concrete_fields:
+            if field.attname not in ("embedding", "token_ids"):
+                assert getattr(found[row.pk.hex], field.attname) == getattr(row, field.attname), field.attname

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memories.search.base import SearchPlane, Seen, SeenDocument, Tombstone
+from memories.search.base import IndexLookup, SearchPlane, SeenDocument, Tombstone
 from memories.types import Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
 from tests.memories.search.library import GLOBAL, document, own, shared, somebody
@@ -40,12 +40,12 @@ class SeeingContract:
         for somebody_else in (own(bob), own(eve), shared(eve)):
             plane.rebuild(somebody_else, [])
             theirs = stored(plane, somebody_else)
-            assert plane.see(ada, Kind.SEMANTIC, theirs.id) == Seen(None)
+            assert plane.see(ada, Kind.SEMANTIC, theirs.id) == IndexLookup(None)
 
     def test_nothing_is_seen_of_what_was_removed_or_is_of_another_kind(
         self, plane: SearchPlane, ada: Principal
     ) -> None:
         gone, fact = stored(plane, own(ada)), stored(plane, own(ada))
         plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, gone.id, 2)])
-        assert plane.see(ada, Kind.SEMANTIC, gone.id) == Seen(None)
-        assert plane.see(ada, Kind.EPISODIC, fact.id) == Seen(None)
+        assert plane.see(ada, Kind.SEMANTIC, gone.id) == IndexLookup(None)
+        assert plane.see(ada, Kind.EPISODIC, fact.id) == IndexLookup(None)

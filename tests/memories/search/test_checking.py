@@ -10,7 +10,7 @@ import pytest
 from memories.models import Fact
 from memories.search import outbox, search_plane
 from memories.search.base import Tombstone
-from memories.search.checking import Problem, check, owners, rebuild
+from memories.search.checking import IndexProblem, check, owners, rebuild
 from memories.search.embedded.part import path_of
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, Status
@@ -28,7 +28,7 @@ def ada(principal: Principal) -> Owner:
     return Owner(principal.tenant_id, principal.user_id)
 
 
-def problems(owner: Owner) -> list[Problem]:
+def problems(owner: Owner) -> list[IndexProblem]:
     return [difference.problem for difference in check(owner).differences]
 
 
@@ -48,25 +48,25 @@ def test_a_row_that_the_plane_lost_is_found(ada: Owner) -> None:
     fact = Fact.objects.get()
     search_plane().delete(ada, [Tombstone(Kind.SEMANTIC, fact.pk, 99)])
     search_plane().settle()
-    assert problems(ada) == [Problem.NOT_INDEXED]
+    assert problems(ada) == [IndexProblem.NOT_INDEXED]
 
 
 def test_a_row_that_the_database_lost_is_found(ada: Owner) -> None:
     Fact.objects.all().delete()
-    assert problems(ada) == [Problem.NOT_IN_DATABASE]
+    assert problems(ada) == [IndexProblem.NOT_IN_DATABASE]
 
 
 def test_another_version_or_status_is_found(ada: Owner) -> None:
     Fact.objects.update(version=2)
-    assert problems(ada) == [Problem.OTHER_VERSION]
+    assert problems(ada) == [IndexProblem.OTHER_VERSION]
     Fact.objects.update(version=1, status=Status.STALE)
-    assert problems(ada) == [Problem.OTHER_STATUS]
+    assert problems(ada) == [IndexProblem.OTHER_STATUS]
 
 
 @about_the_embedded_plane
 def test_a_missing_part_is_found(ada: Owner, index_dir: Path) -> None:
     path_of(index_dir, ada).unlink()
-    assert problems(ada) == [Problem.PART_MISSING]
+    assert problems(ada) == [IndexProblem.PART_MISSING]
 
 
 def test_an_owner_without_memories_needs_no_part(other_member: Principal) -> None:
@@ -77,7 +77,7 @@ def test_an_owner_without_memories_needs_no_part(other_member: Principal) -> Non
 def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir: Path) -> None:
     remember_fact(principal, text="Keeps bees")
     path_of(index_dir, ada).write_bytes(b"nonsense, and enough of it to be read as a header" * 4)
-    assert problems(ada) == [Problem.PART_MISSING]
+    assert problems(ada) == [IndexProblem.PART_MISSING]
     assert rebuild(ada) == 2
     assert (check(ada).ok, outbox.backlog()) == (True, 0)
 
@@ -87,10 +87,10 @@ def test_a_row_that_the_plane_holds_in_two_places_is_found(ada: Owner, monkeypat
     (state,) = search_plane().stored(ada)
     both = [state, replace(state, archived=True)]
     monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter(both))
-    assert problems(ada) == [Problem.TWICE]
+    assert problems(ada) == [IndexProblem.TWICE]
 
 
 def test_a_row_that_is_archived_and_should_not_be_is_found(ada: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     (state,) = search_plane().stored(ada)
     monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter([replace(state, archived=True)]))
-    assert problems(ada) == [Problem.OTHER_PLACE]
+    assert problems(ada) == [IndexProblem.OTHER_PLACE]

@@ -16,7 +16,7 @@ from memories.models import Fact
 from memories.search.base import Tombstone
 from memories.search.elasticsearch import indices, writing
 from memories.search.elasticsearch import plane as plane_module
-from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client

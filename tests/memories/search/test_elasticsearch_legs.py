@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.search.elasticsearch.queries import By, Leg, brevity, legs, rarity
-from memories.search.elasticsearch.routing import ARCHIVE
+from memories.search.elasticsearch.queries import ARCHIVE, By, SubQuery, brevity, rarity, sub_queries
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 from tests.memories.search.library import somebody
 
 ADA = somebody()
 
 
-def asked(**changes: Any) -> list[Leg]:
+def asked(**changes: Any) -> list[SubQuery]:
     """The legs of a question by words and meaning."""
     plain: dict[str, Any] = {"kinds": ALL_KINDS, "terms": ("harbour",), "vector": lambda: np.ones(384), "per_leg": 80}
-    return legs(ADA, CandidateRequest(**{**plain, **changes}))
+    return sub_queries(ADA, CandidateRequest(**{**plain, **changes}))
 
 
-def filters(leg: Leg) -> str:
+def filters(leg: SubQuery) -> str:
     """What a leg is limited to, as text."""
     body = leg.body["knn"] if leg.by is By.MEANING else leg.body["query"]["function_score"]["query"]["bool"]
     return json.dumps(body["filter"])

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.indices import settings_of
-from memories.search.elasticsearch.routing import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
 from memories.search.elasticsearch.transport import trouble
 
 NODE = NodeConfig("http", "127.0.0.1", 9200)

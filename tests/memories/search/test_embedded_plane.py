@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.errors import SearchUnavailable
-from memories.search.base import PartMissing, SearchPlane, Seen, Tombstone
+from memories.search.base import IndexLookup, PartMissing, SearchPlane, Tombstone
 from memories.search.embedded import part
 from memories.search.embedded.part import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
@@ -170,7 +170,7 @@ def test_a_disk_that_fails_is_unavailable_and_keeps_the_file(
         error.sqlite_errorcode, error.sqlite_errorname = code, "SQLITE_TROUBLE"
         raise error
 
-    monkeypatch.setattr("memories.search.embedded.writing.upsert", failing)
+    monkeypatch.setattr("memories.search.embedded.files.upsert", failing)
     with pytest.raises(SearchUnavailable, match="SQLITE_TROUBLE") as raised:
         plane.upsert([document(own(ada), "My secret")])
     assert "secret" not in str(raised.value)
@@ -281,4 +281,4 @@ def test_a_snapshot_grows_by_what_changed(plane: EmbeddedPlane, ada: Principal) 
 
 def test_what_might_stand_in_a_missing_part_is_not_said_to_be_nowhere(plane: EmbeddedPlane, ada: Principal) -> None:
     plane.erase_owner(own(ada))
-    assert plane.see(ada, Kind.SEMANTIC, uuid4()) == Seen(None, incomplete=(own(ada),))
+    assert plane.see(ada, Kind.SEMANTIC, uuid4()) == IndexLookup(None, incomplete=(own(ada),))

@@ -22,7 +22,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Owner, Status
-from memoryhub.db.advisory_lock import alone
+from memoryhub.db.advisory_lock import advisory_lock
 from tenants.principal import Principal
 from tests.parts import about_the_embedded_plane
 
@@ -161,7 +161,11 @@ def test_the_whole_plane_is_rebuilt_by_one_at_a_time() -> None:
         finally:
             connections.close_all()
 
-    with alone("index-rebuild"), ThreadPoolExecutor(1) as others, pytest.raises(SearchUnavailable, match="Another"):
+    with (
+        advisory_lock("index-rebuild"),
+        ThreadPoolExecutor(1) as others,
+        pytest.raises(SearchUnavailable, match="Another"),
+    ):
         others.submit(rebuild).result()
     assert outbox.rebuild_all([]) == 0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
 from memories.services.facts.remember import remember_fact
-from memories.services.ownership import owner_lock
 from memories.services.reviews.decisions import Answer, decide, undo_decision
 from memories.services.reviews.queue import open_contradiction, open_eviction
+from memories.services.write import write
 from memories.types import Scope, Source
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -27,16 +27,16 @@ def two_widths(principal: Principal) -> tuple[Fact, Fact]:
 
 def asked(principal: Principal, first: Fact, second: Fact) -> ReviewItem:
     """Which of two facts holds."""
-    with owner_lock(principal, Scope(first.scope)):
-        item = open_contradiction(principal, first, second, reason="Two widths of one shed.", evidence={})
+    with write(principal, Scope(first.scope)) as w:
+        item = open_contradiction(w, first, second, reason="Two widths of one shed.", evidence={})
     assert item is not None
     return item
 
 
 def proposed(principal: Principal, row: Fact | Playbook) -> ReviewItem:
     """That a memory goes."""
-    with owner_lock(principal):
-        item = open_eviction(principal, row, reason="Nobody used it for long.", evidence={"staleness": 0.95})
+    with write(principal) as w:
+        item = open_eviction(w, row, reason="Nobody used it for long.", evidence={"staleness": 0.95})
     assert item is not None
     return item
 

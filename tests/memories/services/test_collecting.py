@@ -12,7 +12,7 @@ from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.retention import collection
 from memories.types import Status
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def test_the_task_collects(over: None) -> None:
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_it_waits_for_nobody_who_is_at_it(over: None, monkeypatch: pytest.MonkeyPatch) -> None:

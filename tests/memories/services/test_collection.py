@@ -18,13 +18,13 @@ from memories.search.outbox import drain
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of
 from memories.selectors.retention import plan
-from memories.services import keeping
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.retention import collection
 from memories.services.retention.collection import CollectionReport, collect
+from memories.services.write import housekeeping
 from memories.types import Kind, Scope, Status
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
@@ -201,13 +201,13 @@ def test_what_a_tenant_shares_is_collected_and_told_in_its_own_chain(admin_princ
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     lives = live(principal)
     monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
-    with pytest.raises(Busy):
+    with pytest.raises(LockTaken):
         collect(apply=True)
     assert collect(apply=False).decisions
     assert Fact.objects.get(pk=lives["expired"]).status == Status.ACTIVE
@@ -225,7 +225,7 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
     lives = live(principal)
     monkeypatch.setattr(collection, "BATCH", 1)
     planned = set(fates(collect(apply=False, now=NOW)))
-    whole, left = keeping.keeping, [survives]
+    whole, left = housekeeping, [survives]
 
     @contextmanager
     def mortal(owner: Any) -> Iterator[Any]:
@@ -235,12 +235,12 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
             if left[0] < 0:
                 raise Killed
 
-    monkeypatch.setattr(collection, "keeping", mortal)
+    monkeypatch.setattr(collection, "housekeeping", mortal)
     with pytest.raises(Killed):
         collect(apply=True, now=NOW)
     assert verify_chains().ok
     assert all(chain.ok for chain in verify_all())
-    monkeypatch.setattr(collection, "keeping", whole)
+    monkeypatch.setattr(collection, "housekeeping", whole)
     rest = set(fates(collect(apply=True, now=NOW)))
     # A batch may hold a memory that is looked at and stays.
     assert rest <= planned and len(planned) - survives <= len(rest) <= len(planned)

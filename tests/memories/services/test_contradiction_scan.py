@@ -9,9 +9,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memories.consolidation.contradiction.judges import Pair
-from memories.consolidation.contradiction.judging import Judgement, Verdict
-from memories.consolidation.contradiction.model import ModelJudge
+from memories.consolidation.judging import JudgedPair, Judgement, Verdict
+from memories.consolidation.model import ModelJudge
 from memories.llm.json_answers import JsonAnswers
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.history.chains import verify_chains
@@ -52,11 +51,11 @@ class Judge:
     name = "judge"
 
     def __init__(self, answer: Judgement | None, before: Callable[[], object] = lambda: None) -> None:
-        self.seen: list[Pair] = []
+        self.seen: list[JudgedPair] = []
         self._answer = answer
         self._before = before
 
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         self.seen += pairs
         self._before()
         return [self._answer for _ in pairs]

@@ -10,11 +10,11 @@ from django.utils import timezone
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.models import Episode, Fact, OutboxEntry, Playbook, ReviewDecision, ReviewItem
 from memories.selectors.reviews import open_reviews
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_contradiction
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
+from memories.services.write import write
 from memories.types import Source, Status
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
@@ -73,8 +73,8 @@ def test_keeping_both_settles_the_pair_for_good(
     answer(principal, item, "keep_both")
     assert current(principal) == [FOUR, THREE]
     assert all(fact.last_verified_at for fact in Fact.objects.all())
-    with owner_lock(principal):
-        assert open_contradiction(principal, *pair, reason="Again.", evidence={}) is None
+    with write(principal) as w:
+        assert open_contradiction(w, *pair, reason="Again.", evidence={}) is None
     take_back(principal, item)
     assert not any(fact.last_verified_at for fact in Fact.objects.all())
     assert open_reviews(principal).exists()
@@ -111,8 +111,8 @@ def test_editing_one_leaves_two_that_are_not_asked_about_again(
     old = Fact.objects.get(text__startswith="The old shed")
     assert current(principal) == sorted([FOUR, old.text])
     pair[1].refresh_from_db()
-    with owner_lock(principal):
-        assert open_contradiction(principal, old, pair[1], reason="Again.", evidence={}) is None
+    with write(principal) as w:
+        assert open_contradiction(w, old, pair[1], reason="Again.", evidence={}) is None
     take_back(principal, item)
     assert current(principal) == [FOUR, THREE]
 

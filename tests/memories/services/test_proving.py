@@ -15,9 +15,9 @@ from memories.services import chain_proofs
 from memories.services.chain_proofs import prove_daily, prove_supersession
 from memories.services.facts.remember import remember_fact
 from memories.types import Owner, Scope
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
-from tenants.audit.recorded_checks import KEPT, latest
+from tenants.audit.verification import KEPT, latest
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
 from tenants.principal import Principal
 
@@ -104,7 +104,7 @@ def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: p
     moved(principal, "Bristol")
 
     def busy(work: str) -> NoReturn:
-        raise Busy(work)
+        raise LockTaken(work)
 
     monkeypatch.setattr(chain_proofs, "alone", busy)
     prove_daily()

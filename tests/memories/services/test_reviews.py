@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
 from memories.services.facts.remember import remember_fact
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import KEPT_FOR, open_contradiction, open_eviction, withdraw
+from memories.services.write import write
 from memories.types import Kind, Scope
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
@@ -25,13 +25,13 @@ def fact(principal: Principal, text: str, *, key: str = "", task: str = "") -> F
 
 
 def ask(principal: Principal, first: Fact, second: Fact) -> ReviewItem | None:
-    with owner_lock(principal):
-        return open_contradiction(principal, first, second, reason="Two sizes of one thing.", evidence={"cosine": 0.9})
+    with write(principal) as w:
+        return open_contradiction(w, first, second, reason="Two sizes of one thing.", evidence={"cosine": 0.9})
 
 
 def propose(principal: Principal, row: Fact | Playbook, **evidence: object) -> ReviewItem | None:
-    with owner_lock(principal):
-        return open_eviction(principal, row, reason="Nobody used it.", evidence=evidence)
+    with write(principal) as w:
+        return open_eviction(w, row, reason="Nobody used it.", evidence=evidence)
 
 
 def test_a_pair_is_asked_once_the_older_first(principal: Principal) -> None:
@@ -84,9 +84,9 @@ def test_what_ended_is_withdrawn_and_the_trail_has_no_words(principal: Principal
     first, second = fact(principal, "The shed measures three metres"), fact(principal, "The shed measures four metres")
     ask(principal, first, second)
     propose(principal, second, staleness=0.92)
-    with owner_lock(principal):
-        assert withdraw(principal, [second.pk]) == 2
-        assert withdraw(principal, [second.pk]) == 0
+    with write(principal) as w:
+        assert withdraw(w, [second.pk]) == 2
+        assert withdraw(w, [second.pk]) == 0
     assert set(ReviewItem.objects.values_list("decision", flat=True)) == {ReviewDecision.WITHDRAWN}
     events = AuditEvent.objects.filter(target_kind="review").order_by("sequence")
     assert list(events.values_list("action", flat=True)) == ["review.opened"] * 2 + ["review.withdrawn"] * 2

@@ -16,9 +16,9 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire
 from memories.services.facts.undo import undo
-from memories.services.ownership import owner_lock
 from memories.services.reviews.decisions import DECISIONS, Answer, decide, undo_decision
 from memories.services.reviews.queue import open_contradiction, open_eviction
+from memories.services.write import write
 from memories.types import Kind, Scope
 from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
@@ -50,10 +50,10 @@ class Play:
 
     def ask(self) -> object:
         first, second = self._some(), self._some()
-        with owner_lock(self.who, Scope.TENANT):
+        with write(self.who, Scope.TENANT) as w:
             if self.chance.random() < 0.3:
-                return open_eviction(self.who, first, reason="Old.", evidence={"staleness": 0.95})
-            return open_contradiction(self.who, first, second, reason="Two.", evidence={})
+                return open_eviction(w, first, reason="Old.", evidence={"staleness": 0.95})
+            return open_contradiction(w, first, second, reason="Two.", evidence={})
 
     def answer(self) -> object:
         chosen = self._item()

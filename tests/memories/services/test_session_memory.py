@@ -23,6 +23,7 @@ from memories.services.sessions.expiry import Sweep, expire_sessions
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
+from memories.services.write import Write
 from memories.slots import Plan
 from memories.types import Importance, Source, WriteResult
 from tenants.audit.verification import verify_all
@@ -225,10 +226,10 @@ def test_one_session_that_fails_does_not_keep_others(
     start_session(principal)
     real = entries._propose
 
-    def fail(who: Principal, session: Session, **options: Any) -> Any:
+    def fail(w: Write, session: Session, **options: Any) -> Any:
         if session.pk == worked:
             raise NotFound("membership")
-        return real(who, session, **options)
+        return real(w, session, **options)
 
     monkeypatch.setattr(entries, "_propose", fail)
     assert expire_sessions(later(days=2)) == Sweep(expired=1, failed=1)

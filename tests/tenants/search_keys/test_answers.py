@@ -16,7 +16,7 @@ from tenants.search_keys import rotate
 from tenants.search_keys.claims import retire
 from tenants.search_keys.cluster import every_valid_key, prove
 from tenants.search_keys.ending import end_now
-from tenants.search_keys.minting import Outcome
+from tenants.search_keys.lifecycle import KeyOutcome
 from tenants.search_keys.verification import verify
 from tests.tenants.search_keys.probing import credential, key_of
 
@@ -68,7 +68,7 @@ def test_an_answer_of_another_form_is_an_error_like_any_other(
     before, key = credential(membership), key_of(membership)
     retire("taken", membership.pk, None, due_at=before.retry_at)
     with in_its_place(settings, body):
-        assert rotate(membership) is Outcome.FAILED
+        assert rotate(membership) is KeyOutcome.FAILED
         after = credential(membership)
         assert (after.key_id, after.claimed_until, after.trouble) == (before.key_id, None, "failed")
         assert end_now(["taken"]) == 0

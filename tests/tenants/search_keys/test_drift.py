@@ -13,8 +13,8 @@ from uuid import uuid4
 import pytest
 
 from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.drift import Drift, drift_of
 from tenants.search_keys.policy import member_descriptors
+from tenants.search_keys.verification import Drift, drift_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = member_descriptors(("m-episodic", "m-semantic"), tenant_id=uuid4(), user_id=uuid4())

@@ -11,7 +11,7 @@ from memoryhub.env.development_key import development_credential_key
 from tenants.errors import NoSearchKey
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal
-from tenants.search_keys.encryption import box, reencrypt
+from tenants.search_keys.claims import box, reencrypt
 from tests.tenants.search_keys.probing import credential, key_of
 
 

@@ -24,7 +24,7 @@ from tenants.search_keys import (
     temporary_key,
 )
 from tenants.search_keys.ending import allow
-from tenants.search_keys.minting import Outcome, Swept
+from tenants.search_keys.lifecycle import KeyOutcome, Swept
 from tests.factories import make_membership, own_principal
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
@@ -109,9 +109,9 @@ def test_a_key_revoked_by_hand_comes_back_only_on_purpose(
     with django_capture_on_commit_callbacks(execute=True):
         services.deactivate_member(membership)
         services.activate_member(membership)
-    assert (provision(membership), mint_waiting()) == (Outcome.NOT_NEEDED, Swept(0, 0))
+    assert (provision(membership), mint_waiting()) == (KeyOutcome.NOT_NEEDED, Swept(0, 0))
     allow(membership)
-    assert provision(membership) is Outcome.MADE
+    assert provision(membership) is KeyOutcome.MADE
 
 
 def test_another_role_gets_another_key(membership: Membership, django_capture_on_commit_callbacks: OnCommit) -> None:

@@ -16,7 +16,7 @@ from tenants.models import AuditEvent, AuditPayload, Membership, SearchCredentia
 from tenants.principal import Principal
 from tenants.search_keys import mint_waiting, provision, search_key
 from tenants.search_keys.claims import FIRST_RETRY
-from tenants.search_keys.minting import Outcome, Swept
+from tenants.search_keys.lifecycle import KeyOutcome, Swept
 from tests.factories import own_principal
 from tests.tenants.search_keys.conftest import Away, Joins
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen
@@ -120,7 +120,7 @@ def test_a_minter_that_cannot_make_keys_is_named(
     member = joins(tenant)
     assert (credential(member).state, credential(member).trouble) == ("pending", trouble)
     settings.ELASTICSEARCH_CREDENTIALS = before
-    assert provision(member) is Outcome.MADE
+    assert provision(member) is KeyOutcome.MADE
 
 
 def test_an_expired_key_is_said_to_be_and_replaced(membership: Membership) -> None:

@@ -15,9 +15,8 @@ from pytest_django import Settings
 from tenants.models import AuditEvent, AuditPayload, CredentialState, Membership, RetiredKey, SearchCredential
 from tenants.principal import SYSTEM
 from tenants.search_keys import cluster, end_orphans, provision, revoke_waiting, rotate, rotate_due
-from tenants.search_keys.claims import GRACE, claim, store, take_key
-from tenants.search_keys.encryption import box, seal
-from tenants.search_keys.minting import Outcome, Swept
+from tenants.search_keys.claims import GRACE, box, claim, seal, store, take_key
+from tenants.search_keys.lifecycle import KeyOutcome, Swept
 from tenants.search_keys.policy import member_key_name
 from tests.factories import make_membership
 from tests.tenants.search_keys.conftest import Away
@@ -30,7 +29,7 @@ def test_the_new_key_opens_the_same_and_the_old_one_ends_after_a_grace(membershi
     own = put("user", membership.tenant_id, membership.user_id)
     old, old_id = key_of(membership), credential(membership).key_id
     seen(old_id)
-    assert rotate(membership) is Outcome.MADE
+    assert rotate(membership) is KeyOutcome.MADE
     assert found_with(key_of(membership)) == {own} == found_with(old)
     assert revoke_waiting().done == 0
     assert revoke_waiting(timezone.now() + GRACE).done == 1
@@ -43,7 +42,7 @@ def test_a_key_that_fails_its_proof_never_takes_over(membership: Membership, set
     """With other names for the indices the minter has nothing to hand on: the new key opens nothing."""
     old, before = key_of(membership), settings.ELASTICSEARCH_PREFIX
     settings.ELASTICSEARCH_PREFIX = f"{before}-elsewhere"
-    assert rotate(membership) is Outcome.FAILED
+    assert rotate(membership) is KeyOutcome.FAILED
     settings.ELASTICSEARCH_PREFIX = before
     assert key_of(membership) == old and status_of(old) == 200
     assert credential(membership).trouble == "unproven"
@@ -53,7 +52,7 @@ def test_a_key_that_fails_its_proof_never_takes_over(membership: Membership, set
 def test_while_the_cluster_is_away_the_old_key_stays(membership: Membership, away: Away) -> None:
     old = key_of(membership)
     with away():
-        assert rotate(membership) is Outcome.UNREACHABLE
+        assert rotate(membership) is KeyOutcome.UNREACHABLE
     assert key_of(membership) == old
     assert credential(membership).trouble == "unreachable"
 
@@ -79,7 +78,7 @@ def test_keys_are_replaced_after_two_thirds_of_their_life(membership: Membership
 
 def test_whoever_is_not_active_is_not_rotated(membership: Membership) -> None:
     Membership.objects.filter(id=membership.id).update(is_active=False)
-    assert rotate(membership) is Outcome.NOT_NEEDED
+    assert rotate(membership) is KeyOutcome.NOT_NEEDED
     assert rotate_due(timezone.now() + timedelta(days=61)) == Swept(0, 0)
 
 
@@ -90,7 +89,7 @@ def test_a_maker_that_took_too_long_loses_to_the_next(membership: Membership) ->
     assert claim(membership.id, wanted=lambda row: True) is None
     late = mint_by_hand(membership)
     SearchCredential.objects.update(claimed_until=timezone.now())
-    assert rotate(membership) is Outcome.MADE
+    assert rotate(membership) is KeyOutcome.MADE
     winner = credential(membership).key_id
     secret = seal(membership.id, late.encoded, using=box())
     assert not store(held, late, secret=secret, grace=AT_ONCE, action="x", actor=SYSTEM)
@@ -118,9 +117,9 @@ def test_orphans_of_another_tenant_are_left(membership: Membership) -> None:
 def test_many_at_once_make_one_key_and_orphan_none(membership: Membership) -> None:
     take_key(credential(membership), CredentialState.PENDING)
     outcomes = together(lambda: provision(membership), 12)
-    assert outcomes.count(Outcome.MADE) == 1
+    assert outcomes.count(KeyOutcome.MADE) == 1
     outcomes = together(lambda: rotate(membership, grace=AT_ONCE), 12)
-    assert Outcome.MADE in outcomes and Outcome.FAILED not in outcomes
+    assert KeyOutcome.MADE in outcomes and KeyOutcome.FAILED not in outcomes
     active = credential(membership).key_id
     seen(active, *RetiredKey.objects.values_list("key_id", flat=True))
     assert revoke_waiting().waiting == 0
@@ -147,7 +146,7 @@ def test_no_search_fails_while_its_key_is_replaced_again_and_again(membership: M
         searchers = [pool.submit(search) for _ in range(4)]
         try:
             for _ in range(20):
-                assert rotate(membership, grace=timedelta(seconds=1)) is Outcome.MADE
+                assert rotate(membership, grace=timedelta(seconds=1)) is KeyOutcome.MADE
                 revoke_waiting()
             over.wait(2.5)
             revoke_waiting()
@@ -159,10 +158,10 @@ def test_no_search_fails_while_its_key_is_replaced_again_and_again(membership: M
     assert AuditEvent.objects.filter(action="search_key.rotated").count() == 20
 
 
-def together(work: Callable[[], Outcome], threads: int) -> list[Outcome]:
+def together(work: Callable[[], KeyOutcome], threads: int) -> list[KeyOutcome]:
     """What each of many threads, on a connection of its own, got."""
 
-    def run(_: int) -> Outcome:
+    def run(_: int) -> KeyOutcome:
         try:
             return work()
         finally:

@@ -18,14 +18,13 @@ from tenants.models import CredentialState, Membership, RetiredKey, SearchCreden
 from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tenants.search_keys.claims import take_key
-from tenants.search_keys.drift import Drift
-from tenants.search_keys.verification import Finding, repair, verify
+from tenants.search_keys.verification import Drift, KeyFinding, repair, verify
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of
 from tests.tenants.search_keys.test_rotation import mint_by_hand
 
 
-def findings_of(*members: Membership) -> list[Finding]:
+def findings_of(*members: Membership) -> list[KeyFinding]:
     """What verifying the first one's tenant, or these members of it, finds."""
     rows = Membership.objects.filter(id__in=[member.id for member in members])
     return list(verify(rows, tenant_id=members[0].tenant_id, with_orphans=False).findings)
@@ -157,7 +156,7 @@ def test_an_orphan_is_found_and_ended(membership: Membership, monkeypatch: pytes
     monkeypatch.setattr("tenants.search_keys.verification.ORPHAN_AFTER", timedelta(0))
     rows = Membership.objects.filter(id=membership.id)
     report = verify(rows, tenant_id=membership.tenant_id)
-    assert report.findings == (Finding(None, orphan.key_id, (Drift.UNKNOWN_TO_DATABASE,)),)
+    assert report.findings == (KeyFinding(None, orphan.key_id, (Drift.UNKNOWN_TO_DATABASE,)),)
     assert repair(report.findings) == 1
     assert status_of(orphan.encoded) == 401
 
@@ -178,7 +177,7 @@ def test_a_key_that_should_have_ended_long_ago_is_found_and_ended(membership: Me
     seen(key_id)
     revoke(membership)
     RetiredKey.objects.update(due_at=timezone.now() - timedelta(minutes=5))
-    assert findings_of(membership) == [Finding(membership.id, key_id, (Drift.NOT_ENDED,))]
+    assert findings_of(membership) == [KeyFinding(membership.id, key_id, (Drift.NOT_ENDED,))]
     assert repair(findings_of(membership)) == 1
     assert status_of(old) == 401
 

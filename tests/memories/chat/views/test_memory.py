@@ -122,7 +122,7 @@ def test_pinning_and_unpinning(ada: Client, life: Life) -> None:
 
 def test_what_is_replaced_cannot_be_pinned(ada: Client, life: Life) -> None:
     page = ada.post(_address("pin", Kind.SEMANTIC, life.bristol), {"pinned": "1"}, follow=True)
-    assert "It was replaced already" in page.content.decode()
+    assert "This fact was replaced already" in page.content.decode()
 
 
 @pytest.mark.parametrize("action", ["correct", "retire", "pin", "undo", "forget"])

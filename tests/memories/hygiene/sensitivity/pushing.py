@@ -18,8 +18,7 @@ from django.urls import reverse
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, ProposedFact
+from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material, ProposedFact
 from memories.importing import ConversationSession, parse_memory
 from memories.importing.conversations import ConversationTurn
 from memories.models import Fact, Playbook, Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memories.hygiene.sensitivity.context import BLANK, fold
 from memories.hygiene.sensitivity.findings import Finding
-from memories.hygiene.sensitivity.folding import BLANK, fold
 from memories.types import SensitiveKind
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import Extraction, ExtractionFault, FaultKind, Proposal, ProposedFact
+from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material, Proposal, ProposedFact
 from memories.models import Episode
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memories.consolidation.contradiction.judges import Pair
-from memories.consolidation.contradiction.judging import Judgement, Verdict
+from memories.consolidation.judging import JudgedPair, Judgement, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running
@@ -16,10 +15,10 @@ from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import tell
-from tests.memories.consolidation.script import load
-from tests.memories.consolidation.script.measure import measure
-from tests.memories.consolidation.script.stored import learned
-from tests.memories.consolidation.script.stored import tell as tell_talk
+from tests.memories.english.script import load
+from tests.memories.english.script.measure import measure
+from tests.memories.english.script.stored import learned
+from tests.memories.english.script.stored import tell as tell_talk
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +31,13 @@ class Judge:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         self.seen += [pair.older.text for pair in pairs]
         return [Judgement(Verdict.CONTRADICTION, "both cannot hold")] * len(pairs)
 
 
 class Broken(Judge):
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement | None]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         raise Conflict(f"{len(pairs)} are too many now.")
 
 

@@ -12,8 +12,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import FaultKind, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
+from memories.consolidation.material import FaultKind, Material, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
 from memories.errors import Conflict, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.history.chains import verify_chains

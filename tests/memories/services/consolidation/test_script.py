@@ -1,6 +1,6 @@
 """Two years of one person's talk through a model that reads well: all is learned, and all that it makes false ends.
 
-The model answers by the script of tests/memories/consolidation/script; everything else is real: the client, recall
+The model answers by the script of tests/memories/english/script; everything else is real: the client, recall
 (what it does not bring up cannot be superseded), the guards and the gates.
 """
 
@@ -15,9 +15,9 @@ from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import extractor_at, record_of
-from tests.memories.consolidation.script import Expected, Said, load
-from tests.memories.consolidation.script.measure import measure
-from tests.memories.consolidation.script.stored import learned, tell
+from tests.memories.english.script import Expected, Said, load
+from tests.memories.english.script.measure import measure
+from tests.memories.english.script.stored import learned, tell
 from tests.openai_server import Made, Say, openai_server, said_as_json
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import FaultKind, Proposal
+from memories.consolidation.material import FaultKind, Material, Proposal
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
 from memories.services.consolidation import Busy, consolidate, running, sweeping
 from memories.services.consolidation.sweeping import Due, consolidate_owner, due, sweep

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import Extraction, ProposedFact
+from memories.consolidation.material import Extraction, Material, ProposedFact
 from memories.models import ConsolidationRun, Episode, Fact
 from memories.services.consolidation import consolidate
 from memories.services.erasure.forget import forget

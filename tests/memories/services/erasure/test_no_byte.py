@@ -16,8 +16,7 @@ from django.db import connection, connections
 from pytest_django import Settings
 
 from memories.agent.loop import run_turn
-from memories.consolidation.material import Material
-from memories.consolidation.proposals import Extraction, ProposedFact
+from memories.consolidation.material import Extraction, Material, ProposedFact
 from memories.models import ErasureRequest, ErasureState, Fact
 from memories.recall import recording
 from memories.search.outbox import drain

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.hygiene.dedup import likeness
+from memories.english.wording import likeness
 from memories.hygiene.text import content_hash
 from memories.models import Fact, RecallTrace, ReviewItem
-from memories.services.ownership import owner_lock
 from memories.services.reviews.queue import open_contradiction
+from memories.services.write import write
 from tenants.principal import Principal
 from tests.memories.retelling import retell
 
@@ -39,9 +39,9 @@ def asked(principal: Principal) -> None:
 
 def contradict(principal: Principal, first: UUID, second: UUID) -> ReviewItem:
     """An open question which of the two holds."""
-    with owner_lock(principal):
+    with write(principal) as w:
         one, other = (Fact.objects.get(pk=pk) for pk in (first, second))
-        item = open_contradiction(principal, one, other, reason="One denies the other.", evidence={})
+        item = open_contradiction(w, one, other, reason="One denies the other.", evidence={})
     assert item is not None
     return item
 

@@ -19,13 +19,13 @@ from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.erasure.stores import hygiene_places
-from memories.services.keeping import keeping
 from memories.services.retention import hygiene_run
 from memories.services.retention import hygiene_scan as scanning
 from memories.services.retention.hygiene_run import hygiene_scan
 from memories.services.retention.hygiene_scan import found_in
+from memories.services.write import housekeeping
 from memories.types import Owner
-from memoryhub.db.advisory_lock import Busy
+from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent, Membership
@@ -112,14 +112,14 @@ def test_a_scan_that_was_killed_leaves_no_page_half_done(
 
     @contextmanager
     def mortal(owner: Owner) -> Iterator[Any]:
-        with keeping(owner) as keeper:
-            yield keeper
+        with housekeeping(owner) as w:
+            yield w
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(scanning, "keeping", mortal)
+        patch.setattr(scanning, "housekeeping", mortal)
         with pytest.raises(Killed):
             hygiene_scan(apply=True, now=NOW)
     assert HygieneRun.objects.get().state == HygieneState.RUNNING
@@ -173,12 +173,12 @@ def test_who_may_not_act_any_more_is_scanned_as_well(owners: list[Principal]) ->
 
 def at_work(work: str) -> NoReturn:
     """Another process holds the lock."""
-    raise Busy(work)
+    raise LockTaken(work)
 
 
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hygiene_run, "alone", at_work)
-    with pytest.raises(Busy):
+    with pytest.raises(LockTaken):
         hygiene_scan(apply=True)
     hygiene_run.scan_daily()
     assert not HygieneRun.objects.exists()

@@ -23,7 +23,6 @@ from memories.models import (
 )
 from memories.services.facts.remember import remember_fact
 from memories.services.outcomes import record_outcome
-from memories.services.ownership import owner_lock
 from memories.services.playbooks import remember_playbook
 from memories.services.retention.collection import collect
 from memories.services.retention.dates import confirm_fact
@@ -31,6 +30,7 @@ from memories.services.retention.hygiene_run import Scanned, hygiene_scan
 from memories.services.reviews.queue import withdraw
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
+from memories.services.write import write
 from memories.types import Kind, Scope
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent
@@ -105,8 +105,8 @@ def test_a_dry_scan_counts_the_same_and_writes_nothing(principal: Principal) -> 
 def test_a_contradiction_that_is_settled_makes_fresh_again(principal: Principal) -> None:
     lives = live(principal)
     scan()
-    with owner_lock(principal):
-        withdraw(principal, [lives["contradicted"]], kind=ReviewKind.CONTRADICTION)
+    with write(principal) as w:
+        withdraw(w, [lives["contradicted"]], kind=ReviewKind.CONTRADICTION)
     assert scan(days=1).counts["fresh"] == 1
     assert stored(lives["contradicted"]) == ("active", 0.7)
     proposal = ReviewItem.objects.get(first=lives["contradicted"], kind=ReviewKind.EVICTION)

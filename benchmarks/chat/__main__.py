@@ -1,0 +1,88 @@
+"""`python -m benchmarks.chat`: how many everyday messages the responder answers rightly, on a database of its own.
+
+Exits with 1 if fewer than 75 % are right or more than 2 % wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.chat.examination import Grade
+
+if TYPE_CHECKING:
+    from benchmarks.chat.running import Result
+
+RIGHT_FLOOR, WRONG_CEILING = 0.75, 0.02
+
+
+def _configure(folder: Path) -> None:
+    """Point this process at an empty database and index before Django reads its settings."""
+    for name in [name for name in os.environ if name.startswith(("MEMORYHUB_", "DATABASE_"))]:
+        del os.environ[name]
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+        "DATABASE_URL": f"sqlite:///{folder / 'chat.sqlite3'}",
+        "MEMORYHUB_DATA_DIR": str(folder),
+        "MEMORYHUB_DRAIN": "off",
+        "MEMORYHUB_RECORDING": "inline",
+    }
+
+
+def main() -> int:
+    """Examine, print the table, and say by the exit code whether the floor holds."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.chat", description="Examine the offline chat.")
+    parser.add_argument("--verbose", action="store_true", help="print each answer that is not right (tuned part)")
+    parser.add_argument("--held-out", action="store_true", help="with --verbose: those of the held-out part, too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memoryhub-chat-") as folder:
+        _configure(Path(folder))
+        import django  # noqa: PLC0415 - the settings have to be in place
+
+        django.setup()
+        from benchmarks.chat.running import examine  # noqa: PLC0415 - needs Django
+
+        results = examine()
+    _print(results, verbose=options.verbose, held_out=options.held_out)
+    return 0 if _holds(results) else 1
+
+
+def _print(results: Sequence[Result], *, verbose: bool, held_out: bool) -> None:
+    console = Console()
+    table = Table("part", "messages", "right", "useless", "wrong", "median ms of one core")
+    for part, some in (("tuned", _part(results, False)), ("held out", _part(results, True)), ("all", results)):
+        counts = Counter(each.grade for each in some)
+        shares = [f"{counts[grade]} ({counts[grade] / len(some):.0%})" for grade in Grade]
+        table.add_row(part, str(len(some)), *shares, f"{statistics.median(each.cpu_ms for each in some):.0f}")
+    console.print(table)
+    for each in results:
+        if verbose and each.grade is not Grade.RIGHT and (held_out or not each.held_out):
+            console.print(f"[{each.who}] {each.grade}: {each.expected.said}", markup=False, style="bold")
+            console.print(f"  {each.answer}\n  facts: {sorted(each.facts)}", markup=False)
+
+
+def _part(results: Sequence[Result], held_out: bool) -> list[Result]:
+    return [each for each in results if each.held_out is held_out]
+
+
+def _holds(results: Sequence[Result]) -> bool:
+    """Whether each part by itself keeps to the floor and the ceiling."""
+    for held_out in (False, True):
+        counts = Counter(each.grade for each in _part(results, held_out))
+        if counts[Grade.RIGHT] < RIGHT_FLOOR * counts.total() or counts[Grade.WRONG] > WRONG_CEILING * counts.total():
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""Reviews for their owner: facts that do not fit together, memories to let go; deciding, and undoing a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from memories.chat.cards import Card, Detail, cards_of, details_of
+from memories.chat.forms import DecisionForm
+from memories.chat.presenting import member_page, refusal, tabs_of
+from memories.errors import Blocked, Conflict, InvalidInput
+from memories.hygiene.differences import Piece, differences
+from memories.hygiene.sensitivity import telling
+from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
+from memories.presenting.lines import SECTIONS
+from memories.selectors.memories import Memory
+from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
+from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.screening import Screen
+from tenants.principal import Principal
+
+_QUESTIONS: Mapping[str, str] = {
+    ReviewKind.CONTRADICTION: "Two things I remember do not fit together",
+    ReviewKind.EVICTION: "I would let this go",
+}
+_SETTLED: Mapping[str, str] = {
+    ReviewDecision.KEEP_ONE: "One of them was right; the other one is history.",
+    ReviewDecision.KEEP_BOTH: "Both are true. I will not ask about these two again.",
+    ReviewDecision.MERGE: "Neither was quite right; a new wording took the place of both.",
+    ReviewDecision.EDIT: "They were worded anew, and both are true.",
+    ReviewDecision.EVICT: "It was let go. It is not recalled any more, and is erased after 30 days.",
+    ReviewDecision.KEEP: "It was kept, and counts as confirmed.",
+    ReviewDecision.WITHDRAWN: "There is nothing to settle any more: the memories in question have changed since.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSide:
+    """One of the memories, its words in pieces, and what else is known of it."""
+
+    card: Card
+    noun: str
+    pieces: tuple[Piece, ...]
+    details: tuple[Detail, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """An item. `settled` says what was decided; empty while it can be decided."""
+
+    id: UUID
+    url: str
+    kind: str
+    question: str
+    reason: str
+    sides: tuple[ReviewSide, ...]
+    asked_at: datetime
+    settled: str
+    settled_at: datetime | None
+    can_undo: bool
+
+
+def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: bool = False) -> tuple[Review, ...]:
+    """The items in their order; with the words that facts came from if asked. The cost is that of one."""
+    rows = [row for item in items for row in _rows(item)]
+    cards = dict(zip([row.pk for row in rows], cards_of(principal, rows, quotes=quotes), strict=True))
+    waiting = still_open(items)
+    return tuple(_review(item, cards, waits=item.pk in waiting) for item in items)
+
+
+def _review(item: ReviewItem, cards: Mapping[UUID, Card], *, waits: bool) -> Review:
+    decision = ReviewDecision.WITHDRAWN if item.decision == ReviewDecision.OPEN else ReviewDecision(item.decision)
+    return Review(
+        id=item.pk,
+        url=reverse("remember:review", kwargs={"review_id": item.pk}),
+        kind=str(item.kind),
+        question=_QUESTIONS[item.kind],
+        reason=item.reason,
+        sides=_sides(item, cards),
+        asked_at=item.created_at,
+        settled="" if waits else _SETTLED[decision],
+        settled_at=item.decided_at,
+        can_undo=item.decision not in UNANSWERED,
+    )
+
+
+def _sides(item: ReviewItem, cards: Mapping[UUID, Card]) -> tuple[ReviewSide, ...]:
+    rows = _rows(item)
+    words = [cards[row.pk].text for row in rows]
+    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
+    return tuple(
+        ReviewSide(cards[row.pk], SECTIONS[row.kind].noun, each, tuple(details_of(row)))
+        for row, each in zip(rows, pieces, strict=True)
+    )
+
+
+def _rows(item: ReviewItem) -> list[Memory]:
+    rows: list[Fact | Memory | None] = [item.first, item.second, item.playbook]
+    return [row for row in rows if row is not None]
+
+
+PAGE_SIZE = 20
+SETTLED_SHOWN = 10
+_DONE = {
+    ReviewDecision.KEEP_ONE: "Settled: that one stays. The other one is in the history.",
+    ReviewDecision.KEEP_BOTH: "Settled: both are true.",
+    ReviewDecision.MERGE: "Settled: your wording took the place of both.",
+    ReviewDecision.EDIT: "Settled: both are kept as you worded them.",
+    ReviewDecision.EVICT: "Let go: it is not recalled any more.",
+    ReviewDecision.KEEP: "Kept, and confirmed.",
+}
+
+
+@require_safe
+@member_page
+def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """What waits, oldest first, and what was settled lately."""
+    page: Page[ReviewItem] = Paginator(open_reviews(principal), PAGE_SIZE).get_page(request.GET.get("page"))
+    settled = [] if page.number > 1 else list(answered_reviews(principal)[:SETTLED_SHOWN])
+    context: dict[str, Any] = {
+        "tabs": tabs_of(principal),
+        "page": page,
+        "base": "?",
+        "reviews": reviews_of(principal, list(page.object_list)),
+        "settled": reviews_of(principal, settled),
+    }
+    return render(request, "remember/reviews.html", context)
+
+
+@require_safe
+@member_page
+def show(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
+    """One question, side by side; or how it was settled."""
+    return _page(request, principal, review_id)
+
+
+@require_POST
+@member_page
+def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
+    """The answer of the form."""
+    item = get_review(principal, review_id)
+    form = DecisionForm(request.POST)
+    try:
+        answer = _answer(form)
+        decide(principal, item_id=item.pk, answer=answer)
+    except InvalidInput as error:
+        return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
+    except Blocked as error:
+        told = telling.refusal(error, to_people=True)
+        without = Screen(principal).said(form.cleaned_data["text"]).text
+        return _page(request, principal, review_id, text=without, error=told)
+    except Conflict as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _DONE[answer.decision])
+    return redirect("remember:review", review_id=review_id)
+
+
+@require_POST
+@member_page
+def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
+    """That was a mistake: what it ended comes back, and the question is open again."""
+    decided = get_review(principal, review_id)
+    try:
+        undo_decision(principal, item_id=review_id)
+    except Conflict as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _undone(decided))
+    return redirect("remember:review", review_id=review_id)
+
+
+def _undone(decided: ReviewItem) -> str:
+    """What taking back an answer did; `decided` is the item as it was until then."""
+    if decided.decision == ReviewDecision.EVICT:
+        also = " It counts as confirmed just now." if decided.first_id else ""
+        return f"Undone: it is recalled again, and the question is open again.{also}"
+    return "Undone: all is as it was, and the question is open again."
+
+
+def _page(
+    request: HttpRequest, principal: Principal, review_id: UUID, *, text: str = "", error: str = ""
+) -> HttpResponse:
+    item = get_review(principal, review_id)
+    (review,) = reviews_of(principal, [item], quotes=True)
+    following = open_reviews(principal).exclude(pk=item.pk)
+    context: dict[str, Any] = {
+        "review": review,
+        "left": following.count(),
+        "following": following.values_list("pk", flat=True).first(),
+        "wording": text or (review.sides[-1].card.text if review.sides else ""),
+        "error": error,
+    }
+    return render(request, "remember/review.html", context, status=400 if error else 200)
+
+
+def _answer(form: DecisionForm) -> Answer:
+    posted = form.values()
+    decision = ReviewDecision(posted["decision"])
+    return Answer(decision, keep=posted["keep"], never_true=posted["never_true"], text=posted["text"].strip())

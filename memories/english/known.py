@@ -1,0 +1,424 @@
+"""Which known facts an English statement replaces, ends or corrects.
+
+A fact that may still be true is never among them: in doubt none is meant.
+"""
+
+# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from memories.english.changes import Correction, End, Shift
+from memories.english.grammar import Statement
+from memories.english.text import content_words, slug, word_set
+from memories.english.vocabulary import PEOPLE, relation_key, third_person
+from memories.hygiene.text import normalised
+from memories.types import Contradiction
+
+HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
+_SAME: Mapping[str, str] = {
+    key: slot
+    for slot, keys in {
+        HOME: "home_city city current_city residence home_town location home lives_in",
+        ADDRESS: "address home_address street_address flat apartment",
+        "neighbourhood": "neighbourhood neighborhood district area",
+        "postcode": "postcode zip_code postal_code",
+        "landlord": "landlord landlady",
+        EMPLOYER: "employer company workplace works_at",
+        OCCUPATION: "occupation job job_title profession role position",
+        "boss": "boss manager line_manager supervisor",
+        "office": "office desk office_address work_address work_email work_phone",
+        "spouse": "spouse husband wife",
+        "fiance": "fiance fiancee",
+    }.items()
+    for key in keys.split()
+}
+# Which slots become false with another one.
+DEPENDENTS: Mapping[str, frozenset[str]] = {
+    HOME: word_set("address neighbourhood postcode landlord rent commute neighbour"),
+    ADDRESS: word_set("postcode landlord rent"),
+    EMPLOYER: word_set("boss office salary team"),
+}
+# Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
+_NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
+# More facts of one moment than this were imported together, not told in one breath.
+_IN_ONE_BREATH = 3
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_NAME = r"(?-i:(?:(?:Mr|Mrs|Ms|Miss|Dr)\.?\s+)?[A-Z].*)"
+_IS = r"(?: at [\w ]+| of [\w ]+)?(?: is called| is named|'s name is| is)?:? "
+_WORDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (slot, _pattern(pattern))
+    for slot, pattern in (
+        (ADDRESS, r"(?:lives|living) (?:in an? [\w -]+ )?(?:(?:on|at) |(?=\d))|(?:home )?address(?: is|:) |rents (?:an?|the) [\w -]*?(?:flat|house|apartment|room|studio)\b"),
+        ("neighbour", rf"(?:next-door )?neighbou?r{_IS}{_NAME}"),
+        ("office", r"has (?:an? |the )?(?:desk|office)\b|(?:desk|office) is|work (?:email|phone)"),
+        ("boss", rf"reports to {_NAME}|(?:line )?(?:boss|manager|supervisor){_IS}{_NAME}"),
+        (HOME, r"(?:currently |now )?(?:lives|living|based|resides|is based|home is|home city is|moved)(?: in| to)? (?-i:[A-Z]|the Hague)"),
+        (EMPLOYER, r"(?:currently |now )?(?:works|working|employed|is employed) (?:at|for|with) (?-i:[A-Z]|the )|(?:employer|workplace) is "),
+        (OCCUPATION, r"(?:works|working|employed) as |(?:job title|occupation|profession) is "),
+        ("landlord", rf"(?:landlord|landlady){_IS}{_NAME}|rents from {_NAME}"),
+        ("rent", r"pays .*\brent\b|rent is"),
+        ("salary", r"(?:salary|wage) is|earns "),
+        ("commute", r"commutes\b|(?:cycles|bikes|walks|drives|runs|takes|catches|gets)\b.*\bto work\b"),
+        ("fiance", rf"engaged to {_NAME}|fianc[eé]e?{_IS}{_NAME}"),
+        ("girlfriend", rf"girlfriend{_IS}{_NAME}"),
+        ("boyfriend", rf"boyfriend{_IS}{_NAME}"),
+        ("spouse", rf"married to {_NAME}|(?:husband|wife|spouse){_IS}{_NAME}"),
+    )
+)  # fmt: skip
+_OTHERS = _pattern(
+    rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|family)s?\b"
+    r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)"
+)
+_SAID_OF_SLOTS = content_words(
+    "lives living live based resides home city town moved works working work employed employer job occupation boss "
+    "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title lived"
+)
+
+
+@dataclass(slots=True)
+class Held:
+    """A fact: a known one has an `id`, a proposed one a `place` among the proposals."""
+
+    text: str
+    key: str
+    category: str
+    learned_at: datetime
+    valid_from: datetime | None = None
+    id: UUID | None = None
+    place: int | None = None
+    current: bool = True
+    retracted: bool = False
+    ended_at: datetime | None = None
+    episodes: frozenset[UUID] = frozenset()
+    slot: str = field(init=False)
+    words: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slot = slot_of(self.text, self.key)
+        self.words = content_words(f"{self.text} {self.key}")
+
+
+def distinct(facts: Iterable[Held]) -> list[Held]:
+    """Each fact once, in order."""
+    return list({id(held): held for held in facts}.values())
+
+
+def slot_of(text: str, key: str) -> str:
+    """The slot of a fact by its key, else by its wording; empty if it has none."""
+    if key:
+        return _SAME.get(key, key)
+    return next((slot for slot, pattern in _WORDED if pattern.match(text)), "")
+
+
+def keys_of(slot: str) -> frozenset[str]:
+    """The keys that name a slot."""
+    return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
+
+
+def of_others(text: str) -> bool:
+    """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
+    return bool(_OTHERS.match(text))
+
+
+def value_words(text: str) -> frozenset[str]:
+    """The words of a fact's value, without those that name its slot."""
+    return content_words(text) - _SAID_OF_SLOTS
+
+
+def is_home(held: Held) -> bool:
+    """Whether a fact says where somebody lives or lived."""
+    return held.slot in (HOME, ADDRESS, "neighbourhood") or held.text.casefold().startswith(("lived ", "used to live "))
+
+
+def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
+    """Whether a known fact of the slot says the same in as many words or more."""
+    slot = slot_of(statement.text, statement.key)
+    value = value_words(statement.text)
+    return slot in _NO_NEWS and any(held.slot == slot and value < value_words(held.text) for held in known)
+
+
+# -- what a statement makes false ---------------------------------------------------------------------------------
+
+_PREFERS = _pattern(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
+_TASTE = _pattern(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)")
+_NEGATED = _pattern(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
+_MEATLESS = _pattern(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
+_FLESH = _pattern(r"eats (?:meat|beef|chicken|pork|lamb)\b")
+_RANK = _pattern(
+    r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|deputy|assistant|intern|trainee)\b"
+)
+
+
+def made_false(statement: Statement, known: Sequence[Held], told: Collection[str] = ()) -> list[Held]:
+    """The facts of `known` (current ones) that `statement` makes false.
+
+    `told` are the slots that the same message fills anew: those statements end what these slots held.
+    """
+    if statement.beside:
+        return []
+    slot = slot_of(statement.text, statement.key)
+    rivals = [held for held in known if slot and _is_rival(statement, slot, held)]
+    changed = any(held.slot == slot and _exclude(statement.text, held.text) for held in rivals)
+    hanging: list[Held] = []
+    if slot in DEPENDENTS and not statement.corrects and (statement.moved or (changed and slot != ADDRESS)):
+        hanging = [
+            held
+            for held in dependents(slot, rivals, known)
+            if held.slot not in told and not _names_value_of(held.text, statement.text)
+        ]
+    return distinct((*rivals, *hanging, *(held for held in known if _opposite(statement.text, held.text))))
+
+
+def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
+    """Whether `held` fills the slot with another value."""
+    if normalised(held.text) == normalised(statement.text):
+        return False
+    if statement.key and held.key == statement.key:
+        return True
+    if held.slot == slot:
+        return _exclude(statement.text, held.text)
+    return slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
+
+
+def _exclude(new: str, old: str) -> bool:
+    """Whether two facts of one slot cannot both hold: neither says what the other says in more words."""
+    one, other = value_words(new), value_words(old)
+    return not one <= other and not other <= one
+
+
+def _names_value_of(text: str, fact: str) -> bool:
+    """Whether `text` names what `fact` says: a move to Edinburgh does not end an address in Edinburgh."""
+    value = value_words(fact)
+    return bool(value) and value <= content_words(text)
+
+
+def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
+    """The facts that hang on those that ended.
+
+    A job title ends with the employer if both were told in one breath, or if it is a rank there.
+    """
+    hanging = [held for held in known if held.slot in DEPENDENTS.get(slot, ())]
+    if slot == EMPLOYER:
+        breaths = Counter(held.learned_at for held in known)
+        employers = [held for held in ended if held.slot == EMPLOYER]
+        told = {held.learned_at for held in employers if breaths[held.learned_at] <= _IN_ONE_BREATH}
+        hanging += [
+            held
+            for held in known
+            if (held.slot == OCCUPATION and (held.learned_at in told or _RANK.search(held.text)))
+            or (held.slot in (OCCUPATION, "work_place") and any(_names_value_of(held.text, e.text) for e in employers))
+        ]
+    return hanging
+
+
+def _opposite(new: str, old: str) -> bool:
+    """Whether two wordings say the opposite of each other."""
+    if (one := _PREFERS.match(new)) and (other := _PREFERS.match(old)):
+        ours, theirs = ([content_words(m["one"]), content_words(m["other"])] for m in (one, other))
+        return bool(ours[0]) and ours == theirs[::-1]
+    if (mine := _TASTE.match(new)) and (yours := _TASTE.match(old)):
+        good = [match["verb"].casefold() in ("likes", "loves", "enjoys") for match in (mine, yours)]
+        return content_words(mine["what"]) == content_words(yours["what"]) and good[0] is not good[1]
+    for yes, no in ((new, old), (old, new)):
+        denied = _NEGATED.match(no)
+        told = content_words(yes.removesuffix(" again"))
+        if denied and not _NEGATED.match(yes) and told == content_words(denied["what"]):
+            return True
+        if _FLESH.match(yes) and _MEATLESS.match(no):
+            return True
+    return False
+
+
+# -- what an end means --------------------------------------------------------------------------------------------
+
+_OWNS = _pattern(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ")
+_HABIT = _pattern(
+    r"(?:goes|takes|plays|trains|does|runs|swims|drinks|smokes|sings|learns|studies|attends|volunteers|teaches|climbs"
+    r"|dances|cycles|walks|visits|meets|is a member|has an? [\w ]*(?:membership|subscription|lesson|class))\b"
+)
+_ANIMAL = _pattern(
+    r"\b(?:cats?|dogs?|pupp(?:y|ies)|kittens?|rabbits?|hamsters?|guinea pigs?|parrots?|budgies?|horses?|pony|tortoise"
+    r"|goldfish|fish|hens?|chickens?|pet|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever)\b"
+)
+_PET = _pattern(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
+_PET_NAME = _pattern(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
+_AT_WORK = _pattern(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
+_DENIES = _pattern(r"(?:no longer|does not|doesn't|not|never)\b")
+_COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
+_THERE = frozenset(("there", "in that place", "in that city", "in that town"))
+
+
+def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: PLR0911 - a case for each kind
+    """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
+    if end.what.casefold() in _THERE:
+        return _there(end, known, content_words(context))
+    words = content_words(end.what)
+    harsh = end.kind is Contradiction.HARSH
+    named = [
+        held
+        for held in known
+        if words and words <= held.words and not _DENIES.match(held.text) and not of_others(held.text)
+    ]
+    match end.how:
+        case "home":
+            return _homes([held for held in named if is_home(held)], known, harsh=harsh)
+        case "work":
+            return _work(words, known, harsh=harsh)
+        case "left":
+            homes = [held for held in named if is_home(held)]
+            return _work(words, known, harsh=harsh) or _homes(homes, known, harsh=harsh)
+        case "owned":
+            own = [
+                held
+                for held in named
+                if _OWNS.match(held.text)
+                and (harsh or not _ANIMAL.search(held.text))
+                and held.slot not in (HOME, EMPLOYER, "boss")
+            ]
+            return own if len(own) == 1 or harsh else []
+        case "living":
+            return _living(end.what, known)
+        case "animal":
+            pets = [held for held in named if _PET.match(held.text)]
+            name = _PET_NAME.search(pets[0].text) if len(pets) == 1 else None
+            return _living(name["name"], known) if name else pets if len(pets) == 1 else []
+        case "marriage":
+            return [held for held in known if held.slot == "spouse"]
+        case "couple":
+            return [held for held in named if held.slot in _COUPLE]
+        case "health":
+            return [held for held in named if "allerg" in held.text.casefold()]
+        case "habit":
+            habits = [held for held in named if _HABIT.match(held.text) and held.slot != EMPLOYER]
+            return habits or _work(words, known, harsh=harsh)
+        case _:
+            # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
+            verb = end.what.split()[0]
+            begins = (f"{third_person(verb).casefold()} ", "is ")
+            first = content_words(verb)
+            return [
+                held
+                for held in named
+                if held.text.casefold().startswith(begins) or (first and content_words(held.text.split()[0]) == first)
+            ]
+
+
+def _homes(ended: list[Held], known: Sequence[Held], *, harsh: bool) -> list[Held]:
+    if harsh or not any(held.slot == HOME for held in ended):
+        return ended
+    return distinct([*ended, *dependents(HOME, ended, known)])
+
+
+def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[Held]:
+    """The employer of that name, with what holds only there."""
+    ended = [
+        held
+        for held in known
+        if words and words <= held.words and (held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
+    ]
+    if harsh or not ended:
+        return ended
+    names = [value_words(held.text) for held in ended]
+    there = [
+        held
+        for held in known
+        if held.slot == "work_place"
+        or (_AT_WORK.match(held.text) and any(name and name <= held.words for name in names))
+    ]
+    return distinct([*ended, *dependents(EMPLOYER, ended, known), *there])
+
+
+def _living(name: str, known: Sequence[Held]) -> list[Held]:
+    """A pet by its name, with what else is known about it."""
+    called = re.compile(rf"(?:called|named|name is|is)\s+{re.escape(name)}\b")
+    pets = [held for held in known if called.search(held.text) and _ANIMAL.search(f"{held.text} {held.key}")]
+    about = [held for held in known if re.match(rf"{re.escape(name)}\b(?!'s)", held.text)]
+    return distinct([*pets, *about]) if pets else []
+
+
+def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held]:
+    homes = [held for held in known if is_home(held) and (words := value_words(held.text)) and words <= spoken]
+    if len({value_words(held.text) for held in homes}) != 1 or end.how not in ("home", "left"):
+        return []
+    return _homes(homes, known, harsh=end.kind is Contradiction.HARSH)
+
+
+# -- corrections and shifts ---------------------------------------------------------------------------------------
+
+_DAY = _pattern(r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b")
+_HOUR = _pattern(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b")
+_FORMER = _pattern(r"(?:former|previous|old|ex|late)\b")
+_ARTICLE = _pattern(r"(?:an?|the)\s+")
+
+
+def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
+    """The fact that is meant and its corrected text; None unless exactly one is meant. All other words stay."""
+    wrong = _pattern(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
+    found = [held for held in known if wrong.search(held.text) and _is_about(held, correction.about)]
+    if not found or (len(found) > 1 and found[-1].learned_at == found[-2].learned_at):
+        return None
+    held = found[-1]
+    text = wrong.sub(lambda match: _in_its_place(match["article"] or "", correction.right), held.text, count=1)
+    return None if text == held.text else (held, text)
+
+
+def same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
+    """`held` with the other facts of its slot that say the same wrong value."""
+    wrong = _pattern(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
+    return [
+        each for each in known if each is held or (held.slot and each.slot == held.slot and wrong.search(each.text))
+    ]
+
+
+def corrected_key(held: Held, correction: Correction) -> str:
+    """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
+    singular = slug(correction.wrong).removesuffix("s")
+    if singular and held.key.endswith(f"_{singular}"):
+        return f"{held.key.removesuffix(singular)}{slug(_ARTICLE.sub('', correction.right)).removesuffix('s')}"
+    return held.key
+
+
+def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
+    """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
+    pattern = _DAY if _DAY.fullmatch(shift.to) else _HOUR
+    words = content_words(shift.about)
+    named = [held for held in known if words and words <= held.words and len(list(pattern.finditer(held.text))) == 1]
+    if len(named) != 1:
+        return None
+    (held,) = named
+    before = "at" if pattern is _HOUR else "on"
+    text = pattern.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
+    return None if text.casefold() == held.text.casefold() else (held, text)
+
+
+def _is_about(held: Held, about: str) -> bool:
+    if not about:
+        return True
+    key = relation_key(about)
+    others = of_others(held.text) or _FORMER.match(held.text)
+    if others and not held.text.casefold().startswith(about.casefold()):
+        return False
+    named = {held.slot, held.key} - {""}
+    return bool(named & {key, slug(about), slot_of("", key)}) or content_words(about) <= held.words
+
+
+def _in_its_place(article: str, right: str) -> str:
+    """The right value with an article, if the wrong one had one."""
+    if not article:
+        return right
+    bare = right if right[0].isupper() else _ARTICLE.sub("", right)
+    own = right[: len(right) - len(bare)]
+    fitting = article if article.strip().casefold() == "the" else "an " if bare[0].casefold() in "aeiou" else "a "
+    return f"{own or fitting}{bare}"

@@ -1,0 +1,170 @@
+"""English text taken apart: sentences, clauses, and the words that tell something.
+
+Quoted text stays in one piece with its quotation marks, so a quoted sentence is never read as the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+STRAIGHT = str.maketrans(
+    {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "}
+)
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
+_LONGEST_ABBREVIATION = 6
+_TIME_FIRST = (
+    r"(?:(?:today|yesterday|this morning|since then|now|then|as of \w+|on \w+day|last \w+"
+    r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
+)
+_SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
+# `\s++` never gives a space back, so a long run of spaces is read once.
+_CLAUSE = re.compile(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++", re.IGNORECASE)
+_COMMA = re.compile(
+    rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
+)
+_WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
+# "Moved to Oslo last week!" at the beginning of a message has the writer as its subject.
+_NO_SUBJECT = re.compile(
+    r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold"
+    r"|got rid of)\s",
+    re.IGNORECASE,
+)
+_NO_VERB = re.compile(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b", re.IGNORECASE)
+# A clause that begins so tells of another time, or depends on a condition.
+_ANOTHER_TIME = re.compile(
+    r"(?:when|whenever|once|before|after|as|back|until|while|during|in those|whether|because|since)\b", re.IGNORECASE
+)
+# "im vegan" means "I'm vegan"; "im Sommer" is German.
+_IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|married|retired|\d)\b)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 60
+_ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")
+_SHORTEST_STEM = 3
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a list that is written as one string."""
+    return frozenset(words.split())
+
+
+STOP_WORDS = word_set(
+    """
+    a about all also am an and any anything are as ask at be been being but by can could did do does doing done
+    for from get give go goes going gone got had has have he her here hers him his how i if in into is it its just
+    know let like me mine more most my no not now of on or our ours please said say she so some something tell
+    than that the their them then there these they thing things this those to told too us very was we went were
+    what when where which who whom whose why will with would you your yours again ever remember recall remind
+    forget memory mind i'm i've i'd i'll what's where's who's when's it's that's you're we're don't doesn't didn't
+    """
+)
+_MARK = re.compile(r"\w{3,}|\d+")
+# With the stop words, those that begin every other memory.
+_NO_MARKS = STOP_WORDS | word_set(
+    "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers "
+    "true two work works"
+)
+# Words that ask for the same thing: a question with one of them finds a memory with another.
+_GROUPS = (
+    "live lives home city town based reside located address hometown flat house moved",
+    "job work occupation profession employer career company",
+    "name called",
+    "birthday born birth birthdate",
+    "allergic allergy allergies",
+    "favourite favorite prefer",
+    "wife husband spouse partner married",
+    "diet eat food vegetarian vegan",
+)
+
+
+def plain(text: str) -> str:
+    """Straight quotes and apostrophes, so that the patterns need only one form."""
+    return _IM.sub("i'm", text.translate(STRAIGHT).strip())
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences and lines of a text; a full stop after an abbreviation or inside quotes ends none."""
+    start = 0
+    quoted = False
+    for place, character in enumerate(text):
+        if character == '"':
+            quoted = not quoted
+        ends_line = character == "\n"
+        stops = character in ".!?" and text[place + 1 : place + 2] in ("", " ", "\n") and not quoted
+        if ends_line or (
+            stops and not _ABBREVIATION.search(text[max(start, place - _LONGEST_ABBREVIATION) : place + 1])
+        ):
+            quoted = quoted and not ends_line
+            if sentence := text[start : place + 1].strip():
+                yield sentence
+            start = place + 1
+    if rest := text[start:].strip():
+        yield rest
+
+
+def clauses(sentence: str) -> Iterator[str]:
+    """The parts of a sentence that each say something about the speaker."""
+    yield from (part.strip() for part in _CLAUSE.split(sentence) if part.strip())
+
+
+def finer_clauses(clause: str) -> Iterator[str]:
+    """The parts of a clause between commas that say something about the speaker now."""
+    if not _ANOTHER_TIME.match(clause):
+        yield from (part.strip() for part in _COMMA.split(clause) if part.strip())
+
+
+def without_time(clause: str) -> str:
+    """A clause without the "today" or "last year" that it begins with."""
+    return _WHEN_FIRST.sub("", clause)
+
+
+def with_subject(sentence: str) -> str:
+    """A sentence with the "I" that chat leaves out; only the first sentence of a message surely needs one."""
+    if _NO_VERB.match(sentence):
+        return f"I'm {sentence[0].lower()}{sentence[1:]}"
+    return f"I {sentence[0].lower()}{sentence[1:]}" if _NO_SUBJECT.match(sentence) else sentence
+
+
+def capitalised(text: str) -> str:
+    """`text` with a capital first letter, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def slug(text: str) -> str:
+    """A key made of words: "dog's name" becomes dog_name."""
+    words = _NO_SLUG.sub("_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
+    return words[:_LONGEST_SLUG].rstrip("_")
+
+
+def phrases(listed: str) -> str:
+    """A regular expression's alternatives from a list with commas; a space stands for any white space."""
+    return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
+
+
+def stem(word: str) -> str:
+    """A word without its ending, roughly: lives, living and live have one stem."""
+    word = word.casefold().removesuffix("'s").replace("'", "")
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word[: -len(ending)]
+    return word
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that tell something; the parts of `snake_case` keys count as words."""
+    words = _WORD.findall(text.replace("_", " ").replace("’", "'").casefold())
+    return frozenset(stem(word) for word in words if word not in STOP_WORDS)
+
+
+def marks(text: str) -> frozenset[str]:
+    """The words by which a text is recognised in another one, as they are written."""
+    return frozenset(word for word in _MARK.findall(text.casefold()) if word not in _NO_MARKS)
+
+
+_SYNONYMS = {member: group for group in map(content_words, _GROUPS) for member in group}
+
+
+def shared_words(question: frozenset[str], words: frozenset[str]) -> int:
+    """How many of the question's words occur, either themselves or as a word of the same group."""
+    return sum(word in words or bool(words & _SYNONYMS.get(word, frozenset())) for word in question)

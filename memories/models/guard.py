@@ -1,0 +1,206 @@
+"""The guards of memory rows: a row changes inside a write scope only, and a query names whose rows it reads.
+
+`memories/services/write.py` opens write scopes. Triggers in the database (0001_initial) ask for the same mark, so that
+SQL that comes round the ORM is refused as well: SQLite calls `memoryhub_writing()`, which reads the ContextVar below;
+PostgreSQL reads the setting `memoryhub.write` of the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+from django.db import connection, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from tenants.principal import Principal
+
+Row = TypeVar("Row", bound=models.Model)
+
+SQLITE_FUNCTION = "memoryhub_writing"
+# Columns that change without a scope: what the search plane computes from a row, and how often a recall returned it.
+DERIVED_COLUMNS = frozenset({"embedding", "embedding_model", "token_ids", "use_count", "last_used_at"})
+
+_open: ContextVar[str] = ContextVar("open_write_scope", default="")
+
+
+class WriteOutsideScope(RuntimeError):
+    """A memory row was about to change outside a write scope, so without lock, audit event and outbox entry."""
+
+
+class ReadWithoutScope(RuntimeError):
+    """A query of memory rows was about to run without saying whose rows it reads."""
+
+
+def is_writing() -> bool:
+    """Whether a write scope is open in this thread."""
+    return bool(_open.get())
+
+
+@contextmanager
+def scope_opened(name: str) -> Iterator[None]:
+    """Mark the code inside as part of a write scope; the caller has marked the transaction on PostgreSQL."""
+    token = _open.set(name)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+@contextmanager
+def raw_writes(reason: str) -> Iterator[None]:
+    """Let rows be written past lock, audit and outbox, for a stated `reason`: seeding, benchmarks, tests, repairs."""
+    if not reason:
+        raise ValueError("Say why rows are written past the audit log.")
+    before = is_writing()
+    with scope_opened(f"raw: {reason}"):
+        mark_transaction(marked=True)
+        try:
+            yield
+        finally:
+            if not before and not connection.needs_rollback:
+                mark_transaction(marked=False)
+
+
+def mark_transaction(*, marked: bool) -> None:
+    """Tell PostgreSQL's triggers whether rows may change, until the transaction ends if there is one."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            local = transaction.get_connection().in_atomic_block
+            cursor.execute("SELECT set_config('memoryhub.write', %s, %s)", ["on" if marked else "", local])
+
+
+def register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Give a new SQLite connection the function that its triggers call; without it they fail, so nothing is written."""
+    if connection.vendor == "sqlite":
+        connection.connection.create_function(SQLITE_FUNCTION, 0, is_writing)
+
+
+def require_write_scope(model: type[models.Model]) -> None:
+    """Raise WriteOutsideScope unless a write scope is open."""
+    if not is_writing():
+        raise WriteOutsideScope(f"Rows of {model._meta.label} change inside `with write(principal)` only.")
+
+
+class OwnedQuerySet(models.QuerySet[Row, Row]):
+    """Rows by whose they are.
+
+    It raises ReadWithoutScope when it is evaluated before `of`, `visible_to`, `of_owner`, `in_place` or `unscoped`
+    named a scope, and WriteOutsideScope when it changes rows of a guarded model outside a write scope. Rows reached
+    from a row that was loaded (`session.messages`) have that row's scope.
+    """
+
+    _is_scoped = False
+
+    def of(self, principal: Principal) -> Self:
+        """The principal's own rows (user and task scope)."""
+        return self.of_owner(principal.tenant_id, principal.user_id)
+
+    def of_owner(self, tenant_id: UUID | None, user_id: UUID | None) -> Self:
+        """The rows of one owner: a member, what a tenant shares (no user), or what all share (neither)."""
+        return self._scoped().filter(tenant_id=tenant_id, user_id=user_id)
+
+    def in_place(self, columns: Mapping[str, Any]) -> Self:
+        """The rows of exactly one owner, scope and task (`services.ownership.owner_columns`)."""
+        return self._scoped().filter(**columns)
+
+    def unscoped(self, reason: str) -> Self:
+        """The rows of all owners, for a stated `reason`; a check counts the reasons that the product gives."""
+        if not reason:
+            raise ValueError("Say why rows of all owners are read.")
+        return self._scoped()
+
+    def _scoped(self) -> Self:
+        rows: Self = self._chain()  # type: ignore[attr-defined]  # the stubs leave hooks out
+        rows._is_scoped = True
+        return rows
+
+    def require_scope(self) -> None:
+        """Raise ReadWithoutScope unless this query names whose rows it reads."""
+        hints: dict[str, Any] = self._hints  # type: ignore[attr-defined]  # the stubs leave hooks out
+        if not (self._is_scoped or "instance" in hints or self.query.is_empty()):
+            raise ReadWithoutScope(
+                f"Name whose rows of {self.model._meta.label} are read: of(principal), visible_to(principal),"
+                ' or unscoped("reason").'
+            )
+
+    def _clone(self) -> Self:
+        clone: Self = super()._clone()  # type: ignore[misc]  # the stubs leave hooks out
+        clone._is_scoped = self._is_scoped
+        return clone
+
+    def _fetch_all(self) -> None:
+        if self._result_cache is None:
+            self.require_scope()
+        super()._fetch_all()
+
+    def iterator(self, *args: Any, **options: Any) -> Iterator[Row]:
+        """See QuerySet."""
+        self.require_scope()
+        return super().iterator(*args, **options)
+
+    def count(self) -> int:
+        """See QuerySet."""
+        self.require_scope()
+        return super().count()
+
+    def exists(self) -> bool:
+        """See QuerySet."""
+        self.require_scope()
+        return super().exists()
+
+    def aggregate(self, *args: Any, **expressions: Any) -> dict[str, Any]:
+        """See QuerySet."""
+        self.require_scope()
+        return super().aggregate(*args, **expressions)
+
+    def update(self, **changes: Any) -> int:
+        """See QuerySet."""
+        self.require_scope()
+        if not changes.keys() <= DERIVED_COLUMNS:
+            self._require_write_scope()
+        return super().update(**changes)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """See QuerySet."""
+        self.require_scope()
+        self._require_write_scope()
+        return super().delete()
+
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **options: Any) -> list[Row]:
+        """See QuerySet."""
+        self._require_write_scope()
+        return super().bulk_create(objs, *args, **options)
+
+    def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], *args: Any, **options: Any) -> int:
+        """See QuerySet. It writes the rows that the caller holds, so it needs no scope to read."""
+        names = list(fields)
+        if not set(names) <= DERIVED_COLUMNS:
+            self._require_write_scope()
+        return super(OwnedQuerySet, self._scoped()).bulk_update(objs, names, *args, **options)
+
+    def _require_write_scope(self) -> None:
+        if issubclass(self.model, GuardedRow):
+            require_write_scope(self.model)
+
+
+class GuardedRow(models.Model):
+    """A row that is saved and deleted inside a write scope only."""
+
+    class Meta:
+        abstract = True
+
+    def save_base(self, *args: Any, **options: Any) -> None:
+        """See Model."""
+        fields: Collection[str] | None = options.get("update_fields")
+        if not fields or not set(fields) <= DERIVED_COLUMNS:
+            require_write_scope(type(self))
+        super().save_base(*args, **options)
+
+    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
+        """See Model."""
+        require_write_scope(type(self))
+        return super().delete(*args, **options)

@@ -1,0 +1,272 @@
+"""The file format of one part: a table of documents and a full-text table of their words, and the same for the archive.
+
+A memory is in one of the two; the other keeps at most the version in which it left. Invariant: a file whose
+`user_version` is SCHEMA_VERSION was filled in the transaction that made it, so it holds what the database held then and
+every change since; any other file counts as missing.
+
+Writes to one part: versioned upserts, tombstones, and filling a part anew. Each runs in the caller's transaction.
+
+Invariant: the version of a row only grows, but for `fill`, where the database decides. A removed row keeps its version,
+and so does one that moved to the other shelf.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from memories.search.base import SeenDocument, Tombstone
+from memories.types import Kind, SearchDocument, Status
+from memories.words import is_unspaced, spaced
+
+# Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
+SCHEMA_VERSION = 4
+BUSY_TIMEOUT_SECONDS = 10.0
+
+KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
+KINDS: tuple[Kind, ...] = tuple(Kind)
+
+# `state`: what a row is to a search. GONE rows keep nothing but their version.
+GONE, CURRENT, SUPERSEDED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The two tables of what is not archived, or of what is. Their names are constants, so SQL may be made of them."""
+
+    documents: str
+    words: str
+
+
+MAIN, ARCHIVE = Shelf("documents", "words"), Shelf("archived", "archived_words")
+SHELVES = (MAIN, ARCHIVE)
+
+_META = "CREATE TABLE meta (encoder TEXT NOT NULL, generation TEXT NOT NULL, change INTEGER NOT NULL)"
+_DOCUMENTS = """
+CREATE TABLE {documents} (
+    place INTEGER PRIMARY KEY,   -- also the row of the words and, less one, of the matrix in memory
+    id BLOB NOT NULL UNIQUE,
+    kind INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    task TEXT NOT NULL,
+    vector BLOB,
+    length INTEGER NOT NULL,     -- words in the text
+    change INTEGER NOT NULL      -- the value of meta.change when the row last changed
+)
+"""
+_BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
+# `pairs` holds the words of scripts without spaces as pairs of letters, and is empty for other texts.
+_WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, pairs, tokenize = 'porter unicode61')"
+
+
+def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
+    """A connection to the file, which must exist unless `create`. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # A rollback journal keeps the part in one file, so that deleting it leaves no log behind that a new file of the
+    # same name would pick up. What is forgotten is overwritten, not just unlinked.
+    try:
+        connection.executescript("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
+    """Whether the file was filled, in this format, with vectors of `encoder`."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        return False
+    (stored,) = connection.execute("SELECT encoder FROM meta").fetchone()
+    return bool(stored == encoder)
+
+
+def start_over(connection: sqlite3.Connection, encoder: str) -> None:
+    """Drop whatever the file holds and lay out empty tables; inside the caller's transaction.
+
+    The new `generation` tells readers that the places of the rows have changed.
+    """
+    for table in ("meta", *(table for shelf in SHELVES for table in (shelf.words, shelf.documents))):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    connection.execute(_META)
+    for shelf in SHELVES:
+        for statement in (_DOCUMENTS, _BY_CHANGE, _WORDS):
+            connection.execute(statement.format(documents=shelf.documents, words=shelf.words))
+    connection.execute("INSERT INTO meta VALUES (?, ?, 0)", (encoder, secrets.token_hex(8)))
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+_WORD = re.compile(r"\w+")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """One write transaction; everything or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) -> None:
+    """Store the documents that are newer than what is there; an evicted one is removed."""
+    change = _next_change(connection)
+    removed: list[Tombstone] = []
+    for document in documents:
+        tombstone = Tombstone(document.kind, document.id, document.version)
+        if document.status is Status.EVICTED:
+            removed.append(tombstone)
+            continue
+        held = _held(connection, document.id)
+        if any(version >= document.version for _, version in held.values()):
+            continue
+        shelf = shelf_of(document)
+        for where, (place, _) in held.items():
+            _drop_words(connection, where, place)
+            if where is not shelf:
+                _bury(connection, where, tombstone, change, place)
+        _insert(connection, shelf, document, change, held[shelf][0] if shelf in held else None)
+    if removed:
+        delete(connection, removed)
+
+
+def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> None:
+    """Leave nothing of these memories but their versions."""
+    change = _next_change(connection)
+    touched = False
+    for tombstone in tombstones:
+        held = _held(connection, tombstone.id)
+        if any(version >= tombstone.version for _, version in held.values()):
+            continue
+        touched |= bool(held)
+        for where, (place, _) in held.items():
+            _drop_words(connection, where, place)
+            _bury(connection, where, tombstone, change, place)
+        if not held:
+            _bury(connection, MAIN, tombstone, change, None)
+    if touched:
+        # A full-text table keeps the words of a deleted row in its segments until they are merged: those of a memory
+        # that moved into the archive are still in the other one's.
+        for shelf in SHELVES:
+            connection.execute(f"INSERT INTO {shelf.words}({shelf.words}) VALUES ('optimize')")  # noqa: S608 - see Shelf
+
+
+def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
+    """Make the part hold exactly `documents`; return how many. What it held besides becomes a tombstone."""
+    before = _versions(connection) if is_usable(connection, encoder) else {}
+    start_over(connection, encoder)
+    change = _next_change(connection)
+    count = 0
+    for document in documents:
+        if document.status is Status.EVICTED:
+            continue
+        before.pop(document.id, None)
+        _insert(connection, shelf_of(document), document, change)
+        count += 1
+    for id_, (kind, version) in before.items():
+        _bury(connection, MAIN, Tombstone(KINDS[kind], id_, version), change, None)
+    return count
+
+
+def rows_of(connection: sqlite3.Connection, shelf: Shelf) -> list[tuple[int, bytes, int, str]]:
+    """Kind, id, version and status of all that stands on a shelf."""
+    query = f"SELECT kind, id, version, status FROM {shelf.documents} WHERE state != ?"  # noqa: S608 - see Shelf
+    return connection.execute(query, (GONE,)).fetchall()
+
+
+def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDocument | None:
+    """What stands of a memory on either shelf."""
+    for shelf in SHELVES:
+        query = (
+            f"SELECT d.version, d.status, d.task, w.text FROM {shelf.documents} d"  # noqa: S608 - see Shelf
+            f" JOIN {shelf.words} w ON w.rowid = d.place WHERE d.id = ? AND d.kind = ? AND d.state != ?"
+        )
+        if (row := connection.execute(query, (id_.bytes, KIND_CODES[kind], GONE)).fetchone()) is not None:
+            version, status, task, text = row
+            return SeenDocument(version, Status(status), task, text, archived=shelf is ARCHIVE)
+    return None
+
+
+def shelf_of(document: SearchDocument) -> Shelf:
+    """Where a document belongs."""
+    return ARCHIVE if document.archived else MAIN
+
+
+def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Shelf, tuple[int, int]]:
+    """Place and version of a memory, or of its tombstone, on each shelf that knows it."""
+    held: dict[Shelf, tuple[int, int]] = {}
+    for shelf in SHELVES:
+        query = f"SELECT place, version FROM {shelf.documents} WHERE id = ?"  # noqa: S608 - see Shelf
+        if (row := connection.execute(query, (id_.bytes,)).fetchone()) is not None:
+            held[shelf] = row
+    return held
+
+
+def _versions(connection: sqlite3.Connection) -> dict[UUID, tuple[int, int]]:
+    """Kind and latest version of all that the part knows."""
+    known: dict[UUID, tuple[int, int]] = {}
+    for shelf in SHELVES:
+        query = f"SELECT id, kind, version FROM {shelf.documents}"  # noqa: S608 - see Shelf
+        for id_, kind, version in connection.execute(query):
+            known[UUID(bytes=id_)] = max((kind, version), known.get(UUID(bytes=id_), (kind, version)))
+    return known
+
+
+def _next_change(connection: sqlite3.Connection) -> int:
+    (change,) = connection.execute("UPDATE meta SET change = change + 1 RETURNING change").fetchone()
+    return int(change)
+
+
+def _insert(
+    connection: sqlite3.Connection, shelf: Shelf, document: SearchDocument, change: int, place: int | None = None
+) -> None:
+    pairs = spaced(document.text) if is_unspaced(document.text) else ""
+    cursor = connection.execute(
+        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        " (place, id, kind, version, status, state, task, vector, length, change)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            place,
+            document.id.bytes,
+            KIND_CODES[document.kind],
+            document.version,
+            document.status.value,
+            SUPERSEDED if document.status is Status.SUPERSEDED else CURRENT,
+            document.task,
+            document.vector,
+            len(_WORD.findall(pairs or document.text)),
+            change,
+        ),
+    )
+    words = f"INSERT INTO {shelf.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Shelf
+    connection.execute(words, (cursor.lastrowid, document.text, pairs))
+
+
+def _drop_words(connection: sqlite3.Connection, shelf: Shelf, place: int) -> None:
+    connection.execute(f"DELETE FROM {shelf.words} WHERE rowid = ?", (place,))  # noqa: S608 - see Shelf
+
+
+def _bury(connection: sqlite3.Connection, shelf: Shelf, tombstone: Tombstone, change: int, place: int | None) -> None:
+    connection.execute(
+        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        " (place, id, kind, version, status, state, task, length, change) VALUES (?, ?, ?, ?, '', ?, '', 0, ?)",
+        (place, tombstone.id.bytes, KIND_CODES[tombstone.kind], tombstone.version, GONE, change),
+    )

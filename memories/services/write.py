@@ -1,0 +1,275 @@
+"""The write scope: one owner's lock, membership and tenant rules, held once, and the events and entries of a write.
+
+    with write(principal) as w:
+        fact.save()
+        w.audit(".pinned", fact)
+        w.index(fact)
+
+`write` opens one transaction, takes the owner's lock and checks that the principal may write. Inside it, `write` of the
+same owner yields the same scope: services call one another with `w` and rows at no cost. Audit events and outbox
+entries are collected and stored in one statement each when the outermost scope closes. Rows change inside a scope only
+(`memories/models/guard.py`).
+
+A nested scope has no savepoint. What is refused in it refuses the whole transaction, unless the caller asked for a part
+that may fail (`with w.savepoint():`); to catch the error without one is a fault that `write` reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memories.errors import Blocked
+from memories.hygiene.expiry import Lifetime
+from memories.models import Fact, Operation, OutboxEntry, Playbook
+from memories.models.base import MemoryRow
+from memories.models.guard import is_writing, mark_transaction, scope_opened
+from memories.search.outbox import enqueue_entries, outbox_entry
+from memories.selectors.history.row_record import record_of
+from memories.selectors.policies import Policy, expiry_rules_of, policy_of
+from memories.services.ownership import SHARED, require_scope
+from memories.types import Kind, Owner, Scope
+from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
+from tenants.errors import Forbidden
+from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
+from tenants.models import AuditEvent, Membership
+from tenants.principal import SYSTEM, Actor, Principal, Right
+from tenants.principals import keeping_principal
+
+AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """What one transaction holds and collects, whoever acts in it."""
+
+    owner: Owner
+    chain: Chain
+    events: list[tuple[Chain, Actor, EventDraft]] = field(default_factory=list)
+    entries: list[OutboxEntry] = field(default_factory=list)
+    rules: dict[UUID | None, Mapping[str, Lifetime]] = field(default_factory=dict)
+    policy: Policy | None = None
+    tenant_is_locked: bool = False
+    # A nested scope that failed and whose writes no savepoint took back.
+    failed: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An open write scope for one actor. `_principal` is None for housekeeping in what members share."""
+
+    _principal: Principal | None
+    actor: Actor
+    _transaction: _Transaction
+
+    @property
+    def principal(self) -> Principal:
+        """Who acts, for which member."""
+        if self._principal is None:
+            raise RuntimeError("Housekeeping in shared memories acts for no member.")
+        return self._principal
+
+    @property
+    def member(self) -> Principal | None:
+        """The same; None for housekeeping in what members share."""
+        return self._principal
+
+    @property
+    def owner(self) -> Owner:
+        """Whose lock is held."""
+        return self._transaction.owner
+
+    @property
+    def policy(self) -> Policy:
+        """What the tenant decided; read once."""
+        held = self._transaction
+        if held.policy is None:
+            held.policy = policy_of(held.owner.tenant_id) if held.owner.tenant_id else Policy()
+        return held.policy
+
+    def rules(self, scope: Scope | str = Scope.USER) -> Mapping[str, Lifetime]:
+        """How long facts of `scope` live, by class or category; read once. What all tenants share has no such rules."""
+        tenant_id = None if scope == Scope.GLOBAL else self.owner.tenant_id
+        known = self._transaction.rules
+        if tenant_id not in known:
+            known[tenant_id] = expiry_rules_of(tenant_id)
+        return known[tenant_id]
+
+    def lock_tenant(self) -> None:
+        """Lock what the members of the owner's tenant share, too. Raises Forbidden if the tenant is not active."""
+        if not self._transaction.tenant_is_locked and self.owner.tenant_id is not None:
+            lock_tenant(self.owner.tenant_id)
+            self._transaction.tenant_is_locked = True
+
+    def audit(
+        self,
+        action: str,
+        row: MemoryRow | None = None,
+        *,
+        target_kind: str = "",
+        target_id: UUID | None = None,
+        reason: str = "",
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+        chain: Chain | None = None,
+    ) -> None:
+        """Collect an event of the owner's audit log (or of `chain`). `row` is its target, saved, as it is now.
+
+        An action that starts with a dot is one of the row's kind: ".merged" of a fact is "fact.merged".
+        """
+        record = None
+        if row is not None:
+            target_kind, target_id = row.kind.value, row.pk
+            record = record_of(row) if isinstance(row, Fact | Playbook) else None
+            action = AUDIT_NOUN[row.kind] + action if action.startswith(".") else action
+        event = EventDraft(action, target_kind, target_id, reason, before, after, record)
+        self.audit_drafts([event], chain=chain)
+
+    def audit_drafts(self, events: Sequence[EventDraft], *, chain: Chain | None = None) -> None:
+        """Collect events that were drafted elsewhere."""
+        where = chain or self._transaction.chain
+        self._transaction.events += [(where, self.actor, event) for event in events]
+
+    def audit_now(self, event: EventDraft) -> AuditEvent:
+        """Store all that was collected, and `event`, which the caller needs as it is stored."""
+        self.flush()
+        return append_events(self._transaction.chain, [(self.actor, event)])[0]
+
+    def index(self, *rows: MemoryRow) -> None:
+        """Collect that the search plane is to be given these rows, as of their versions."""
+        self._transaction.entries += [
+            outbox_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows
+        ]
+
+    def unindex(self, *rows: MemoryRow) -> None:
+        """Collect that the search plane is to drop these rows, which are erased; no row ever had the next version."""
+        self._transaction.entries += [
+            outbox_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows
+        ]
+
+    def blocked(self, refusal: Blocked) -> None:
+        """Collect that a write was refused: fields and kinds, never a value. It is kept also if all is rolled back."""
+        spots = [{"field": spot.field, "kind": spot.kind.value} for spot in refusal.spots]
+        self.audit("memory.blocked", after={"spots": spots})
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """A part that may fail: its error takes back what it wrote and collected, and the caller may go on."""
+        held = self._transaction
+        events, entries = len(held.events), len(held.entries)
+        try:
+            with transaction.atomic():
+                yield
+        except BaseException as error:
+            del held.events[events:], held.entries[entries:]
+            held.failed = None
+            if isinstance(error, Blocked):
+                self.blocked(error)
+            raise
+
+    def flush(self) -> None:
+        """Store the collected events and entries now, as the end of the scope does."""
+        held = self._transaction
+        by_chain: dict[Chain, list[tuple[Actor, EventDraft]]] = {}
+        for chain, actor, event in held.events:
+            by_chain.setdefault(chain, []).append((actor, event))
+        held.events = []
+        for chain, events in by_chain.items():
+            append_events(chain, events)
+        entries, held.entries = held.entries, []
+        enqueue_entries(entries)
+
+
+_current: ContextVar[Write | None] = ContextVar("current_write", default=None)
+
+
+@contextmanager
+def write(
+    principal: Principal, scope: Scope = Scope.USER, *, also_inactive: bool = False, policy: Policy | None = None
+) -> Iterator[Write]:
+    """Open the write scope of the principal's memory, or join the one that is open for the same owner.
+
+    A shared `scope` locks the tenant, too. `also_inactive`: what happened is noted also for a member who may not act
+    any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write
+    (or not in this scope), or if the membership ended.
+    """
+    if not also_inactive:
+        principal.require(Right.WRITE)
+        require_scope(principal, scope)
+    owner = Owner(principal.tenant_id, principal.user_id)
+    open_one = _current.get()
+    if open_one is not None and open_one.owner == owner:
+        yield from _joined(open_one, principal, scope)
+        return
+    try:
+        with transaction.atomic():
+            if not also_inactive:
+                lock_owner(principal)
+            elif not wait_for_owner(principal):
+                raise Forbidden("This membership does not exist any more.")
+            held = _Transaction(owner, Chain.of_owner(principal), policy=policy)
+            w = Write(principal, actor_of(principal), held)
+            if scope in SHARED:
+                w.lock_tenant()
+            yield from _opened(w)
+    except Blocked as refusal:
+        # All of it was rolled back, the event among it.
+        with write(principal) as w:
+            w.blocked(refusal)
+        raise
+
+
+@contextmanager
+def housekeeping(owner: Owner) -> Iterator[Write]:
+    """Open the write scope of any owner for the system: a member, active or not, a tenant, or what all share."""
+    if owner.tenant_id is not None and owner.user_id is not None:
+        membership = Membership.objects.select_related("user").get(tenant=owner.tenant_id, user=owner.user_id)
+        with write(keeping_principal(membership), also_inactive=True) as w:
+            yield w
+        return
+    with transaction.atomic():
+        if owner.tenant_id is None:
+            mark_transaction(marked=True)
+            chain = Chain(PLATFORM_CHAIN)
+        else:
+            wait_for_tenant(owner.tenant_id)
+            chain = Chain.of_tenant(owner.tenant_id)
+        yield from _opened(Write(None, SYSTEM, _Transaction(owner, chain)))
+
+
+def current_write(principal: Principal) -> Write | None:
+    """The scope that is open for this owner, if there is one."""
+    w = _current.get()
+    return w if w is not None and w.owner == Owner(principal.tenant_id, principal.user_id) else None
+
+
+def _opened(w: Write) -> Iterator[Write]:
+    """The outermost scope: flushed at its end, inside the transaction."""
+    token = _current.set(w)
+    try:
+        with scope_opened(f"write: {w.owner}"):
+            yield w
+            if w._transaction.failed is not None:
+                raise RuntimeError("A part of this write failed outside a savepoint.") from w._transaction.failed
+            w.flush()
+    finally:
+        _current.reset(token)
+    if transaction.get_connection().savepoint_ids and not is_writing():
+        mark_transaction(marked=False)  # the transaction goes on without the scope; else it ends here
+
+
+def _joined(outer: Write, principal: Principal, scope: Scope) -> Iterator[Write]:
+    w = outer if outer.member == principal else Write(principal, actor_of(principal), outer._transaction)
+    if scope in SHARED:
+        w.lock_tenant()
+    try:
+        yield w
+    except BaseException as error:
+        outer._transaction.failed = error
+        raise

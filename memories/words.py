@@ -1,0 +1,45 @@
+"""Words of any script: how a text is split where no language is known.
+
+Scripts that write no spaces between words (Chinese, Japanese, Thai and their neighbours) are split into pairs of
+letters that overlap, so that a word of any length in a question meets the same pairs in a text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Han, Hiragana, Katakana, Hangul, Thai, Lao, Khmer, Myanmar, and the compatibility ideographs.
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
+_GRAMMAR = re.compile(r"[\u3040-\u309f]+")
+
+
+def folded(text: str) -> str:
+    """`text` in one form: NFKC and case folded."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def words(text: str) -> list[str]:
+    """The words of `text` in order, folded; a run of an unspaced script as its overlapping pairs."""
+    return [word for run in _WORD.findall(folded(text)) for word in (_pairs(run) if _RUN.match(run) else (run,))]
+
+
+def spaced(text: str) -> str:
+    """`text` with every run of an unspaced script as its pairs, for an index that splits at spaces; else as it is."""
+    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether `text` holds a script without spaces."""
+    return _RUN.search(text) is not None
+
+
+def is_grammar(word: str) -> bool:
+    """Whether a word is of hiragana alone, which in Japanese mostly carries grammar."""
+    return _GRAMMAR.fullmatch(word) is not None
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[place : place + 2] for place in range(len(run) - 1)] or [run]

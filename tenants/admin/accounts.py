@@ -1,0 +1,228 @@
+"""Tenants in the admin: the platform's staff make them; a tenant's own admins see their own.
+
+Users in the admin. They belong to the platform, not to a tenant: superusers change them, tenant admins look.
+
+A tenant's admin who could set a password could sign in as a user of another tenant; so they cannot.
+
+API tokens in the admin: issued, listed by prefix, revoked. The plaintext is shown once, when it is issued.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.db import transaction
+from django.db.models import ForeignKey, Q, QuerySet
+from django.dispatch import receiver
+from django.forms import ModelChoiceField
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+
+from memoryhub.admin_site import own_password_changed
+from tenants import services
+from tenants.admin.scoping import CheckboxSelectMultiple, TenantScopedAdmin, acting, signed_in
+from tenants.models import ApiToken, Membership, Tenant, User
+from tenants.principal import Right
+from tenants.selectors import active_memberships, tenant_ids_of
+
+
+@admin.register(Tenant)
+class TenantAdmin(TenantScopedAdmin[Tenant]):
+    """A slug is part of addresses and commands, so it stays as it was made."""
+
+    tenant_lookup = "id"
+    list_display = ["name", "slug", "is_active", "created_at"]
+    search_fields = ["name", "slug"]
+    fields = ["name", "slug", "is_active"]
+    readonly_fields = ["is_active"]
+    actions = ["deactivate", "activate"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return signed_in(request).is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
+        """An existing tenant is only switched on and off, by actions."""
+        return obj is None and signed_in(request).is_superuser
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        made = services.create_tenant(name=obj.name, slug=obj.slug, actor=acting(request))
+        obj.id = made.id
+
+    @admin.action(description="Deactivate: turn away all members and tokens", permissions=["change"])
+    def deactivate(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
+        for tenant in rows:
+            services.deactivate_tenant(tenant, actor=acting(request))
+
+    @admin.action(description="Activate", permissions=["change"])
+    def activate(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
+        for tenant in rows:
+            services.activate_tenant(tenant, actor=acting(request))
+
+
+if TYPE_CHECKING:
+    from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
+else:
+    from unfold.forms import AdminPasswordChangeForm
+    from unfold.forms import UserCreationForm as AdminUserCreationForm
+
+
+@admin.register(User)
+class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
+    """The stock pages, without groups, permissions and the stored form of the password."""
+
+    add_form = AdminUserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's pages come first, and have none
+    tenant_lookup = "memberships__tenant_id"
+    list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
+    list_filter = ["is_active", "is_staff"]
+    search_fields = ["username", "display_name", "email"]
+    fieldsets = [
+        (None, {"fields": ["username", "display_name", "email", "sign_in"]}),
+        ("Platform", {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
+    ]
+    readonly_fields = ["sign_in", "sign_in_state", "is_active", "last_login", "date_joined"]
+    filter_horizontal = []
+    actions = ["deactivate", "activate"]
+
+    def in_scope(self, request: HttpRequest, rows: QuerySet[User]) -> QuerySet[User]:
+        user = signed_in(request)
+        if user.is_superuser:
+            return rows
+        return rows.filter(memberships__tenant_id__in=tenant_ids_of(user, self.roles)).distinct()
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return signed_in(request).is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002
+        return signed_in(request).is_superuser
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Only who may set a password is led to where it is set."""
+        if obj is None or self.has_change_permission(request, obj):
+            return super().get_fieldsets(request, obj)
+        (_, names), platform = self.fieldsets
+        return [(None, {"fields": [*names["fields"][:-1], "sign_in_state"]}), platform]
+
+    @admin.display(description="Sign-in")
+    def sign_in(self, user: User) -> str:
+        """Whether there is a password, and where to set one; never anything of the password itself."""
+        link = reverse("admin:auth_user_password_change", args=[user.id])
+        return format_html('{} (<a href="{}">set a password</a>)', self.sign_in_state(user), link)
+
+    @admin.display(description="Sign-in")
+    def sign_in_state(self, user: User) -> str:
+        """Whether there is a password."""
+        return "With a password" if user.has_usable_password() else "Cannot sign in"
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        if change:
+            services.update_user(obj, actor=acting(request))
+        else:
+            services.add_user(obj, actor=acting(request))
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+        """The stock page, with its audit event; an id that is none is an unknown one."""
+        with transaction.atomic():
+            before = self.get_object(request, unquote(id))
+            response = super().user_change_password(request, id, form_url)
+            if before is not None:
+                changed = User.objects.filter(pk=before.pk).exclude(password=before.password).first()
+                if changed is not None:
+                    services.record_password_change(changed, actor=acting(request))
+        return response
+
+    @admin.action(description="Deactivate: sign out everywhere", permissions=["change"])
+    def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        for user in rows:
+            services.deactivate_user(user, actor=acting(request))
+
+    @admin.action(description="Activate", permissions=["change"])
+    def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        for user in rows:
+            services.activate_user(user, actor=acting(request))
+
+
+@receiver(own_password_changed)
+def record_own_password(request: HttpRequest, **_: Any) -> None:
+    """The page on which staff set their own password is the site's; its audit event is this."""
+    services.record_own_password_change(signed_in(request), actor=acting(request))
+
+
+class ApiTokenForm(forms.ModelForm[ApiToken]):
+    """What a new token may do, as boxes to tick."""
+
+    scopes = forms.MultipleChoiceField(choices=Right.choices, widget=CheckboxSelectMultiple)
+
+    class Meta:
+        model = ApiToken
+        fields = ["membership", "name", "scopes", "expires_at"]
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
+    """Staff see their own tokens and those of the tenants that they administer."""
+
+    empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
+    tenant_lookup = "membership__tenant_id"
+    form = ApiTokenForm
+    list_display = ["name", "prefix", "membership", "rights", "created_at", "last_used_at", "expires_at", "revoked_at"]
+    list_select_related = ["membership__tenant", "membership__user"]
+    search_fields = ["name", "prefix"]
+    actions = ["revoke"]
+
+    @admin.display(description="may")
+    def rights(self, token: ApiToken) -> str:
+        """What it may do, in words; the theme would draw the stored list with styles that the policy forbids."""
+        return ", ".join(token.scopes)
+
+    def in_scope(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> QuerySet[ApiToken]:
+        user = signed_in(request)
+        if user.is_superuser:
+            return rows
+        return rows.filter(Q(membership__user=user) | Q(membership__tenant_id__in=tenant_ids_of(user, self.roles)))
+
+    def may_enter(self, request: HttpRequest) -> bool:
+        return request.user.is_active and request.user.is_staff
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        """A token is never edited; actions need the permission without an object."""
+        return obj is None and self.may_enter(request)
+
+    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:  # noqa: ARG002
+        if obj is None:
+            return ["membership", "name", "scopes", "expires_at"]
+        return list(self.list_display)
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        """Offer the memberships that this user may try; `services.issue_token` has the last word."""
+        user = signed_in(request)
+        offered = active_memberships()
+        if not user.is_superuser:
+            offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
+        kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        token, plaintext = services.issue_token(
+            Membership.objects.select_related("tenant", "user").get(id=obj.membership_id),
+            name=obj.name,
+            scopes=obj.scopes,
+            expires_at=obj.expires_at,
+            issued_by=signed_in(request),
+            actor=acting(request),
+        )
+        obj.id, obj.prefix = token.id, token.prefix
+        self.message_user(request, f"Copy the token now, it is not shown again: {plaintext}", messages.WARNING)
+
+    @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
+    def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
+        for token in rows.select_related("membership"):
+            services.revoke_token(token, actor=acting(request))

@@ -1,0 +1,95 @@
+"""Changes to what is known, by example: corrections, new days, ends, and sentences that change nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memories.english.changes import Change, Correction, End, Shift, read_changes
+from memories.english.playbooks import read_outcome
+from memories.types import Contradiction
+
+HARSH = Contradiction.HARSH
+
+READ: dict[str, Change] = {
+    "My boss is Kim, not Dana.": Correction("Dana", "Kim", "boss"),
+    "my boss isn't Dana, it's Kim": Correction("Dana", "Kim", "boss"),
+    "No, it's an Ultegra, not a 105.": Correction("105", "an Ultegra"),
+    "It's not a 105, it's an Ultegra": Correction("105", "an Ultegra"),
+    "Sorry, typo: it's 14B, not 14.": Correction("14", "14B"),
+    "Correction: b@example.org, not a@example.org.": Correction("a@example.org", "b@example.org"),
+    "I said Leeds but meant York": Correction("Leeds", "York"),
+    "I'm allergic to cashews, not peanuts": Correction("peanuts", "cashews"),
+    "Climbing is on Thursdays now": Shift("Climbing", "Thursdays"),
+    "Our standup moved to 10 am": Shift("standup", "10 am"),
+    "I never lived in Brighton, that was my cousin": End("Brighton", "home", HARSH),
+    "I never lived there!": End("there", "home", HARSH),
+    "I never worked at Acme": End("Acme", "work", HARSH),
+    "Turns out I'm not allergic to nuts after all": End("allergic to nuts", "health", HARSH),
+    "I'm not allergic to nuts any more": End("allergic to nuts", "health"),
+    "I no longer live in Bristol": End("Bristol", "home"),
+    "I don't work at Acme any more": End("Acme", "work"),
+    "I finally quit climbing, my elbow hurts": End("climbing", "habit"),
+    "I stopped taking the iron tablets in July": End("iron tablets", "habit"),
+    "Sold the Canyon yesterday, to a guy from Fife": End("Canyon", "owned"),
+    "Our cat Rex died on Sunday": End("Rex", "living"),
+    "Sam and I broke up": End("Sam", "couple"),
+}
+
+UNCHANGED = [
+    "Is it not 14 but 15?",
+    "If I left Acme I'd be broke.",
+    "When I was five I left Leeds.",
+    "I might quit climbing.",
+    "Oh great, I left Acme. lol",
+    "My sister left Leeds.",
+    "It's just not right.",
+    "He said it's Kim, not Dana.",
+    "Write an email: I no longer work at Acme.",
+    "My sister was here. Sold the Canyon yesterday!",
+    "",
+]
+
+
+def without_quote(change: Change) -> Change:
+    match change:
+        case Correction():
+            return Correction(change.wrong, change.right, change.about)
+        case Shift():
+            return Shift(change.about, change.to)
+        case End():
+            return End(change.what, change.how, change.kind)
+
+
+@pytest.mark.parametrize("told", READ)
+def test_a_change_names_what_it_is_about(told: str) -> None:
+    changes = read_changes(told)
+    assert [without_quote(each) for each in changes] == [READ[told]]
+    assert all(each.quote and each.quote in told for each in changes)
+
+
+@pytest.mark.parametrize("told", UNCHANGED)
+def test_what_changes_nothing_is_not_read_as_a_change(told: str) -> None:
+    assert read_changes(told) == ()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param("I left " + "a " * 195, id="left"),
+        pytest.param("it's " + "a " * 90 + ", not " + "b " * 90, id="not"),
+        pytest.param("it's " + "1," * 180 + " not 2", id="numbers"),
+        pytest.param("i never lived " + "a " * 190, id="never"),
+        pytest.param("A " * 190 + "and i got divorced", id="names"),
+        pytest.param("my thing is " + "now " * 90, id="now"),
+        pytest.param("that didn't help; what worked: " + "1. do it " * 400, id="steps"),
+        pytest.param("i fixed the " + "a " * 2_000, id="fixed"),
+        pytest.param("that worked " * 300, id="worked"),
+    ],
+)
+def test_no_text_takes_long(told: str) -> None:
+    started = time.thread_time()
+    read_changes(told)
+    read_outcome(told)
+    assert time.thread_time() - started < 1.0

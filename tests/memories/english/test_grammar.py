@@ -1,0 +1,273 @@
+"""The grammar of the offline responder, by example: what each sentence stores, or that it stores nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memories.english.grammar import Statement, read
+
+STORED = {
+    # asked for by name
+    "remember that I have a dentist appointment on 4 May": ["I have a dentist appointment on 4 May"],
+    "Please remember that my favourite colour is green.": ["favourite_colour: Favourite colour is green"],
+    "Can you remember that I like tea?": ["I like tea"],
+    "Remember: the spare key is under the blue pot": ["The spare key is under the blue pot"],
+    "Remember my dog's name is Rex": ["dog_name: Dog's name is Rex"],
+    "Don't forget that I hate coriander.": ["I hate coriander"],
+    "Keep in mind that the lift is out of order": ["The lift is out of order"],
+    "Don't forget to buy milk": ["To do: buy milk"],
+    # where somebody lives and comes from
+    "I moved to Edinburgh": ["home_city: Lives in Edinburgh"],
+    "I moved to Edinburgh for work last month.": ["home_city: Lives in Edinburgh"],
+    "We've just moved from Madrid to Lisbon.": ["home_city: Lives in Lisbon"],
+    "we left Bristol, in Edinburgh now": ["home_city: Lives in Edinburgh"],
+    "We left Bristol, we're in Edinburgh now.": ["home_city: Lives in Edinburgh"],
+    "I left Oslo and moved to Bergen": ["home_city: Lives in Bergen"],
+    "We recently relocated to the Hague": ["home_city: Lives in the Hague"],
+    "i live in berlin": ["home_city: Lives in Berlin"],
+    "i moved to berlin ten years ago": ["home_city: Lives in Berlin"],
+    "I live in New York City now!": ["home_city: Lives in New York City"],
+    "I live in Portland, Maine.": ["home_city: Lives in Portland, Maine"],
+    "I’m based in Rio de Janeiro these days": ["home_city: Lives in Rio de Janeiro"],
+    "No, I live in Cardiff": ["home_city: Lives in Cardiff"],
+    "I'm from Leeds": ["origin: Comes from Leeds"],
+    "I was born in Leeds": ["birthplace: Born in Leeds"],
+    "I was born on 4 May 1990": ["date_of_birth: Born on 4 May 1990"],
+    # names
+    "My name is Ana María.": ["name: Name is Ana María"],
+    "my name is bob": ["name: Name is Bob"],
+    "Call me Ishmael.": ["preferred_name: Prefers to be called Ishmael"],
+    "You can call me Sam": ["preferred_name: Prefers to be called Sam"],
+    # work
+    "I work at Acme": ["employer: Works at Acme"],
+    "I work for the city council these days": ["employer: Works for the city council"],
+    "I work as a nurse at St Mary's Hospital.": [
+        "occupation: Works as a nurse",
+        "employer: Works at St Mary's Hospital",
+    ],
+    "I started working for Globex last week": ["employer: Works at Globex"],
+    "I got a new job at Acme!": ["employer: Works at Acme"],
+    "I'm a software engineer": ["occupation: Works as a software engineer"],
+    # tastes, health, family, things
+    "my favourite colour is green": ["favourite_colour: Favourite colour is green"],
+    "My favorite food is ramen.": ["favourite_food: Favorite food is ramen"],
+    "I prefer tea over coffee": ["Prefers tea over coffee"],
+    "I'm allergic to peanuts": ["allergy_peanut: Allergic to peanuts"],
+    "im allergic to latex": ["allergy_latex: Allergic to latex"],
+    "I am allergic to peanuts and cat hair.": [
+        "allergy_peanut: Allergic to peanuts",
+        "allergy_cat_hair: Allergic to cat hair",
+    ],
+    "I have a peanut allergy": ["allergy_peanut: Has a peanut allergy"],
+    "I'm vegetarian": ["diet: Is vegetarian"],
+    "My dog is called Rex": ["dog_name: Dog is called Rex"],
+    "We have a cat named Mochi": ["Has a cat named Mochi"],
+    "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],
+    "my car is a blue Golf": ["car: Car is a blue Golf"],
+    "my shoe size is 42": ["shoe_size: Shoe size is 42"],
+    "My wife is Anna": ["wife: Wife is Anna"],
+    "My sister is a nurse": ["Sister is a nurse"],
+    "My email is sam@example.org": ["email: Email is sam@example.org"],
+    # several at once
+    "Oh, by the way, my name is Anna and I live in Oslo.": ["name: Name is Anna", "home_city: Lives in Oslo"],
+    "I moved to Oslo. I work at Acme.": ["home_city: Lives in Oslo", "employer: Works at Acme"],
+}
+
+SILENT = [
+    # questions
+    "Where do I live?",
+    "Do you remember that I like tea?",
+    "Remember when we went to Rome?",
+    "Is my name Bob?",
+    "What if I moved to Oslo?",
+    "where do i live",
+    # suppositions, plans, wishes, the past
+    "If I moved to Paris, I would be happy",
+    "I might move to Oslo",
+    "I'm moving to Oslo next month",
+    "I wish I lived in Oslo",
+    "Let's say I live in Rome",
+    "I used to live in Rome.",
+    "I lived in Rome as a child",
+    "I'd prefer tea over coffee",
+    "When I was young, I lived in Rome, then in Pisa",
+    "I moved to Canada when I was five",
+    "I live in Oslo until June",
+    "I'm visiting Paris this week",
+    # denials
+    "I don't live in Rome.",
+    "I never lived in Rome",
+    "My name is not Bob",
+    "I'm not allergic to nuts",
+    # others, quoted or reported
+    "My sister moved to Paris.",
+    'She said: "I moved to Paris."',
+    'He wrote "Big news. I moved to Paris. Come by."',
+    "Anna told me I live in a bubble.",
+    "I moved to Paris, said Anna.",
+    "My boss says I work at a snail's pace",
+    '"I moved to Paris" is a great song',
+    "In my dream I moved to Mars.",
+    # not what it looks like
+    "I moved to a new flat.",
+    "I moved to marketing",
+    "I moved to Linux",
+    "I moved my desk to the window",
+    "I live in fear",
+    "I live in the countryside",
+    "We live in interesting times",
+    "I work at home",
+    "I'm a bit tired",
+    "call me later",
+    "I'm allergic to mornings",
+    "im Sommer wohne ich in Bern",
+    "My favourite thing about you is that you listen.",
+    "My car is a mess",
+    "My point is that it's late",
+    "My head is killing me",
+    "My phone is broken",
+    "My flight is at 9",
+    "remember my birthday",
+    "Remember that time we went to Rome",
+    "I remember that we went to Rome.",
+    "I forgot my keys",
+    "To be honest: I'm tired",
+    "Hello",
+    "Thanks!",
+    "I had a rough day",
+    "",
+]
+
+
+def shown(statement: Statement) -> str:
+    return f"{statement.key}: {statement.text}" if statement.key else statement.text
+
+
+@pytest.mark.parametrize("said", STORED)
+def test_a_plain_statement_is_stored(said: str) -> None:
+    reading = read(said)
+    assert [shown(statement) for statement in reading.statements] == STORED[said]
+    assert (reading.playbook, reading.forget) == (None, None)
+
+
+@pytest.mark.parametrize("said", SILENT)
+def test_what_is_no_plain_statement_stores_nothing(said: str) -> None:
+    reading = read(said)
+    assert (reading.statements, reading.playbook, reading.forget) == ((), None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "ends"),
+    [
+        ("I no longer work at Acme.", "No longer works at Acme", "work at Acme"),
+        ("I don't live in Bristol anymore", "No longer lives in Bristol", "live in Bristol"),
+        ("We do not have a cat any more", "No longer has a cat", "have a cat"),
+        ("I'm no longer vegan", "No longer vegan", "vegan"),
+    ],
+)
+def test_what_ended_is_stored_with_what_it_ends(said: str, text: str, ends: str) -> None:
+    (statement,) = read(said).statements
+    assert (statement.text, statement.ends) == (text, ends)
+
+
+@pytest.mark.parametrize("said", ["I no longer care", "I don't know anymore", "I'm not sure anymore"])
+def test_a_passing_state_of_mind_ends_nothing(said: str) -> None:
+    assert not read(said).statements
+
+
+@pytest.mark.parametrize(
+    ("said", "title", "trigger", "steps"),
+    [
+        pytest.param(
+            "To fix the hub: hold the button for ten seconds, wait for the light, then pair again",
+            "Fix the hub",
+            "",
+            ("Hold the button for ten seconds", "Wait for the light", "Pair again"),
+            id="to",
+        ),
+        pytest.param(
+            "When the router blinks red, unplug it, then wait thirty seconds",
+            "When the router blinks red",
+            "the router blinks red",
+            ("Unplug it", "Wait thirty seconds"),
+            id="when",
+        ),
+        pytest.param(
+            "How to make tea:\n1. Boil water\n2. Add leaves, three spoons", "Make tea", "",
+            ("Boil water", "Add leaves, three spoons"), id="numbered lines",
+        ),
+        pytest.param(
+            "Remember how to reset the lamp: 1. switch it off 2. count to ten 3. switch it on", "Reset the lamp", "",
+            ("Switch it off", "Count to ten", "Switch it on"), id="numbers in a line",
+        ),
+    ],
+)  # fmt: skip
+def test_a_way_to_do_something_is_a_playbook(said: str, title: str, trigger: str, steps: tuple[str, ...]) -> None:
+    book = read(said).playbook
+    assert book is not None
+    assert (book.title, book.trigger, book.steps) == (title, trigger, steps)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "When the build fails, what should I do?",
+        "When Anna called, we talked, then she left",
+        "If I won the lottery, I would travel, then rest",
+        "When it rains, call Anna",
+        "To my friend: I am late",
+    ],
+)
+def test_a_story_is_no_playbook(said: str) -> None:
+    assert read(said).playbook is None
+
+
+@pytest.mark.parametrize(
+    ("said", "about"),
+    [
+        ("forget that I live in Bristol", "that I live in Bristol"),
+        ("Please forget my address.", "my address"),
+        ("Can you forget my phone number?", "my phone number"),
+        ("Delete my phone number from your memory", "my phone number"),
+        ("Forget everything about Anna", "everything about Anna"),
+        ("forget it", "it"),
+    ],
+)
+def test_a_request_to_forget_says_what(said: str, about: str) -> None:
+    reading = read(said)
+    assert (reading.forget, reading.statements) == (about, ())
+
+
+@pytest.mark.parametrize(
+    "said", ["Don't forget my birthday", "I forgot my keys", "Delete the file", "Remove my name from the list"]
+)
+def test_what_only_sounds_like_it_forgets_nothing(said: str) -> None:
+    assert read(said).forget is None
+
+
+def test_a_question_beside_a_statement_is_kept() -> None:
+    reading = read("I moved to Oslo. What is the weather like there?")
+    assert [statement.text for statement in reading.statements] == ["Lives in Oslo"]
+    assert reading.question == "What is the weather like there?"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("a. " * 10_000, id="abbreviations"),
+        pytest.param("I left " + "a " * 15_000, id="a long sentence"),
+        pytest.param("to " * 1_300 + ":", id="to to to"),
+        pytest.param("remember " * 3_500, id="remember remember"),
+        pytest.param("please " * 57 + "forget", id="please please"),
+        pytest.param("my " + "a" * 390, id="my aaa"),
+        pytest.param("\n" * 32_000, id="empty lines"),
+        pytest.param('"' * 32_000, id="quotes"),
+        pytest.param("when " + " ," * 1_900, id="commas"),
+    ],
+)
+def test_no_text_takes_long(said: str) -> None:
+    started = time.thread_time()
+    read(said)
+    assert time.thread_time() - started < 1.0

@@ -1,0 +1,74 @@
+"""Tests look at rows and change them freely; the product does not.
+
+The guards of `memories/models/guard.py` hold for every caller outside `tests/`; what a test itself reads or writes
+passes them. `guards_hold` has them hold for a test, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from memories.models import guard
+from memories.models.guard import GuardedRow, OwnedQuerySet, raw_writes
+
+TESTS = Path(__file__).resolve().parent
+ROOT = str(TESTS.parent)
+_OWN = {__file__, guard.__file__}
+_WRITES = ("update", "delete", "bulk_create", "bulk_update")
+_holding = False
+
+
+@contextmanager
+def guards_hold() -> Iterator[None]:
+    """Guard what this test itself does, as if it were the product."""
+    global _holding  # noqa: PLW0603 - of one process, which runs one test at a time
+    _holding = True
+    try:
+        yield
+    finally:
+        _holding = False
+
+
+def pass_tests(patch: pytest.MonkeyPatch) -> None:
+    """Let code under `tests/` pass the guards."""
+    require_scope = OwnedQuerySet.require_scope
+
+    def required(rows: OwnedQuerySet[Any]) -> None:
+        if not _by_a_test():
+            require_scope(rows)
+
+    patch.setattr(OwnedQuerySet, "require_scope", required)
+    for owner, name in [(OwnedQuerySet, each) for each in _WRITES] + [
+        (GuardedRow, "save_base"),
+        (GuardedRow, "delete"),
+    ]:
+        patch.setattr(owner, name, _passing(getattr(owner, name)))
+
+
+def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def passed(*args: Any, **options: Any) -> Any:
+        if guard.is_writing() or not _by_a_test():
+            return method(*args, **options)
+        with raw_writes("a test"):
+            return method(*args, **options)
+
+    return passed
+
+
+def _by_a_test() -> bool:
+    """Whether the first caller that is code of this project is a test."""
+    if _holding:
+        return False
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (not frame.f_code.co_filename.startswith(ROOT) or frame.f_code.co_filename in _OWN):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(str(TESTS))
