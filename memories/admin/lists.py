@@ -69,7 +69,7 @@ class ReadOnlyList(TenantScopedAdmin[Listed]):
 class MemberChangeList(ChangeList):
     """A list whose rows lead to the inspector."""
 
-    def url_for_result(self, result: MemberMemory) -> str:
+    def url_for_result(self, result: Any) -> str:
         return reverse("staff:inspector", args=[result.pk])
 
 

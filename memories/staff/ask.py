@@ -23,7 +23,7 @@ from memories.recall.request import screened
 from memories.selectors.policies import Policy, policy_of
 from memories.services.admin_requests import note_question
 from memories.staff.base import MemberView
-from memories.staff.candidates import CUTS, FACTORS, CandidateRow, FunnelStep, funnel_of, table_of
+from memories.staff.candidates import CUTS, FACTORS, FunnelStep, SignalRow, funnel_of, table_of
 from memories.types import Kind
 from tenants.errors import Forbidden
 from tenants.principals import reading_principal, still
@@ -152,10 +152,10 @@ def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
     )
 
 
-def _found_by_search(rows: Sequence[CandidateRow]) -> list[CandidateRow]:
+def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
     """The rows that a sub-query found, the best of any sub-query first."""
 
-    def best(row: CandidateRow) -> tuple[int, int]:
+    def best(row: SignalRow) -> tuple[int, int]:
         places = (
             [place.rank for place in (row.considered.words, row.considered.meaning) if place] if row.considered else []
         )

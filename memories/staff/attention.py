@@ -125,7 +125,7 @@ def _turns(scope: TenantScope) -> Iterator[AttentionItem]:
         yield AttentionItem(words, _list("memories_membermemory"), "Members", details=tuple(_named(turns)))
 
 
-def _named(turns: Sequence[attention.Turn]) -> Iterator[tuple[str, str]]:
+def _named(turns: Sequence[attention.TroubledTurn]) -> Iterator[tuple[str, str]]:
     owners = Membership.objects.select_related("user").filter(user__in={turn.user_id for turn in turns})
     known = {(each.tenant_id, each.user_id): each for each in owners}
     for turn in turns:

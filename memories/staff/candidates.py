@@ -87,7 +87,7 @@ class SignalBar:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateRow:
+class SignalRow:
     """One candidate. `memory` is None once it is gone; `considered` is known only of a recall explained just now."""
 
     rank: int
@@ -132,7 +132,7 @@ class CandidateTable:
     """Rows under the signals that any of them has; `more` candidates are not listed."""
 
     signals: tuple[tuple[str, str], ...]
-    rows: tuple[CandidateRow, ...]
+    rows: tuple[SignalRow, ...]
     more: int = 0
 
 
@@ -159,7 +159,7 @@ def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> Candida
     names = _present([each.added for each in shown])
     scale = _Scale([each.added for each in shown], [each.score for each in shown])
     rows = tuple(
-        CandidateRow(
+        SignalRow(
             rank=each.rank,
             kind=each.kind,
             id=each.id,
@@ -187,7 +187,7 @@ def table_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> Candi
     for line in lines:
         memory = memories.get(UUID(line["id"]))
         rows.append(
-            CandidateRow(
+            SignalRow(
                 rank=line["rank"],
                 kind=Kind(line["kind"]),
                 id=UUID(line["id"]),

@@ -18,8 +18,8 @@ from memories.presenting.lines import SECTIONS, headline
 from memories.selectors.history.changes import (
     Change,
     ChangedRow,
+    ChangeStep,
     Differences,
-    Step,
     differences_between,
     steps_between,
 )
@@ -63,7 +63,7 @@ class ChangesForm(forms.Form):
             self.add_error("change", _UNKNOWN["invalid_choice"])
 
 
-class Changes(MemberView):
+class ChangesPage(MemberView):
     """All changes with a few of each sort, or one sort page by page."""
 
     reads = "what changed"
@@ -129,7 +129,7 @@ class Changes(MemberView):
                 "cursor": urlencode({**address, "cursor": some.next_cursor}) if some.next_cursor and wanted else "",
             }
 
-    def _line(self, step: Step) -> dict[str, Any]:
+    def _line(self, step: ChangeStep) -> dict[str, Any]:
         """One change with both wordings in pieces, and the addresses of both rows."""
         words_of = headline if step.change in _ONE_SIDED else wording
         before, after = (words_of(row) if row else "" for row in (step.before, step.after))

@@ -173,7 +173,7 @@ class MentionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCallRow:
     """A tool call and its outcome. `result` is its text where that is no list of memories.
 
     `said` are the agent's words before its calls, beside the first of them.
@@ -191,7 +191,7 @@ class ToolCall:
     recall_is_due: bool
 
 
-class Turn(MemberView):
+class TurnPage(MemberView):
     """One turn: what was said, recalled, injected, called and written."""
 
     tab = "conversations"
@@ -233,7 +233,7 @@ def _beginning(text: str) -> str:
     return f"{whole[0] if whole else text[: SHOWN - 1].rstrip()}…"
 
 
-def _calls(record: TurnRecord) -> list[ToolCall]:
+def _calls(record: TurnRecord) -> list[ToolCallRow]:
     """The calls in order, each with the message that answered it, if one did."""
     results = {step.tool_call_id: step for step in record.view.steps if step.tool_call_id}
     return [
@@ -243,12 +243,12 @@ def _calls(record: TurnRecord) -> list[ToolCall]:
     ]
 
 
-def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None, *, said: str) -> ToolCall:
+def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None, *, said: str) -> ToolCallRow:
     recall_id = result.recall_id if result else None
     traced = record.recalls.get(recall_id) if recall_id else None
     mentions = result.mentions if result else ()
     scores = traced.scores if traced else {}
-    return ToolCall(
+    return ToolCallRow(
         said=said,
         name=str(call.get("name", "")),
         arguments=json.dumps(call.get("arguments", {}), ensure_ascii=False, indent=2),

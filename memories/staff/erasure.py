@@ -52,19 +52,19 @@ NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It 
 HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
 
 
-class ReasonForm(forms.Form):
+class ErasureReasonForm(forms.Form):
     """Why; the service checks the words."""
 
     reason = forms.CharField(required=False, strip=False)
 
 
-class EraseForm(ReasonForm):
+class EraseForm(ErasureReasonForm):
     """Asks for the erasure of a member, whose username it repeats."""
 
     sure = forms.CharField(required=False)
 
 
-class DecisionForm(ReasonForm):
+class ErasureDecisionForm(ErasureReasonForm):
     """Approves or refuses an erasure."""
 
     decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Refuse")])
@@ -190,7 +190,7 @@ class DecideErasure(ErasureRequestView):
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_decide:
             raise PermissionDenied("Only an administrator decides.")
-        form = DecisionForm(request.POST)
+        form = ErasureDecisionForm(request.POST)
         if not form.is_valid():
             self.refuse("Nothing was decided: approve or refuse.")
             return self.redirect()
@@ -277,7 +277,7 @@ class ReleaseHold(LegalHoldView):
         return HttpResponseRedirect(reverse("staff:legal_hold", args=[self.object.pk]))
 
 
-class HoldTenantForm(ReasonForm):
+class HoldTenantForm(ErasureReasonForm):
     """A tenant that the reader administers, and why."""
 
     tenant = forms.ModelChoiceField(Tenant.objects.none(), empty_label=None)
@@ -314,7 +314,7 @@ class HoldTenant(FormMixin[HoldTenantForm], ProcessFormView, StaffView):
 
 
 def _reason(request: HttpRequest) -> str:
-    form = ReasonForm(request.POST)
+    form = ErasureReasonForm(request.POST)
     return form.cleaned_data["reason"] if form.is_valid() else ""
 
 

@@ -77,7 +77,7 @@ class ChainPage(StaffView):
         self.owner: Owner = owner
 
 
-class History(ChainPage):
+class HistoryPage(ChainPage):
     """One chain with the state of the address marked."""
 
     template_name = "admin/memories/history/chain.html"

@@ -61,7 +61,7 @@ class LoggedEvent:
     times: int = 1
 
 
-class Record(LiveMemberView):
+class RecordPage(LiveMemberView):
     """The page of one memory of any kind; the id of another member's memory is answered as unknown."""
 
     tab = "inspector"

@@ -81,7 +81,7 @@ def review_url(item_id: UUID) -> str:
     return reverse("staff:review", args=[item_id])
 
 
-class Review(SingleObjectMixin[ReviewItem], StaffView):
+class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
     """The page; POST decides."""
 
     roles = STAFF_ROLES
@@ -140,7 +140,7 @@ class Review(SingleObjectMixin[ReviewItem], StaffView):
         )
 
 
-class UndoReview(Review):
+class UndoReview(ReviewItemPage):
     """POST: take a decision back."""
 
     http_method_names = ["post"]
@@ -208,7 +208,7 @@ def _in_person(request: HttpRequest, membership: Membership) -> Principal:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewSide:
+class ComparedMemory:
     """One of the memories of a review: its words with the differences marked, its source and its history."""
 
     row: Fact | Playbook
@@ -228,17 +228,17 @@ class ReviewSide:
         return source_words(self.row, staff=True)
 
 
-def sides_of(principal: Principal | None, item: ReviewItem) -> list[ReviewSide]:
+def sides_of(principal: Principal | None, item: ReviewItem) -> list[ComparedMemory]:
     """The memories of an item, the older fact first; without a principal their words alone."""
     rows = [row for row in (item.first, item.second, item.playbook) if row is not None]
     words = [headline(row) for row in rows]
     pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
     names = ("The older one", "The newer one") if len(rows) > 1 else ("",)
-    sides = [ReviewSide(row, name, each) for row, name, each in zip(rows, names, pieces, strict=True)]
+    sides = [ComparedMemory(row, name, each) for row, name, each in zip(rows, names, pieces, strict=True)]
     return sides if principal is None else [_with_history(principal, side) for side in sides]
 
 
-def _with_history(principal: Principal, side: ReviewSide) -> ReviewSide:
+def _with_history(principal: Principal, side: ComparedMemory) -> ComparedMemory:
     row = side.row
     episodes = supporting_episodes(principal, [row.pk]).get(row.pk, ()) if isinstance(row, Fact) else ()
     events = [(each, told_reason(each)) for each in history_of(principal, [row.pk])] if row.user_id else []

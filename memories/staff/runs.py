@@ -63,7 +63,7 @@ class Runs(MemberView):
         )
 
 
-class Run(MemberView):
+class ConsolidationRunPage(MemberView):
     """One run: what it read, what was decided, what the extractor answered."""
 
     tab = "runs"
@@ -110,7 +110,7 @@ class Run(MemberView):
         return {pk: MemoryView(row, self.url("record", pk)) for pk, row in rows.items()}
 
 
-class Rerun(Run):
+class Rerun(ConsolidationRunPage):
     """Has the events of a run read again, and says what came of it."""
 
     http_method_names = ["post"]

@@ -34,7 +34,7 @@ _OUTCOMES = {
 }
 
 
-class SearchKey(MemberView):
+class SearchKeyPage(MemberView):
     """The state of the key, what can be done with it, and what was done lately."""
 
     roles = ADMINISTERS

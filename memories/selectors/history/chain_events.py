@@ -15,7 +15,7 @@ from uuid import UUID
 from django.utils.dateparse import parse_datetime
 
 from memories.hygiene.text import content_hash
-from memories.selectors.history.chain_checks import Ending, State
+from memories.selectors.history.chain_checks import RecordedEnding, RowState
 from memories.selectors.history.listing import NOUN
 from memories.selectors.history.row_record import Record, differing, version_of
 from memories.selectors.history.rows import WORDS, EventPlace, UnreadableRow, each_row
@@ -45,7 +45,7 @@ class RecordedRow:
     record.
     """
 
-    ending: Ending | None = None
+    ending: RecordedEnding | None = None
     closed: bool = False
     written: str | None = None
     created: bool = False
@@ -64,7 +64,7 @@ class RecordedRow:
         return self.since.get(column) or ended or self.began or self.latest
 
 
-def recorded_rows(kind: Kind, rows: Mapping[UUID, State], ids: Collection[UUID]) -> dict[UUID, RecordedRow]:
+def recorded_rows(kind: Kind, rows: Mapping[UUID, RowState], ids: Collection[UUID]) -> dict[UUID, RecordedRow]:
     """What the trail says of these rows; one statement. A row without an entry has no event at all."""
     recorded: dict[UUID, RecordedRow] = {}
     events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{NOUN[kind]}.")
@@ -82,13 +82,13 @@ def recorded_rows(kind: Kind, rows: Mapping[UUID, State], ids: Collection[UUID])
 
 
 def _fold(
-    told: RecordedRow, kind: Kind, row: State, verb: str, document: Any, created_at: datetime, by: EventPlace
+    told: RecordedRow, kind: Kind, row: RowState, verb: str, document: Any, created_at: datetime, by: EventPlace
 ) -> None:
     """One event more."""
     said = said_in(document)
     after: Mapping[str, Any] = said["after"] or {}
     if verb in _CLOSING:
-        told.ending, told.closed = Ending(document is not None, id_in(after, "superseded_by"), created_at), True
+        told.ending, told.closed = RecordedEnding(document is not None, id_in(after, "superseded_by"), created_at), True
     elif verb == "revived":
         told.closed = False
     elif verb == "created":
@@ -128,7 +128,7 @@ def _remember_early(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) 
             told.early[name], told.since[name] = snapshot[name], by
 
 
-def deviations(told: RecordedRow, row: State, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
+def deviations(told: RecordedRow, row: RowState, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
     """In which columns a row is not as its events say, each with the event that told of it."""
     if not told.created:
         yield "was written without an audit event", None
@@ -170,7 +170,7 @@ def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
         return None
 
 
-def _hash_told(kind: Kind, row: State, after: Mapping[str, Any]) -> str | None:
+def _hash_told(kind: Kind, row: RowState, after: Mapping[str, Any]) -> str | None:
     """The hash of the words with which a member's row was written, where the trail still tells them."""
     words = [after.get(name) for name in WORDS[kind]]
     steps = words.pop() if kind is Kind.PROCEDURAL else []

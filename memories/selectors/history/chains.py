@@ -15,7 +15,7 @@ from math import inf
 from uuid import UUID
 
 from memories.models import CHAINED_MODELS
-from memories.selectors.history.chain_checks import Evidence, State, problems
+from memories.selectors.history.chain_checks import Evidence, RowState, problems
 from memories.selectors.history.chain_events import RecordedRow, deviations, id_in, recorded_rows
 from memories.selectors.history.listing import NOUN
 from memories.selectors.history.row_record import record_from
@@ -123,9 +123,9 @@ def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
 class _OwnedRows:
     """All rows of one owner, of one kind, and the faults found in them, with the event that records each."""
 
-    def __init__(self, kind: Kind, each: Iterable[State | UnreadableRow]) -> None:
+    def __init__(self, kind: Kind, each: Iterable[RowState | UnreadableRow]) -> None:
         self.kind = kind
-        self.rows: dict[UUID, State] = {}
+        self.rows: dict[UUID, RowState] = {}
         self.unread: list[UnreadableRow] = []
         self.found: dict[Fault, EventPlace | None] = {}
         recorded: dict[UUID, RecordedRow] = {}
@@ -165,7 +165,7 @@ class _OwnedRows:
         beside = [row for ids in pieces(missing) for row in states(self.kind, pk__in=ids)]
         return Evidence(
             endings=endings,
-            elsewhere={row.id: row for row in beside if isinstance(row, State)},
+            elsewhere={row.id: row for row in beside if isinstance(row, RowState)},
             gone=_gone(noun, (missing | successors) - rows.keys()),
             promoted=_promoted(noun, {row.promoted_from for row in rows.values() if row.promoted_from}),
             closed={pk for pk, says in recorded.items() if says.closed and rows[pk].is_current},
@@ -174,11 +174,11 @@ class _OwnedRows:
         )
 
 
-def _states_of(kind: Kind, owner: Owner) -> Iterator[State | UnreadableRow]:
+def _states_of(kind: Kind, owner: Owner) -> Iterator[RowState | UnreadableRow]:
     return states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
 
 
-def _verified(kind: Kind, owner: Owner | None, each: Iterable[State | UnreadableRow]) -> ChainsReport:
+def _verified(kind: Kind, owner: Owner | None, each: Iterable[RowState | UnreadableRow]) -> ChainsReport:
     """The report on all rows of one owner, of one kind, the first bad event first.
 
     What is found is looked at again, so that a write in between is not taken for a fault.

@@ -40,7 +40,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangeStep:
     """One change: what was believed before it and after it, one of them perhaps nothing, who made it and why.
 
     `lost`: something took its place that has been forgotten since.
@@ -60,7 +60,7 @@ class Step:
 class Steps:
     """Some changes, the latest first, and the cursor of those before them; empty if there are none."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     next_cursor: str
 
 
@@ -154,7 +154,7 @@ def _condition(change: Change, kind: Kind) -> Q:
             return Q(pk__isnull=False)
 
 
-def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[Step, ...]:
+def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
     """Rows as changes, with what is on their other side, and what the trail says of them."""
     beside = _beside(principal, change, kind, rows)
     events = _events(principal, change, kind, [row.pk for row in rows])
@@ -164,7 +164,7 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Chang
         other = beside.get(row.pk)
         arrives = change in (Change.LEARNED, Change.RESTORED)
         steps.append(
-            Step(
+            ChangeStep(
                 change,
                 kind,
                 getattr(row, _MOMENT[change]),

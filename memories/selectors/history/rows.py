@@ -18,7 +18,7 @@ from django.db.models.functions import Cast
 from memories.hygiene.text import content_hash
 from memories.models import CHAINED_MODELS, ErasureRequest
 from memories.models.erasure_request import OPEN_ERASURES
-from memories.selectors.history.chain_checks import State
+from memories.selectors.history.chain_checks import RowState
 from memories.selectors.history.listing import NOUN
 from memories.selectors.history.row_record import RECORDED
 from memories.types import Kind, Owner
@@ -67,7 +67,7 @@ def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[A
             yield UnreadableRow(_id(pk)) if any(values[place] is None for place in required) else values
 
 
-def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[State | UnreadableRow]:
+def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[RowState | UnreadableRow]:
     """The rows of a kind without their words, of which the hash is taken."""
     columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
     rows = CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(**only).order_by(*ordered_by)
@@ -78,12 +78,12 @@ def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -
         words = list(values[len(columns) :])
         steps = words.pop() if kind is Kind.PROCEDURAL else ()
         row = {"key": "", **dict(zip(columns, values, strict=False))}
-        yield State(**row, rehashed=content_hash(*map(str, words), *map(str, steps)))
+        yield RowState(**row, rehashed=content_hash(*map(str, words), *map(str, steps)))
 
 
-def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[State | UnreadableRow]]]:
+def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[RowState | UnreadableRow]]]:
     """The rows of every owner; under None those whose owner cannot be read."""
-    group: list[State | UnreadableRow] = []
+    group: list[RowState | UnreadableRow] = []
     owner: Owner | None = None
     for row in states(kind, ordered_by=("tenant_id", "user_id", "pk")):
         whose = row.owner
@@ -113,7 +113,7 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
     sentences: list[str] = []
     for kind, model in CHAINED_MODELS.items():
         names = [field.attname for field in model._meta.concrete_fields if not isinstance(field, BinaryField)]
-        for values in each_row(model.objects.unscoped("proof of every chain").filter(tenant_id=tenant_id), names):
+        for values in each_row(model.objects.unscoped("proof of every chain").filter(Q(tenant_id=tenant_id)), names):
             if isinstance(values, UnreadableRow):
                 sentences += [f"A {_CALLED[kind]} ({values.id or 'without an id'}) {CANNOT_BE_READ}."]
     return sentences
@@ -182,7 +182,7 @@ _TOLD_BY: tuple[tuple[str, Sequence[str]], ...] = (
 _LOOKING = Q(action__endswith=".read") | Q(action__endswith=".exported")
 
 
-def recording_events(owners: Mapping[UUID, State], faults: Collection[Fault]) -> dict[Fault, EventPlace]:
+def recording_events(owners: Mapping[UUID, RowState], faults: Collection[Fault]) -> dict[Fault, EventPlace]:
     """For each fault the audit event that records it: the latest that did what is wrong, else the latest on the row.
 
     Only events in a chain of the row's own owner count (of its tenant, for what is shared).
@@ -228,7 +228,7 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
             yield actions[action], lost, EventPlace(of, sequence, event_id)
 
 
-def _events(ids: Collection[UUID], owners: Mapping[UUID, State]) -> dict[UUID | None, list[tuple[str, EventPlace]]]:
+def _events(ids: Collection[UUID], owners: Mapping[UUID, RowState]) -> dict[UUID | None, list[tuple[str, EventPlace]]]:
     """The verbs of the events on each of these rows, in their order."""
     names = ("id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "action")
     found: dict[UUID | None, list[tuple[str, EventPlace]]] = defaultdict(list)

@@ -60,7 +60,7 @@ class ChainJoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasedState:
     """What is left of a state that was erased: that it was, and when it was erased, if anything tells of it."""
 
     id: UUID
@@ -92,7 +92,7 @@ class Story:
     owner: Owner
     asked: UUID
     rows: tuple[ChainedRow, ...]
-    erased: tuple[Erased, ...]
+    erased: tuple[ErasedState, ...]
     elsewhere: tuple[Elsewhere, ...]
     links: tuple[ChainJoint, ...]
     events: Mapping[UUID, tuple[AuditEvent, ...]]
@@ -125,7 +125,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
     told = _told_successors(events)
     beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
     gone = _erasures(row.kind, beyond - ids)
-    erased = [Erased(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
+    erased = [ErasedState(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
     elsewhere, promotions = _promotions(row.kind, rows)
     return Story(
         kind=row.kind,
@@ -158,7 +158,7 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
         if row is not None and (row.tenant_id, row.user_id) == (event.tenant_id, event.owner_id):
             return story_of(row, asked=memory_id)
     owner = Owner(event.tenant_id, event.owner_id)
-    return Story(kind, owner, memory_id, (), (Erased(memory_id, event),), (), (), {memory_id: (event,)})
+    return Story(kind, owner, memory_id, (), (ErasedState(memory_id, event),), (), (), {memory_id: (event,)})
 
 
 def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
