@@ -13,7 +13,21 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
 
 from memories.errors import MemoriesError
-from memories.models import MEMORY_MODELS, Operation, OutboxEntry
+from memories.models import (
+    MEMORY_MODELS,
+    ConsolidationRun,
+    EpisodeLedger,
+    Mention,
+    Message,
+    Operation,
+    OutboxEntry,
+    RecallTrace,
+    ReviewItem,
+    SealedOriginal,
+    Session,
+    SessionEntry,
+)
+from memories.models.guard import raw_writes
 from memories.recall import recording
 from memories.search import search_plane
 from memories.search.base import Tombstone
@@ -77,6 +91,12 @@ def erase_leftovers() -> int:
     return len(tenants)
 
 
+# What else belongs to a tenant or a member; what points at others comes first.
+_OWNED = (
+    ReviewItem, SealedOriginal, Mention, SessionEntry, Message, RecallTrace, Session, ConsolidationRun, EpisodeLedger
+)  # fmt: skip
+
+
 def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> None:
     """The rows go first, so that nothing can carry them to the plane again."""
     owners = [Owner(each.tenant_id, each.user_id) for each in memberships]
@@ -93,7 +113,8 @@ def _erase_from_plane(memberships: list[Membership], tenants: list[Tenant]) -> N
             rows = model.objects.unscoped("isolation proof").filter(tenant__in=tenants)
             for id_, version, tenant_id, user_id in rows.values_list("pk", "version", "tenant_id", "user_id"):
                 gone[Owner(tenant_id, user_id)].append(Tombstone(kind, id_, version + 1))
-            rows.delete()
+            with raw_writes("isolation proof"):
+                rows.delete()
         if plane.joint:
             for owner, tombstones in gone.items():
                 plane.delete(owner, tombstones)
@@ -113,6 +134,9 @@ def _erase_rows(memberships: list[Membership], tenants: list[Tenant], users: lis
         AuditPayload.objects.filter(event__chain=PLATFORM_CHAIN, event__target_id__in=targets).delete()
         ApiToken.objects.filter(membership__in=memberships).delete()
         Membership.objects.filter(tenant__in=tenants).delete()
+        with raw_writes("isolation proof"):
+            for model in _OWNED:
+                model.objects.unscoped("isolation proof").filter(tenant__in=tenants).delete()
         Tenant.objects.filter(pk__in=[tenant.pk for tenant in tenants]).delete()
         User.objects.filter(pk__in=[user.pk for user in users]).delete()
 

@@ -65,8 +65,8 @@ class EpisodeLedger(models.Model):
     owner; `lease` says whose it is.
     """
 
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     stored = models.PositiveBigIntegerField(default=0)
     consolidated = models.PositiveBigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)

@@ -87,7 +87,11 @@ def _episodes_of(playbook: Playbook) -> Collection[UUID]:
     while versions:
         links = Playbook.supporting_episodes.through.objects.filter(playbook_id__in=versions)
         known.update(links.values_list("episode_id", flat=True))
-        versions = list(Playbook.objects.in_place({"superseded_by__in": versions}).values_list("pk", flat=True))
+        versions = list(
+            Playbook.objects.unscoped("rows by ids under the lock")
+            .filter(superseded_by__in=versions)
+            .values_list("pk", flat=True)
+        )
     return known
 
 

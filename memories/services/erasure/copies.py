@@ -76,7 +76,7 @@ def _with_offspring(kind: Kind, copy_id: UUID) -> list[Supersedable]:
     """A copy, and whatever was promoted or brought back from it."""
     model = model_of(kind)
     found: dict[UUID, Supersedable] = {}
-    fresh: list[Supersedable] = list(model.objects.in_place({"pk": copy_id}))
+    fresh: list[Supersedable] = list(model.objects.unscoped("rows by ids under the lock").filter(pk=copy_id))
     while fresh:
         found |= {row.pk: row for row in fresh}
         ids = [row.pk for row in fresh]

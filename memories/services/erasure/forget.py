@@ -352,7 +352,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
 
 def bridge_chain(w: Write, row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
-    predecessors = list(model_of(row.kind).objects.in_place({"superseded_by": row.pk}))
+    predecessors = list(model_of(row.kind).objects.unscoped("rows by ids under the lock").filter(superseded_by=row.pk))
     for predecessor in predecessors:
         predecessor.superseded_by_id = row.superseded_by_id
         predecessor.version += 1

@@ -107,23 +107,16 @@ def _come(row: Supersedable, at: datetime | None) -> datetime | None:
 
 def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
-    alike = (
-        type(row)
-        .objects.in_place({"pk": original})
-        .filter(
-            tenant=row.tenant_id,
-            user=row.user_id,
-            scope=row.scope,
-            task=row.task,
-            content_hash=row.content_hash,
-        )
-    )
+    if original is None:
+        return None
+    place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
+    alike = type(row).objects.in_place(place).filter(pk=original, content_hash=row.content_hash)
     return original if alike.exclude(status__in=CURRENT).exists() else None
 
 
 def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
     """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
-    if row.scope != Scope.USER:
+    if row.scope != Scope.USER or original is None:
         return None
     of_a_task = type(row).objects.of_owner(row.tenant_id, row.user_id).filter(pk=original, scope=Scope.TASK)
     return original if of_a_task.exists() else None
@@ -308,7 +301,8 @@ class Replay:
 
     def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
-            known = Fact.objects.in_place(columns).current().filter(likeness=likeness(record.text))
+            digest = likeness(record.text)
+            known = Fact.objects.in_place(columns).current().filter(likeness=digest) if digest else ()
             return alike_fact(list(known), record.text, record.key)
         return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
 

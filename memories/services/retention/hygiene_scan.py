@@ -272,7 +272,8 @@ def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
     """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
     about = Q(first__in=ids) | Q(playbook__in=ids)
     asked = (
-        ReviewItem.objects.in_place({"kind": ReviewKind.EVICTION})
+        ReviewItem.objects.unscoped("hygiene of every owner")
+        .filter(kind=ReviewKind.EVICTION)
         .filter(about, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP))
         .annotate(memory=Coalesce("first", "playbook"))
     )

@@ -391,7 +391,7 @@ def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
         raise Conflict("This was settled already. Undo that decision to decide anew.")
     if not is_decidable(item):
         raise Conflict("There is nothing to decide any more: what it was about has been replaced or removed since.")
-    ReviewItem.objects.in_place({"pk": item.pk}).update(decision=decision)
+    ReviewItem.objects.unscoped("rows by ids under the lock").filter(pk=item.pk).update(decision=decision)
 
 
 def _carry_out(w: Write, item: ReviewItem, answer: Answer, words: Mapping[str, Wording], reason: str) -> Outcome:

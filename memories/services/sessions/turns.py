@@ -341,7 +341,7 @@ def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a message as an erasure would have left them."""
     if recall_id := columns.get("recall_id"):
-        RecallTrace.objects.in_place({"pk": recall_id}).update(query="")
+        RecallTrace.objects.unscoped("rows by ids under the lock").filter(pk=recall_id).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
     return {**columns, "text": "", "sensitivity": {}, "tool_calls": calls, "state": MessageState.REDACTED}
 
@@ -400,11 +400,14 @@ def _renewed(
     session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
 ) -> tuple[QuerySet[Session], Mapping[str, Any]]:
     columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.in_place({"pk": session_id}), columns
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), columns
 
 
 def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    return Session.objects.in_place({"pk": session_id}), {"last_turn_at": last, "expires_at": expires}
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), {
+        "last_turn_at": last,
+        "expires_at": expires,
+    }
 
 
 _SENT_BEFORE = Prepared(_sent_before)

@@ -13,6 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories.models import Fact, Playbook
+from memories.models.guard import raw_writes
 from memories.selectors.history.chains import owners_of_memories, verify_chains, verify_owner
 from memories.selectors.history.rows import CANNOT_BE_READ
 from memories.services.erasure.forget import forget
@@ -315,7 +316,8 @@ def put(model: type[Fact | Playbook], place: int, column: str, value: Any) -> An
         cursor.execute("PRAGMA ignore_check_constraints = ON")
         cursor.execute(f"SELECT +{name} FROM {table} WHERE rowid = %s", [place])  # noqa: S608 - names of ours
         (before,) = cursor.fetchone()
-        cursor.execute(f"UPDATE {table} SET {name} = %s WHERE rowid = %s", [value, place])  # noqa: S608 - ditto
+        with raw_writes("a test tampers"):
+            cursor.execute(f"UPDATE {table} SET {name} = %s WHERE rowid = %s", [value, place])  # noqa: S608 - ditto
         cursor.execute("PRAGMA ignore_check_constraints = OFF")
     return before
 
