@@ -5,6 +5,7 @@ Every page about a member writes a read event to that member's audit log before 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -186,9 +187,9 @@ class LiveMemberView(MemberView):
     part_template = ""
     refresh_url = ""
 
+    @abstractmethod
     def get_part(self) -> Mapping[str, Any]:
         """The context of the live part."""
-        raise NotImplementedError
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # noqa: ARG002
         token = change_token(self.principal, ignoring=READINGS)
