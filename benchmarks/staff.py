@@ -41,7 +41,7 @@ from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
-from tests.memories.admin.isolation.cases import MODELS, PAGES  # noqa: E402
+from tests.memories.staff.isolation.cases import MODELS, PAGES  # noqa: E402
 
 MEMBERS, EACH = 1_000, 10
 TIMES = 5
@@ -177,7 +177,7 @@ def _measured(browser: Client, member: Membership) -> Iterator[Page]:
         yield _page(browser, name, address)
         if name in _SEARCHED:
             yield _page(browser, name, address, _SEARCHED[name])
-    yield _asked(browser, reverse("admin:memories_membermemory_ask", args=[member.pk]))
+    yield _asked(browser, reverse("staff:ask", args=[member.pk]))
 
 
 # Pages that look for words, with what is looked for.

@@ -189,11 +189,11 @@ UNFOLD: dict[str, Any] = {
         lambda _request: static("memories/staff/frame.css"),
     ],
     "SCRIPTS": [lambda _request: static("memories/staff.js")],
-    "DASHBOARD_CALLBACK": "memories.admin.dashboard.dashboard",
+    "DASHBOARD_CALLBACK": "memories.staff.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
-        "navigation": "memories.admin.navigation.sidebar",
+        "navigation": "memories.staff.navigation.sidebar",
     },
 }
 
