@@ -33,7 +33,7 @@ from memories.agent.events import (
 from memories.agent.limits import TurnLimits
 from memories.agent.offline import MemberResponder
 from memories.agent.prompt import render_progress, render_standing
-from memories.agent.tool_schemas import FORGET, RECALL, SEARCH_SESSION, BadArguments, read_arguments
+from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
@@ -252,7 +252,7 @@ class Answering:
         return TextDelta(text)
 
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
-        """Call the tools in order. Before one that erases, all that came before is stored, for the erasure to find."""
+        """Call the tools in order. Before one that changes anything, all that came before it is stored."""
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
@@ -283,8 +283,8 @@ class Answering:
             elif refusal:
                 answer = failed(refusal)
             else:
-                if made["name"] == FORGET:
-                    self._transcript.store()
+                if made["name"] not in _READING:
+                    self._transcript.store()  # gates and erasures look at what the turn recalled so far
                 answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from memories.models import Message
+from memories.models import Mention, Message, Relation
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
@@ -112,13 +112,13 @@ def test_a_turn_costs_few_queries_and_transactions(
     assert transactions(statements) <= TURN_TRANSACTIONS
 
 
-def test_a_turn_that_writes_takes_three_transactions(
+def test_a_turn_that_writes_takes_two_transactions_more(
     model: ScriptedModel, session: UUID, send: Callable[[str, UUID | None], bytes]
 ) -> None:
     model.script = (call("write_memory", text="Plays the cello"), say("Noted."))
     with counted() as statements:
         send("chat", session)
-    assert transactions(statements) <= TURN_TRANSACTIONS
+    assert transactions(statements) <= 4  # the message; what was recalled; the memory; the answer
 
 
 def test_the_page_of_a_turn_is_the_one_that_is_read_back(
@@ -133,6 +133,15 @@ def test_the_page_of_a_turn_is_the_one_that_is_read_back(
     assert _bare(data["turn_html"]) == _bare(read["turn_html"])
     assert _bare(data["panel_html"]) == _bare(read["panel_html"])
     assert Message.objects.filter(session=session, turn=2).count() == 4
+
+
+def test_an_agent_that_repeats_a_recalled_memory_confirms_nothing(
+    model: ScriptedModel, session: UUID, send: Callable[[str, UUID | None], bytes], principal: Principal
+) -> None:
+    model.script = (call("write_memory", text="Has two cats called Miso and Pixel"), say("Noted."))
+    answer = send("api", session)
+    assert not Mention.objects.of(principal).filter(relation=Relation.CONFIRMED).exists()
+    assert b'"written":[]' in answer.replace(b" ", b"")
 
 
 def _bare(html: str) -> list[str]:
