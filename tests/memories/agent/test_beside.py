@@ -145,6 +145,7 @@ def test_what_was_recalled_beside_a_write_goes_with_what_it_wrote(principal: Pri
     assert CANARY not in database_text()
 
 
+@pytest.mark.english
 def test_offline_a_member_who_has_to_ask_is_answered_as_ever(principal: Principal) -> None:
     decide(principal, recall_mode="pull")
     remember_fact(principal, text="Lives in Bristol", key="home_city")
@@ -157,6 +158,7 @@ def test_offline_a_member_who_has_to_ask_is_answered_as_ever(principal: Principa
     assert "Bristol" in text_of(events) and "Oslo" in text_of(events)
 
 
+@pytest.mark.english
 def test_offline_what_comes_by_itself_is_enough_where_nothing_else_is_given(principal: Principal) -> None:
     decide(principal, recall_mode="push")
     remember_fact(principal, text="Lives in Bristol", key="home_city")

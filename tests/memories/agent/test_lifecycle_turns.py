@@ -117,6 +117,7 @@ def move(ada: Conversation) -> str:
     )
 
 
+@pytest.mark.english
 def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ada: Conversation) -> None:
     assert "Edinburgh" in move(ada)
     assert current(ada.principal) == (set(KNOWN) - ENDED_BY_A_MOVE) | {"Lives in Edinburgh"}
@@ -128,12 +129,14 @@ def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ad
     assert all(report.ok for report in verify_all())
 
 
+@pytest.mark.english
 def test_each_fact_that_was_replaced_is_named_in_the_transcript(ada: Conversation) -> None:
     move(ada)
     replaced = Mention.objects.filter(relation=Relation.REPLACED).values_list("memory_id", flat=True)
     assert set(Fact.objects.filter(pk__in=replaced).values_list("text", flat=True)) == ENDED_BY_A_MOVE
 
 
+@pytest.mark.english
 def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
     move(ada)
     lookup = use("recall_memory", query="Where have I lived?", types=["semantic"], include_superseded=True)
@@ -150,6 +153,7 @@ def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
         assert told["Lives in Bristol"]["replaced_by"] == told["Lives in Edinburgh"]["id"]
 
 
+@pytest.mark.english
 def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     ids = know(ada.principal)
     moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -177,6 +181,7 @@ def test_an_old_story_ends_nothing(principal: Principal) -> None:
     assert current(principal) == set(KNOWN)
 
 
+@pytest.mark.english
 def test_it_finds_the_two_among_many(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     trails = (f"Likes trail number {number} in the hills by the city" for number in range(150))
@@ -189,6 +194,7 @@ def test_it_finds_the_two_among_many(principal: Principal) -> None:
     assert "trail" not in answer
 
 
+@pytest.mark.english
 @pytest.mark.parametrize("denial", ["I never lived there", "I never lived in Bath"])
 def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation, denial: str) -> None:
     know(ada.principal)
@@ -207,6 +213,7 @@ def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation
         assert ada.memories()["Lives in Bath"]["never_true"] is True
 
 
+@pytest.mark.english
 def test_what_was_replaced_already_can_be_taken_back_too(ada: Conversation) -> None:
     ids = know(ada.principal)
     remember_fact(ada.principal, text="Lives in Edinburgh", key="home_city")
@@ -217,6 +224,7 @@ def test_what_was_replaced_already_can_be_taken_back_too(ada: Conversation) -> N
     assert verify_chains().ok
 
 
+@pytest.mark.english
 def test_where_two_places_were_spoken_of_there_is_asked_about(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     move(ada)
@@ -225,6 +233,7 @@ def test_where_two_places_were_spoken_of_there_is_asked_about(principal: Princip
     assert ada.say("I never lived in Bristol") == "I took back “Lives in Bristol”, as never true."
 
 
+@pytest.mark.english
 def test_there_reaches_back_to_the_place_that_was_spoken_of(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     know(principal)
@@ -233,6 +242,7 @@ def test_there_reaches_back_to_the_place_that_was_spoken_of(principal: Principal
     assert ada.say("I never lived there") == "I took back “Lives in Bath”, as never true."
 
 
+@pytest.mark.english
 @pytest.mark.parametrize("said", ["I moved to Bath", "Where do I live?"])
 def test_that_is_not_true_takes_back_what_was_just_spoken_of(principal: Principal, said: str) -> None:
     ada = Conversation("offline", principal)
@@ -242,6 +252,7 @@ def test_that_is_not_true_takes_back_what_was_just_spoken_of(principal: Principa
     assert Fact.objects.get().retracted
 
 
+@pytest.mark.english
 def test_what_nobody_said_is_not_taken_back(principal: Principal) -> None:
     know(principal)
     answer = Conversation("offline", principal).say("I never lived in Timbuktu")
@@ -261,6 +272,7 @@ CORRECTED = [
 ]
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(("said", "wrong", "correction", "right"), CORRECTED)
 def test_a_correction_is_harsh_and_keeps_the_rest(
     ada: Conversation, said: str, wrong: str, correction: str, right: str
@@ -275,11 +287,13 @@ def test_a_correction_is_harsh_and_keeps_the_rest(
     assert right in answer
 
 
+@pytest.mark.english
 def test_what_was_bought_is_remembered(principal: Principal) -> None:
     Conversation("offline", principal).say("I just bought a Brompton")
     assert current(principal) == {"Has a Brompton"}
 
 
+@pytest.mark.english
 @pytest.mark.parametrize("question", ["Where do I live and where do I work?", "Where do I live and work?"])
 def test_a_question_in_two_parts_is_answered_in_both(principal: Principal, question: str) -> None:
     know(principal)
@@ -288,6 +302,7 @@ def test_a_question_in_two_parts_is_answered_in_both(principal: Principal, quest
     assert work.startswith("From what you told me: “Works remotely for Acme”")
 
 
+@pytest.mark.english
 def test_a_job_that_ends_takes_what_hangs_on_it(principal: Principal) -> None:
     know(principal, boss="Boss is Dana")
     Conversation("offline", principal).say("I no longer work at Acme")
@@ -297,6 +312,7 @@ def test_a_job_that_ends_takes_what_hangs_on_it(principal: Principal) -> None:
 FORGOTTEN = "Zanzibarville"
 
 
+@pytest.mark.english
 def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) -> None:
     know(ada.principal)
     ada.say(
@@ -314,6 +330,7 @@ def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) ->
     assert FORGOTTEN not in str(list(Message.objects.values_list("tool_calls", flat=True)))
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("said", "erased"),
     [
@@ -330,6 +347,7 @@ def test_that_is_what_the_last_exchange_was_about(principal: Principal, said: st
     assert Episode.objects.filter(text=said).exists() is bool(erased)
 
 
+@pytest.mark.english
 def test_a_how_to_goes_with_the_words_that_taught_it(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     ada.say("To reset the hub: hold the button for ten seconds, then wait for the light")
@@ -338,6 +356,7 @@ def test_a_how_to_goes_with_the_words_that_taught_it(principal: Principal) -> No
     assert not Episode.objects.filter(text__contains="button").exists()
 
 
+@pytest.mark.english
 def test_forget_it_means_never_mind(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     know(principal)
@@ -346,6 +365,7 @@ def test_forget_it_means_never_mind(principal: Principal) -> None:
     assert current(principal) == set(KNOWN)
 
 
+@pytest.mark.english
 def test_after_two_facts_in_one_message_that_is_the_message(principal: Principal) -> None:
     ada = Conversation("offline", principal)
     ada.say("I live in Bath. My boss is Kim.")

@@ -122,6 +122,7 @@ def test_the_offline_responder_writes_nothing_down_that_lost_its_value(principal
     assert "4111 1111" not in text_of(events) and only_turn(principal).text == f"Remember that my card is {REMOVED}"
 
 
+@pytest.mark.english
 def test_what_else_was_said_beside_it_is_still_written_down(principal: Principal) -> None:
     list(run_turn(principal, text=f"I live in Leeds. My card is {CARD}.", model=OfflineResponder()))
     assert [fact.key for fact in Fact.objects.all()] == ["home_city"]

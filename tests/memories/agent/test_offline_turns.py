@@ -23,6 +23,7 @@ def say(principal: Principal, text: str) -> str:
     return text_of(list(run_turn(principal, text=text)))
 
 
+@pytest.mark.english
 def test_a_move_is_remembered_across_conversations(principal: Principal) -> None:
     say(principal, "I live in Bristol")
     assert "It replaces “Lives in Bristol”" in say(principal, "we left Bristol, in Edinburgh now")
@@ -31,6 +32,7 @@ def test_a_move_is_remembered_across_conversations(principal: Principal) -> None
     assert Fact.objects.get(text="Lives in Bristol").status == Status.SUPERSEDED
 
 
+@pytest.mark.english
 def test_where_one_lived_before_is_in_the_history(principal: Principal) -> None:
     say(principal, "I live in Bristol")
     say(principal, "I moved to Edinburgh")
@@ -42,12 +44,14 @@ def test_it_is_labelled_as_offline(principal: Principal) -> None:
     assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.OFFLINE]
 
 
+@pytest.mark.english
 def test_a_how_to_is_remembered_and_told(principal: Principal) -> None:
     say(principal, "To reset the hub: hold the button for ten seconds, then wait for the light")
     assert Playbook.objects.get().title == "Reset the hub"
     assert "1. Hold the button for ten seconds\n2. Wait for the light" in say(principal, "How do I reset the hub?")
 
 
+@pytest.mark.english
 def test_what_is_forgotten_is_gone_from_everywhere(principal: Principal) -> None:
     say(principal, "My shoe size is 42")
     assert say(principal, "Forget my shoe size") == "Erased for good: 1 fact and 1 event."
@@ -57,6 +61,7 @@ def test_what_is_forgotten_is_gone_from_everywhere(principal: Principal) -> None
     assert "42" not in say(principal, "What is my shoe size?")
 
 
+@pytest.mark.english
 def test_what_ended_is_no_longer_told_as_true(principal: Principal) -> None:
     say(principal, "I work at Acme")
     say(principal, "I no longer work at Acme")
@@ -77,6 +82,7 @@ def test_a_turn_does_not_recall_itself(principal: Principal) -> None:
     assert "“What is my favourite colour" not in say(principal, "What is my favourite colour?")
 
 
+@pytest.mark.english
 def test_earlier_words_are_quoted_with_their_day(principal: Principal) -> None:
     begin_turn(principal, text="The spare key hangs behind the boiler in the cellar")
     assert "You said on " in say(principal, "Where is the spare key?")

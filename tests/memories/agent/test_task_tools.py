@@ -203,6 +203,7 @@ def test_calls_and_refusals_are_in_the_transcript(principal: Principal, remember
     assert Message.objects.filter(tool_calls__0__name="update_plan").exists()
 
 
+@pytest.mark.english
 def test_the_offline_responder_answers_the_same_beside_a_task(principal: Principal) -> None:
     remember_fact(principal, text="Lives in Bristol", key="home_city")
     answers = []
