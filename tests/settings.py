@@ -10,7 +10,14 @@ import tempfile
 
 from memoryhub import env as environment
 
-_PARTS = {"DATABASE_URL", "MEMORYHUB_BROKER_URL", "MEMORYHUB_SEARCH", "ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP"}
+_PARTS = {
+    "DATABASE_URL",
+    "MEMORYHUB_RULES",
+    "MEMORYHUB_BROKER_URL",
+    "MEMORYHUB_SEARCH",
+    "ELASTICSEARCH_URL",
+    "ELASTICSEARCH_SETUP",
+}
 for _variable in {*map(environment.name_of, environment.Env.model_fields)} - _PARTS:
     os.environ.pop(_variable, None)
 

@@ -97,6 +97,7 @@ def test_a_pattern_alone_is_below_the_floor() -> None:
     assert "confidence" in reason_of(fact("Plays the cello", episode, source=Source.PATTERN), episode)
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("text", "quote", "reason"),
     [
@@ -136,6 +137,7 @@ def test_a_known_name_may_be_taken_up() -> None:
     assert decision.verdict is PlanVerdict.STORE
 
 
+@pytest.mark.english
 def test_equal_and_alike_statements_confirm_what_is_known() -> None:
     episode = said("I reside in Bristol, you know")
     facts = (known("Lives in Bristol"),)
@@ -175,6 +177,7 @@ def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote:
     assert decision.verdict is verdict
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("words", "text", "reason"),
     [
@@ -254,6 +257,7 @@ def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
     assert isinstance(last, ProposedFact) and last.supersedes_places == (0,)
 
 
+@pytest.mark.english
 def test_the_same_said_twice_is_stored_once() -> None:
     first, second = said("I live in Bristol"), said("I reside in Bristol, you know")
     decisions = plan(fact("Lives in Bristol", first), fact("Resides in Bristol", second), episodes=(first, second))
@@ -312,6 +316,7 @@ def test_what_was_replaced_long_ago_can_still_turn_out_never_to_have_been_true()
 STEPS = ("Switch it off", "Hold reset", "Feed it paper")
 
 
+@pytest.mark.english
 def test_a_playbook_needs_steps_that_were_told_and_a_trigger_of_its_own() -> None:
     episode = said("That worked!", before="Switch it off, hold the reset button, then feed it paper.")
     book = ProposedPlaybook("Fix the printer", "the printer stopped", STEPS, (episode.id,))

@@ -8,6 +8,7 @@ from pytest_django import Settings
 from memories.consolidation.rules import consolidation_extractor
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("consolidating", "answering", "name"),
     [

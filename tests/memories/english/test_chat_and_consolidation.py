@@ -64,6 +64,7 @@ def states(principal: Principal) -> tuple[set[str], set[str]]:
     return set(facts.current().values_list("text", flat=True)), set(wrong.values_list("text", flat=True))
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(("said", "believed", "wrong"), CONVERSATIONS)
 @pytest.mark.parametrize("each_turn", [True, False], ids=["after each turn", "at the end"])
 def test_the_consolidation_agrees_with_the_conversation(

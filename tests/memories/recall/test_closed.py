@@ -40,6 +40,7 @@ def test_recall_gives_nothing_and_leaves_a_mark(closed: Principal) -> None:
     assert AuditEvent.objects.filter(action="search.refused", owner_id=closed.user_id).exists()
 
 
+@pytest.mark.english
 def test_a_turn_is_stored_and_answered_and_says_so(closed: Principal) -> None:
     events = list(run_turn(closed, text="What do I play?"))
     assert NoticeKind.CLOSED in [event.kind for event in events if isinstance(event, Notice)]

@@ -29,6 +29,7 @@ def test_what_it_alone_says_shows_that_it_was_used(answer: str, question: str, m
     assert takes_up(answer, question, memory) is True
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("answer", "question", "memory"),
     [

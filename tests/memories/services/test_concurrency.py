@@ -162,6 +162,7 @@ def test_turns_of_two_tabs_do_not_collide(principal: Principal) -> None:
     assert sorted(Episode.objects.values_list("sequence", flat=True)) == list(range(1, THREADS + 2))
 
 
+@pytest.mark.english
 def test_contradicting_facts_at_once_are_asked_about_once_for_each_pair(principal: Principal) -> None:
     texts = ("Is allergic to nuts", "Is not allergic to nuts")
     outcomes = together(lambda number: remember_fact(principal, text=texts[number % 2]))

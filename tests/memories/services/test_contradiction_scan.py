@@ -79,6 +79,7 @@ def brought_along(principal: Principal) -> None:
     fact(principal, "Likes tea", 3)
 
 
+@pytest.mark.english
 def test_it_finds_what_no_write_settled_once(principal: Principal, brought_along: None) -> None:
     foreseen = scan_owner(principal, dry_run=True)
     assert len(believed()) == 5 and not ReviewItem.objects.exists()
@@ -99,6 +100,7 @@ def test_what_a_person_kept_is_not_asked_again(principal: Principal, brought_alo
     assert scan_owner(principal) == ScanResult()
 
 
+@pytest.mark.english
 def test_it_looks_at_what_is_new_alone_if_told_so(principal: Principal, brought_along: None) -> None:
     Fact.objects.filter(text="Shoe size is 44").update(updated_at=timezone.now() + timedelta(hours=1))
 
@@ -116,6 +118,7 @@ def test_it_stays_with_one_owner(principal: Principal, other_member: Principal, 
     assert not ReviewItem.objects.exists()
 
 
+@pytest.mark.english
 def test_who_may_not_write_scans_nothing(principal: Principal, brought_along: None) -> None:
     reader = Principal(**{name: getattr(principal, name) for name in principal.__slots__} | {"rights": {Right.READ}})
     with pytest.raises(Forbidden):
@@ -158,6 +161,7 @@ TWO_MINDS = ("update", "neither")
 SECRETIVE = {"pairs": [{"pair": "P1", "verdict": "update", "why": "because"}]}
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     "reply",
     [
@@ -196,6 +200,7 @@ def test_where_the_model_gives_no_answer_the_rules_decide(
     assert all_is_well()
 
 
+@pytest.mark.english
 def test_a_model_is_sent_the_facts_of_the_pairs_and_nothing_else(
     principal: Principal, other_member: Principal, brought_along: None
 ) -> None:
@@ -211,6 +216,7 @@ def test_a_model_is_sent_the_facts_of_the_pairs_and_nothing_else(
     assert not any(word in sent for word in ("Likes tea", "39", str(principal.user_id), str(Fact.objects.first().pk)))  # type: ignore[union-attr]  # there are some
 
 
+@pytest.mark.english
 def test_the_scan_leaves_alone_what_a_write_settled(principal: Principal) -> None:
     remember_fact(principal, text="Has two children")
     assert remember_fact(principal, text="Has three children").result is WriteResult.QUEUED_FOR_REVIEW

@@ -37,6 +37,7 @@ def all_is_well() -> bool:
     return verify_chains().ok and all(report.ok for report in verify_all())
 
 
+@pytest.mark.english
 def test_of_two_facts_about_as_sure_both_stay_and_a_person_is_asked(principal: Principal) -> None:
     first = say(principal, NUTS, 0.9)
     second = say(principal, NO_NUTS, 1.0)
@@ -50,6 +51,7 @@ def test_of_two_facts_about_as_sure_both_stay_and_a_person_is_asked(principal: P
     assert ReviewItem.objects.count() == 1
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(("older", "newer", "stays"), [(0.6, 1.0, NO_NUTS), (1.0, 0.6, NUTS), (0.8, 1.0, NO_NUTS)])
 def test_of_two_facts_the_one_surer_by_a_fifth_stays(
     principal: Principal, older: float, newer: float, stays: str
@@ -67,6 +69,7 @@ def test_of_two_facts_the_one_surer_by_a_fifth_stays(
     assert all_is_well()
 
 
+@pytest.mark.english
 def test_news_takes_the_place_of_what_it_brings_up_to_date(principal: Principal) -> None:
     old = say(principal, "Lives in Bristol")
     new = say(principal, "Lives in Edinburgh now")
@@ -76,6 +79,7 @@ def test_news_takes_the_place_of_what_it_brings_up_to_date(principal: Principal)
     assert all_is_well()
 
 
+@pytest.mark.english
 def test_a_guess_does_not_bring_up_to_date_what_the_user_said(principal: Principal) -> None:
     say(principal, "Lives in Bristol")
     guess = say(principal, "Lives in Edinburgh now", 0.6, source=Source.AGENT_INFERRED)
@@ -84,6 +88,7 @@ def test_a_guess_does_not_bring_up_to_date_what_the_user_said(principal: Princip
     assert believed() == ["Lives in Bristol"]
 
 
+@pytest.mark.english
 def test_a_statement_that_is_older_than_what_is_known_does_not_end_it(principal: Principal) -> None:
     say(principal, "No longer lives in Bristol")
     say(principal, "Lives in Bristol", learned_at=timezone.now() - timedelta(days=9))
@@ -92,6 +97,7 @@ def test_a_statement_that_is_older_than_what_is_known_does_not_end_it(principal:
     assert all_is_well()
 
 
+@pytest.mark.english
 def test_it_can_be_undone_from_either_side(principal: Principal) -> None:
     say(principal, NUTS, 0.6)
     sure = say(principal, NO_NUTS)
@@ -103,6 +109,7 @@ def test_it_can_be_undone_from_either_side(principal: Principal) -> None:
     assert all_is_well()
 
 
+@pytest.mark.english
 def test_what_is_pinned_is_never_ended_by_it(principal: Principal) -> None:
     old = say(principal, NUTS, 0.6)
     pin_fact(principal, fact_id=old.memory_id, pinned=True)
@@ -124,6 +131,7 @@ def test_only_facts_of_the_same_owner_scope_and_task_meet(
     assert not ReviewItem.objects.exists()
 
 
+@pytest.mark.english
 def test_what_is_shared_is_put_before_a_person_and_stays(admin_principal: Principal) -> None:
     say(admin_principal, "The office has a lift", 0.5, scope=Scope.TENANT)
     mine = say(admin_principal, "The office has no lift")
@@ -145,6 +153,7 @@ def test_what_ended_or_expired_contradicts_nothing(principal: Principal) -> None
     assert say(principal, NO_NUTS).result is WriteResult.CREATED
 
 
+@pytest.mark.english
 def test_a_correction_is_weighed_as_any_other_fact(principal: Principal) -> None:
     say(principal, "Dog is called Rex", 0.5)
     wrong = say(principal, "Dog was called Bruno")

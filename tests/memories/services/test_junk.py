@@ -34,6 +34,7 @@ def agent(principal: Principal) -> Principal:
     return replace(principal, actor_kind=ActorKind.AGENT)
 
 
+@pytest.mark.english
 @pytest.mark.parametrize("source", [Source.AGENT_INFERRED, Source.PATTERN, Source.TASK_OUTCOME])
 def test_what_a_machine_made_is_refused_with_the_reason(principal: Principal, source: Source) -> None:
     with pytest.raises(InvalidInput, match="an assistant's words"):
@@ -41,6 +42,7 @@ def test_what_a_machine_made_is_refused_with_the_reason(principal: Principal, so
     assert not Fact.objects.exists()
 
 
+@pytest.mark.english
 def test_the_agent_is_told_why(agent: Principal) -> None:
     tools = Toolbox(agent, session_id=start_session(agent).pk, episode_id=None)
     for wanted in ({"text": "ok thanks"}, {"kind": "procedural", "title": PHRASE, "steps": ["Set sail"]}):

@@ -41,6 +41,7 @@ class Broken(Judge):
         raise Conflict(f"{len(pairs)} are too many now.")
 
 
+@pytest.mark.english
 def test_a_model_judges_what_a_batch_taught_beside_what_is_known(
     principal: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_model_judges_what_a_batch_taught_beside_what_is_known(
     assert ReviewItem.objects.get().evidence["judge"] == "judge"
 
 
+@pytest.mark.english
 def test_a_run_is_done_whatever_becomes_of_the_judging(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_fact(principal, text=OLD)
     tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")

@@ -91,6 +91,7 @@ def test_another_members_same_wording_stays(principal: Principal, other_member: 
     assert Fact.objects.get().pk == theirs
 
 
+@pytest.mark.english
 @pytest.mark.parametrize(
     ("text", "goes"),
     [("I never lived in Bath", True), ("We left Bath, in Oslo now", True), ("The Bath rugby team won", False)],

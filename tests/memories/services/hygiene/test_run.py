@@ -135,6 +135,7 @@ def test_what_was_interrupted_long_ago_is_begun_anew(owners: list[Principal]) ->
     assert HygieneRun.objects.count() == 2
 
 
+@pytest.mark.english
 def test_other_rules_begin_anew_and_read_all_words_again(
     owners: list[Principal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +177,7 @@ def at_work(work: str) -> NoReturn:
     raise LockTaken(work)
 
 
+@pytest.mark.english
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hygiene_run, "advisory_lock", at_work)
     with pytest.raises(LockTaken):

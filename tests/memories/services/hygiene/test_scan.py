@@ -51,6 +51,7 @@ def stored(memory_id: UUID) -> tuple[str, float | None]:
     return row.status, row.staleness
 
 
+@pytest.mark.english
 def test_each_memory_as_it_stands(principal: Principal) -> None:
     lives = live(principal)
     counts = scan().counts
@@ -83,6 +84,7 @@ def test_a_status_that_changes_is_told_to_the_audit_and_the_search_plane(princip
     assert all(chain.ok for chain in verify_all())
 
 
+@pytest.mark.english
 def test_a_second_scan_changes_nothing(principal: Principal) -> None:
     live(principal)
     scan()
@@ -213,6 +215,7 @@ def test_what_somebody_kept_is_not_asked_about_again(principal: Principal) -> No
     assert scan(days=2).counts["proposed"] == 1
 
 
+@pytest.mark.english
 def test_what_a_tenant_shares_is_proposed_to_its_administrators(admin_principal: Principal) -> None:
     remember_fact(admin_principal, text="You are a helpful assistant", scope=Scope.TENANT)
     assert scan(apply=False).counts["proposed"] == 1
@@ -253,6 +256,7 @@ def at_odds(principal: Principal) -> dict[str, UUID]:
     }
 
 
+@pytest.mark.english
 def test_contradictions_are_found_and_bear_on_staleness_at_once(principal: Principal, at_odds: dict[str, UUID]) -> None:
     counts = scan().counts
     assert [counts[name] for name in ("contradictions", "resolved", "opened", "stale", "facts")] == [2, 1, 1, 2, 3]
