@@ -39,9 +39,9 @@ class Stub:
 
     def stream(self, messages: Sequence[Any], tools: Sequence[Any], *, may_call_tools: bool) -> Iterator[Any]:  # noqa: ARG002 - the protocol of a model
         """One sentence, and the end."""
-        from memories.llm.base import Finished, StopReason, Text  # noqa: PLC0415 - after the set-up of Django
+        from memories.llm.base import Finished, StopReason, TextPiece  # noqa: PLC0415 - after the set-up of Django
 
-        yield Text("I found that in your memory.")
+        yield TextPiece("I found that in your memory.")
         yield Finished(StopReason.DONE)
 
 
@@ -68,7 +68,7 @@ def main() -> int:
             MEMORYHUB_ENV="development",
             MEMORYHUB_DATA_DIR=folder,
             MEMORYHUB_SEARCH="embedded",
-            MEMORYHUB_DRAIN="off",
+            MEMORYHUB_JOBS="off",
             DATABASE_URL="",
         )
         costs = measured(options.memories, options.turns)

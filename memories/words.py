@@ -27,13 +27,13 @@ def words(text: str) -> list[str]:
 
 
 def spaced(text: str) -> str:
-    """`text` with every run of an unspaced script as its pairs, for an index that splits at spaces; else as it is."""
-    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+    """`text` in NFKC with every run of an unspaced script as its pairs, for an index that splits at spaces."""
+    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", unicodedata.normalize("NFKC", text))
 
 
 def is_unspaced(text: str) -> bool:
     """Whether `text` holds a script without spaces."""
-    return _RUN.search(text) is not None
+    return _RUN.search(unicodedata.normalize("NFKC", text)) is not None
 
 
 def is_grammar(word: str) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError
 from django.db import OperationalError, connection
 from django.test import TransactionTestCase, override_settings
@@ -42,7 +43,7 @@ from tests.stored import Lived, Stored
 from tests.unguarded import pass_tests
 
 # A contract that fails says what it compared, as a test does.
-pytest.register_assert_rewrite("tests.memories", "tests.proofs")
+pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
@@ -196,11 +197,23 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[clusters.RUN] = str(os.getpid())
 
 
+# Fixtures that start a server.
+SERVERS = frozenset({"cluster_address", "redis", "postgresql"})
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the tests that need a server to `make test-real`, as those that take long by their nature."""
+    if SERVERS & set(getattr(item, "fixturenames", ())):
+        item.add_marker("long")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that wait longest, so that at the end no worker is alone with one; else any order."""
     weights: dict[Path, float] = defaultdict(float)
     for item in items:
+        if item.get_closest_marker("english") and not settings.MEMORYHUB_RULES:
+            item.add_marker(pytest.mark.skip(reason="MEMORYHUB_RULES names no rule set"))
         asked = set(getattr(item, "fixturenames", ()))
         weights[item.path] += max((SECONDS[part] for part in SECONDS.keys() & asked), default=0.0)
     order = {

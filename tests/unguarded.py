@@ -20,7 +20,9 @@ from memories.models import guard
 from memories.models.guard import GuardedRow, OwnedQuerySet, raw_writes
 
 TESTS = Path(__file__).resolve().parent
-ROOT = str(TESTS.parent)
+ROOT = f"{TESTS.parent}/"
+# The virtual environment may lie in the checkout.
+PACKAGES = f"{ROOT}.venv/"
 _OWN = {__file__, guard.__file__}
 _WRITES = ("update", "delete", "bulk_create", "bulk_update")
 _holding = False
@@ -69,6 +71,10 @@ def _by_a_test() -> bool:
     if _holding:
         return False
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (not frame.f_code.co_filename.startswith(ROOT) or frame.f_code.co_filename in _OWN):
+    while frame is not None and not _is_of_this_project(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None and frame.f_code.co_filename.startswith(str(TESTS))
+
+
+def _is_of_this_project(file: str) -> bool:
+    return file.startswith(ROOT) and not file.startswith(PACKAGES) and file not in _OWN

@@ -34,7 +34,7 @@ def _configure(folder: Path) -> None:
         "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
         "DATABASE_URL": f"sqlite:///{folder / 'chat.sqlite3'}",
         "MEMORYHUB_DATA_DIR": str(folder),
-        "MEMORYHUB_DRAIN": "off",
+        "MEMORYHUB_JOBS": "off",
         "MEMORYHUB_RECORDING": "inline",
     }
 

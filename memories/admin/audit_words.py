@@ -13,7 +13,7 @@ from memories.services.erasure.holds import AUDIT_KIND as HOLD
 from memories.services.erasure.requests import AUDIT_KIND as ERASURE
 from memories.services.portability.memories_import import REASON as IMPORTED
 from memories.types import Kind
-from tenants.admin.audit_event import Link, May, offer_links, offer_member_links
+from tenants.admin.audit_event import AuditLink, May, offer_links, offer_member_links
 from tenants.audit.sentences import own_reasons, tell_whom
 from tenants.models import AuditEvent, Membership
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
@@ -28,7 +28,7 @@ _CHAINED = frozenset(kind.value for kind in CHAINED_MODELS)
 _RECORDED = _CHAINED | {Kind.EPISODIC.value}
 
 
-def links(event: AuditEvent, may: May) -> Iterator[Link]:
+def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
     """The chain, the record, the turn and the member that an event is about."""
     if event.target_kind in _CHAINED and event.target_id is not None and may(READS_HISTORY):
         yield from _link("Its history", "memories_history_chain", event.target_kind, event.target_id)
@@ -42,7 +42,7 @@ def links(event: AuditEvent, may: May) -> Iterator[Link]:
     yield from _link("The member's memory", "memories_membermemory_change", member.pk)
 
 
-def member_links(member: Membership, may: May) -> Iterator[Link]:
+def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
     """What there is of a member."""
     if may(READS_MEMORY):
         yield from _link("The member's memory", "memories_membermemory_change", member.pk)
@@ -50,7 +50,7 @@ def member_links(member: Membership, may: May) -> Iterator[Link]:
         yield from _link("Export the member's whole memory", "memories_membermemory_exporting", member.pk)
 
 
-def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[Link]:
+def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink]:
     if kind in _RECORDED:
         yield from _link("Its record", "memories_membermemory_record", member.pk, target_id)
     if kind == Kind.EPISODIC.value:
@@ -73,8 +73,8 @@ def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
     return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
 
 
-def _link(words: str, name: str, *arguments: object) -> Iterator[Link]:
-    yield Link(words, reverse(f"admin:{name}", args=arguments))
+def _link(words: str, name: str, *arguments: object) -> Iterator[AuditLink]:
+    yield AuditLink(words, reverse(f"admin:{name}", args=arguments))
 
 
 own_reasons(_REASONS)

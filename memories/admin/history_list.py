@@ -37,12 +37,11 @@ from memoryhub.db.raw_rows import READING_FAILS
 from tenants.admin.scoping import PARAMETER, TenantScope, acting, one_of, signed_in
 from tenants.audit.listing import read_filter
 from tenants.audit.sentences import ActorNames, actor_names
-from tenants.errors import InvalidValue
+from tenants.errors import InvalidValue, is_storable
 from tenants.middleware import request_id_of
 from tenants.models import Membership
 from tenants.principal import READS_HISTORY, ActorKind
 from tenants.principals import reading_principal
-from tenants.validation import is_storable
 
 SHARED = "shared"
 _LONGEST_WORDS = 200

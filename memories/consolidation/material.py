@@ -18,10 +18,10 @@ from memories.types import Contradiction, Source, Status
 
 @dataclass(frozen=True, slots=True)
 class EpisodeText:
-    """One thing that was said. `own`: by the owner, not by somebody else in an imported conversation.
+    """One episode. `own`: the owner said it, not somebody else in an imported conversation.
 
-    `before` is the assistant's answer just before it: what a "yes, that worked" answers to, and never evidence itself.
-    `recalled` are the ids of the memories that the agent had been given when the session reached this turn.
+    `before` is the assistant's answer just before it: context for a "yes, that worked", and never evidence itself.
+    `recalled` holds the ids of the memories that the agent had been given when the session reached this turn.
     """
 
     id: UUID
@@ -37,9 +37,9 @@ class EpisodeText:
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact of the owner. `learned_from` are those of the batch's episodes that support it already.
+    """A fact of the owner, also a superseded or retracted one that the batch might tell again.
 
-    Superseded and retracted ones are among them where a batch might tell them again.
+    `learned_from` holds the episodes of the batch that support it already.
     """
 
     id: UUID
@@ -76,7 +76,7 @@ class KnownPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One batch: `episodes` in their order, and the facts and playbooks that a recall on their words brings up."""
+    """One batch: `episodes` in order, and the facts and playbooks that a recall on their words finds."""
 
     speaker: str
     episodes: tuple[EpisodeText, ...]
@@ -97,8 +97,8 @@ class Material:
 class ProposedFact:
     """A new fact, and every current fact that it makes false.
 
-    `quote` is the piece of the user's own words that says it. `supersedes` are ids of the material's facts;
-    `supersedes_places` are places of earlier proposals of the same batch. `confidence` None: as the source is.
+    `quote` is the piece of the user's own words that says it. `supersedes` holds ids of the material's facts,
+    `supersedes_places` places of earlier proposals of the batch. Without `confidence` that of the source counts.
     """
 
     text: str
@@ -152,9 +152,9 @@ Proposal = ProposedFact | ProposedEnd | ProposedPlaybook | ProposedOutcome
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor made of a batch: proposals in the order of the episodes that they come from.
+    """The result of an extractor: its proposals in the order of the episodes that they come from.
 
-    `output` is its answer as plain values, for the record; decisions name proposals by their place in `proposals`.
+    `output` is the answer as plain values, for the record. Decisions name proposals by their place in `proposals`.
     """
 
     proposals: tuple[Proposal, ...]
@@ -172,9 +172,9 @@ class FaultKind(StrEnum):
 
 
 class ExtractionFault(Exception):
-    """No usable answer; nothing is written from it. The message is a sentence for staff, without keys or texts.
+    """No usable answer, so nothing is written. The message is a sentence for staff, without keys or texts.
 
-    `retry_after`: seconds that the endpoint asks to wait. `output` is what came, for the record, if anything did.
+    `retry_after`: seconds that the endpoint asks to wait. `output`: the answer for the record, if there was one.
     """
 
     def __init__(

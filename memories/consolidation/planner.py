@@ -1,7 +1,7 @@
-"""The planner: which proposals become memories, and why the others do not. Pure; it guards whatever extractor proposed.
+"""The planner decides which proposals become memories, and why the others do not, whichever extractor made them.
 
-Invariants: nothing is stored without an episode of the batch in which the owner said it; nothing of another owner, of a
-newer statement, or from outside the material is ever superseded; each proposal gets exactly one decision.
+Every stored proposal has an episode of the batch in which the owner said it. A proposal never supersedes a fact of
+another owner, of a newer statement, or from outside the material. Each proposal gets exactly one decision.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 
 FEWEST_STEPS = 2
-# Facts that one statement can end. A move ends some ten; whoever names more was told to end everything.
+# The facts that one statement can end. A move ends some ten; an extractor that names more was told to end everything.
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
-PASTED = "the words that support it were pasted, not said"
+PASTED = "its supporting words were pasted, not said"
 TAKEN_OUT = "what it says was taken out before the words were stored"
 NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes nothing"
 
 
-class Verdict(StrEnum):
-    """What to do with a proposal."""
+class PlanVerdict(StrEnum):
+    """What the runner does with a proposal."""
 
     STORE = "store"
     CONFIRM = "confirm"
@@ -51,13 +51,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One proposal, by its place. To STORE it write `proposal`, which lost what it must not supersede.
+    """The decision on the proposal at `place`. `said_at` is the time of its words.
 
-    CONFIRM is to merge it into `known`, KNOWN and REFUSE write nothing. `said_at` is when its words were said.
+    STORE writes `proposal`, without the supersessions that it must not make. CONFIRM merges it into `known`. KNOWN and
+    REFUSE write nothing.
     """
 
     place: int
-    verdict: Verdict
+    verdict: PlanVerdict
     reason: str
     proposal: Proposal
     said_at: datetime | None = None
@@ -65,12 +66,12 @@ class Decision:
 
 
 class _Refused(Exception):
-    """A guard that a proposal did not pass."""
+    """A proposal failed a guard; the message is the reason on record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Decides on the proposals of one batch. `history` are the owner's facts of the same wordings, ended ones too."""
+    """Decides on the proposals of one batch. `history`: the owner's facts of the same wordings, also ended ones."""
 
     material: Material
     history: Sequence[KnownFact] = ()
@@ -82,7 +83,7 @@ class Planner:
             try:
                 decision = self._decide(place, proposal, decided)
             except _Refused as guard:
-                decision = Decision(place, Verdict.REFUSE, str(guard), proposal)
+                decision = Decision(place, PlanVerdict.REFUSE, str(guard), proposal)
             decided.append(decision)
         return decided
 
@@ -129,11 +130,11 @@ class Planner:
                 return self._known(place, fact, known, "a newer statement says the same")
             if known.current:
                 if all(_repeats(episode, known, fact) for episode in support):
-                    return Decision(place, Verdict.KNOWN, "it repeats what had been recalled", fact, known=known)
-                return Decision(place, Verdict.CONFIRM, "known already", fact, known=known)
+                    return Decision(place, PlanVerdict.KNOWN, "it repeats what had been recalled", fact, known=known)
+                return Decision(place, PlanVerdict.CONFIRM, "known already", fact, known=known)
         if (earlier := self._told_before(fact, decided)) is not None:
-            return Decision(place, Verdict.KNOWN, f"the same as number {earlier.place + 1}", fact)
-        return Decision(place, Verdict.STORE, "said by the user", fact)
+            return Decision(place, PlanVerdict.KNOWN, f"the same as number {earlier.place + 1}", fact)
+        return Decision(place, PlanVerdict.STORE, "said by the user", fact)
 
     def _check_words(self, fact: ProposedFact, support: Sequence[EpisodeText], decided: Sequence[Decision]) -> None:
         if not fact.text.strip() or len(fact.text) > MAX_MEMORY_CHARACTERS:
@@ -147,11 +148,11 @@ class Planner:
             raise _Refused("its confidence is below the floor")
         if fact.valid_from and fact.valid_to and fact.valid_to < fact.valid_from:
             raise _Refused("it ends before it begins")
-        # What an earlier episode of the batch taught is known to this one, as it would be in a batch of its own.
+        # Facts from earlier episodes of the batch count as known, as if each episode were a batch of its own.
         taught = [
             each.proposal.text
             for each in decided
-            if each.verdict is Verdict.STORE and isinstance(each.proposal, ProposedFact)
+            if each.verdict is PlanVerdict.STORE and isinstance(each.proposal, ProposedFact)
         ]
         reason = ungrounded(
             fact,
@@ -178,18 +179,15 @@ class Planner:
         return replace(fact, supersedes=tuple(kept), supersedes_places=tuple(places))
 
     def _known(self, place: int, fact: ProposedFact, known: KnownFact, reason: str) -> Decision:
-        """A fact that was learned before; what it makes false may not have been noticed then."""
+        """The decision on a fact that was learned before: it may still end facts that nobody ended then."""
         if known.current and (fact.supersedes or fact.supersedes_places):
             rest = tuple(pk for pk in fact.supersedes if pk != known.id)
             if rest or fact.supersedes_places:
-                return Decision(place, Verdict.CONFIRM, reason, replace(fact, supersedes=rest), known=known)
-        return Decision(place, Verdict.KNOWN, reason, fact, known=known)
+                return Decision(place, PlanVerdict.CONFIRM, reason, replace(fact, supersedes=rest), known=known)
+        return Decision(place, PlanVerdict.KNOWN, reason, fact, known=known)
 
     def _alike(self, fact: ProposedFact) -> Iterator[KnownFact]:
-        """Known facts that say the same: of equal wording first, then those that the rule set calls the same.
-
-        A fact learned from the same words under the same key counts, too: the conversation worded it already.
-        """
+        """Known facts that say the same: by equal words, by the rule set, or by key and source."""
         wording = normalised(fact.text)
         candidates = {known.id: known for known in (*self.history, *self.material.facts)}.values()
         equal = [known for known in candidates if normalised(known.text) == wording]
@@ -208,7 +206,7 @@ class Planner:
         for earlier in decided:
             told = earlier.proposal
             if (
-                earlier.verdict is Verdict.STORE
+                earlier.verdict is PlanVerdict.STORE
                 and isinstance(told, ProposedFact)
                 and earlier.place not in fact.supersedes_places
                 and told.key == fact.key
@@ -235,7 +233,7 @@ class Planner:
         spoken = " ".join(f"{episode.text} {episode.before}" for episode in support)
         if not end.quote.strip() and not any(_shares_words(text, spoken) for text in named):
             raise _Refused(NOT_MEANT)
-        return Decision(place, Verdict.STORE, "said by the user", replace(end, fact_ids=ids, fact_places=places))
+        return Decision(place, PlanVerdict.STORE, "said by the user", replace(end, fact_ids=ids, fact_places=places))
 
     def _playbook(
         self,
@@ -257,21 +255,21 @@ class Planner:
         at_hand += [
             each.proposal
             for each in decided
-            if each.verdict is Verdict.STORE and isinstance(each.proposal, ProposedPlaybook)
+            if each.verdict is PlanVerdict.STORE and isinstance(each.proposal, ProposedPlaybook)
         ]
         for known in at_hand:
             same_name = names & {normalised(known.title), normalised(known.trigger)}
             if same_name or same(_when(known), _when(playbook)):
-                return Decision(place, Verdict.KNOWN, "a known playbook has this trigger", playbook)
+                return Decision(place, PlanVerdict.KNOWN, "a known playbook has this trigger", playbook)
         spoken = " ".join(f"{episode.text} {episode.before}" for episode in support)
         if not all(_shares_words(step, spoken) for step in playbook.steps):
             raise _Refused("a step of it was said by nobody")
-        return Decision(place, Verdict.STORE, "told by the user", playbook)
+        return Decision(place, PlanVerdict.STORE, "told by the user", playbook)
 
     def _outcome(self, place: int, outcome: ProposedOutcome, decided: Sequence[Decision]) -> Decision:
         if outcome.playbook_id not in {playbook.id for playbook in self.material.playbooks}:
             raise _Refused("it names a playbook that is not at hand")
-        told = (each.proposal for each in decided if each.verdict is Verdict.STORE)
+        told = (each.proposal for each in decided if each.verdict is PlanVerdict.STORE)
         support = set(outcome.supporting_episode_ids)
         for earlier in told:
             if (
@@ -279,22 +277,22 @@ class Planner:
                 and earlier.playbook_id == outcome.playbook_id
                 and support & set(earlier.supporting_episode_ids)
             ):
-                return Decision(place, Verdict.KNOWN, "the same words counted already", outcome)
-        return Decision(place, Verdict.STORE, "told by the user", outcome)
+                return Decision(place, PlanVerdict.KNOWN, "the same words counted already", outcome)
+        return Decision(place, PlanVerdict.STORE, "told by the user", outcome)
 
 
 def _may_end(fact: KnownFact, said_at: datetime) -> bool:
-    """Whether words said at that time can make `fact` false: it is believed, and not from newer words."""
+    """Whether words of that time can end `fact`: it is current, and not from newer words."""
     return fact.current and fact.learned_at <= said_at
 
 
 def _may_retract(fact: KnownFact, said_at: datetime) -> bool:
-    """Whether words said at that time can say that `fact` never was true: also of one that was replaced long ago."""
+    """Whether words of that time can retract `fact`; it may have been replaced long ago."""
     return not fact.retracted and fact.learned_at <= said_at
 
 
 def _repeats(episode: EpisodeText, known: KnownFact, fact: ProposedFact) -> bool:
-    """Whether this only gives back what the agent had just been given: it had said so, or the user does not."""
+    """Whether the user only repeats a memory that the agent had just recalled or said."""
     if known.id not in episode.recalled:
         return False
     return _shares_words(known.text, episode.before) or repeats(known.text, own=episode.text, quote=fact.quote)
@@ -304,7 +302,7 @@ def _is_stored_fact(decided: Sequence[Decision], place: int) -> bool:
     if not 0 <= place < len(decided):
         return False
     earlier = decided[place]
-    return earlier.verdict is Verdict.STORE and isinstance(earlier.proposal, ProposedFact)
+    return earlier.verdict is PlanVerdict.STORE and isinstance(earlier.proposal, ProposedFact)
 
 
 def _text_of(decision: Decision) -> str:
@@ -316,6 +314,6 @@ def _when(playbook: KnownPlaybook | ProposedPlaybook) -> str:
 
 
 def _shares_words(text: str, spoken: str) -> bool:
-    """Whether anything that `text` tells is in `spoken`; a text of stop words alone tells nothing."""
+    """Whether `text` and `spoken` share a content word; a text without one shares everything."""
     words = content_words(text)
     return not words or bool(words & content_words(spoken))

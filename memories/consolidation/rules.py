@@ -71,6 +71,10 @@ class Rules(Protocol):
         """Whether a text only asks and states nothing."""
         ...
 
+    def denies(self, text: str) -> bool:
+        """Whether a text says that something is not so."""
+        ...
+
     def over(self, text: str) -> tuple[str, ...]:
         """The things that a text says are over, or never were so, in its own words."""
         ...
@@ -136,6 +140,12 @@ def cues(fact: JudgedFact) -> Cues:
 def telling(text: str) -> tuple[str, ...]:
     """The two longest content words of `text`: they tell most."""
     return tuple(sorted(content_words(text), key=lambda word: (-len(word), word))[:2])
+
+
+def denies(text: str) -> bool:
+    """Whether a text says that something is not so, by the rule set; without one nobody can tell."""
+    known = rules()
+    return known is not None and known.denies(text)
 
 
 def over(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memories.english.changes import Correction, End, read_changes
 from memories.english.extractor import RuleExtractor
-from memories.english.judge import cues, judge, topics
+from memories.english.judge import cues, denies, judge, topics
 from memories.english.junk import phrases_in
 from memories.english.text import content_words, marks, plain, sentences
 from memories.english.vocabulary import QUESTION
@@ -25,6 +25,7 @@ class English:
     likeness = staticmethod(likeness)
     judge = staticmethod(judge)
     topics = staticmethod(topics)
+    denies = staticmethod(denies)
     cues = staticmethod(cues)
     junk = staticmethod(phrases_in)
 

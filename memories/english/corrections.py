@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from memories.english.grammar import Statement, read
 from memories.english.known import Held
 from memories.english.people import DATE, SOMEBODY, more, others
-from memories.english.playbooks import Playbook
+from memories.english.playbooks import StatedPlaybook
 from memories.english.questions import parted, spelled
 from memories.english.text import content_words, sentences
 from memories.english.times import WEEKDAYS
@@ -228,7 +228,7 @@ class ReadMessage:
     text: str
     fixed: str
     statements: tuple[Statement, ...]
-    playbook: Playbook | None
+    playbook: StatedPlaybook | None
     forget: str | None
     questions: tuple[str, ...]
 

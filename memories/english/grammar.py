@@ -13,10 +13,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from memories.english import vocabulary
-from memories.english.playbooks import Playbook, read_playbook
+from memories.english.playbooks import StatedPlaybook, read_playbook
 from memories.english.text import (
+    CAPITAL,
+    I_AM,
+    LATELY,
+    SPEAKER,
     capitalised,
     clauses,
+    compiled,
     content_words,
     finer_clauses,
     phrases,
@@ -57,7 +62,7 @@ class Reading:
     """What a message says: facts, a playbook, what to forget (in the user's words), and the questions it asks."""
 
     statements: tuple[Statement, ...] = ()
-    playbook: Playbook | None = None
+    playbook: StatedPlaybook | None = None
     forget: str | None = None
     question: str = ""
 
@@ -324,10 +329,6 @@ def _home_detail(match: re.Match[str]) -> Iterator[Statement]:
         yield Statement(f"Lives in {article} {what} {at} {where}", "neighbourhood" if at == "in" else "address", "home")
 
 
-_I = r"(?:i|we)"
-_I_AM = r"(?:i'm|i am|we're|we are)"
-_LATELY = r"(?:'ve|\s+have)?(?:\s+(?:still|now|just|recently|finally|currently|also|both|all|actually|usually|always))*"
-_CAPITAL = r"(?-i:[A-Z])"
 _OFTEN = (
     r"\b(?:a\s+)?(?:every\s+(?:other\s+)?(?:morning|evening|night|day|week|weekend|month|year|winter|summer|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
     r"|on\s+(?:mon|tues|wednes|thurs|fri|satur|sun)days(?:\s+and\s+\w+days)?|(?:once|twice|\w+\s+times)\s+an?\s+(?:day|week|month|year))"
@@ -343,155 +344,151 @@ _TAKEN_UP = frozenset("meat fish dairy gluten sugar bread eggs chocolate alcohol
 _SEVERAL_HOLD = ("employer", "occupation", "home_city")
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-_SELF = _pattern(r"\b(?:my|myself|me|you|your)\b")
-_NO_HABIT = _pattern(
+_SELF = compiled(r"\b(?:my|myself|me|you|your)\b")
+_NO_HABIT = compiled(
     r"\b(?:it|them|him|her|this|that|these|those)\b|^(?:late|to sleep|to bed|crazy|mad|nuts|wrong|back)\b"
 )
-_DURABLE = _pattern(
+_DURABLE = compiled(
     r"\b(?:"
     + phrases(
         "bike, bicycle, car, van, motorbike, scooter, house, flat, apartment, boat, kayak, tent, piano, guitar, violin, laptop, computer, camera, telescope"
     )
     + r")$"
 )
-_CONSUMED = _pattern(
+_CONSUMED = compiled(
     r"\b(?:"
     + phrases(
         "ticket, tickets, coffee, tea, beer, pizza, cake, sandwich, present, gift, drink, meal, lunch, dinner, bottle, card, book"
     )
     + r")\b|\bfor\s+(?!me\b|myself\b|us\b|the\b|[£$€\d])"
 )
-_AFTER_A_THING = _pattern(
+_AFTER_A_THING = compiled(
     r"\s*(?:[,.;!(]|\s[-–—]|\s(?:"
     + phrases(
         "for, from, because, since, yesterday, today, last, on, at, in, and i, and it, and we, but, so, which, this morning, recently, now, to"
     )
     + r")\b).*$"
 )
-_LASTING_STATE = _pattern(
+_LASTING_STATE = compiled(
     r"(?:(?:at|with|in)\s[A-Z]|(?:"
     + phrases(
         "a, an, vegan, vegetarian, pescatarian, married, single, engaged, allergic to, employed, living in, based in, working at, working for, working as, studying, retired"
     )
     + r")\b)"
 )
-_BESIDE = _pattern(r"\b(?:also|too|as well|second job|part[- ]time|on the side|at weekends|on weekends)\b")
-_MOVED = _pattern(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b")
-DENIED = _pattern(r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|wait|that's (?:wrong|not right))\b")
+_BESIDE = compiled(r"\b(?:also|too|as well|second job|part[- ]time|on the side|at weekends|on weekends)\b")
+_MOVED = compiled(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b")
+DENIED = compiled(r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|wait|that's (?:wrong|not right))\b")
 # "I work for Globex, not Acme" says as much about Globex as without Acme.
-_NOT_THAT = _pattern(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$")
-_INTRODUCED = _pattern(
+_NOT_THAT = compiled(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$")
+_INTRODUCED = compiled(
     r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,20}?[.!,]?\s+"
-    rf"(?:(?:i'm|i am|this is)\s+(?P<name>{_CAPITAL}[\w'-]+(?:\s{_CAPITAL}[\w'-]+){{0,2}})(?=[.!,]|\s+and\b|$)|(?P<here>{_CAPITAL}[\w'-]+)\s+here(?=[.!,]|$))"
-    rf"|(?:this is|i'm)\s+(?P<alone>{_CAPITAL}[\w'-]+)[.!]*$)"
+    rf"(?:(?:i'm|i am|this is)\s+(?P<name>{CAPITAL}[\w'-]+(?:\s{CAPITAL}[\w'-]+){{0,2}})(?=[.!,]|\s+and\b|$)|(?P<here>{CAPITAL}[\w'-]+)\s+here(?=[.!,]|$))"
+    rf"|(?:this is|i'm)\s+(?P<alone>{CAPITAL}[\w'-]+)[.!]*$)"
 )
-_OPENERS = _pattern(
+_OPENERS = compiled(
     r"^(?:(?:oh|ok|okay|hey|hi|hello|well|so|btw|by the way|fyi|also|actually|and|yes|yeah|no|please|thanks|thank you"
     r"|update|quick update|good news|big news|news|guess what|sorry|oops|hang on|wait|confession|new year|turns out|finally"
     r"|just so you know|for the record|hi there|memoryhub|in fact|great)\b[\s,:!.-]+)+"
 )
 # Requests to the memory: remember this, forget that, remind me. One in the form of a question is a request.
-_POLITE = _pattern(r"^((?:can|could|would|will) you (?:please )?(?:remember that|note that|keep in mind)\b.*?)\?+$")
+_POLITE = compiled(r"^((?:can|could|would|will) you (?:please )?(?:remember that|note that|keep in mind)\b.*?)\?+$")
 _ASKING = r"(?:(?:please|can you|could you|would you|will you|i want you to|i'd like you to|you should|always)\s+)*"
-_FORGET = _pattern(
+_FORGET = compiled(
     rf"{_ASKING}(?:forget|(?:delete|erase)(?=\s+(?:that|this)[.!]*$)"
     r"|(?:delete|erase|remove)(?=\s+(?:my\b|what i\b|the memor|the fact\b|everything\b)))\s+"
     r"(?!(?:to|it anyway)\b)(?P<about>(?:(?!\bfrom\b).)+?)(?:\s+from (?:your )?memory)?[.!?]*$"
 )
-_TO_DO = _pattern(rf"{_ASKING}(?:remember|don't forget|do not forget|remind me)\s+to\s+(?P<what>\w.+?)[.!?]*$")
+_TO_DO = compiled(rf"{_ASKING}(?:remember|don't forget|do not forget|remind me)\s+to\s+(?P<what>\w.+?)[.!?]*$")
 _KEEP = r"(?:remember|memori[sz]e|don't forget|do not forget|keep in mind|bear in mind|note|take note|make a note)"
-_REMEMBER_THAT = _pattern(
+_REMEMBER_THAT = compiled(
     rf"{_ASKING}{_KEEP}(?:\s*:\s*|\s+this\s*:\s*|\s*,?\s+that\s*:?\s+)(?!(?:time|day|night|one|trip|song|guy)\b)(?P<what>\w.*)$"
 )
-_REMEMBER = _pattern(rf"{_ASKING}{_KEEP}\s+(?P<what>(?:i|i'm|i've|we|we're|my|our)\b.*[^?])$")
-_HAS_VERB = _pattern(
+_REMEMBER = compiled(rf"{_ASKING}{_KEEP}\s+(?P<what>(?:i|i'm|i've|we|we're|my|our)\b.*[^?])$")
+_HAS_VERB = compiled(
     r"\b(?:is|are|am|was|were|has|have|had|likes?|loves?|hates?|needs?|wants?|prefers?|uses?|goes?|go|live|work)\b|'[sm]\b|'re\b|'ve\b"
 )
 
 # The first rule that yields something wins for a clause.
 _RULES: tuple[Rule, ...] = (
     # employer and job together
-    (_pattern(rf"i{_LATELY}\s+(?:been\s+working|work|working)\s+(?P<how>at|for)\s+(?P<where>.+?){_JOB}"), _employed),
-    (_pattern(rf"i{_LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?:at|with|for)\s+)?(?P<where>{_CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
-    (_pattern(rf"i{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:have\s+)?(?:(?:just|then|now)\s+)?(?:started(?:\s+work(?:ing)?)?|i(?:'m|\s+am)(?:\s+now)?)\s+(?P<how>at|with|for)\s+(?P<where>{_CAPITAL}.+?)(?:{_JOB}|\s+now\b|[.!]*$)"), _employed),
-    (_pattern(rf"(?:{_I_AM}|i)\s+(?:now\s+)?(?:(?:work|working)\s+as\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}[^,;]+)$"), _employed),
-    (_pattern(rf"{_I}{_LATELY}\s+work{_LATELY}{_JOB}(?:\s+(?P<how>at|for)\s+(?P<where>.+))?[.!]*$"), _employed),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:work{_LATELY}|been\s+working)\s+(?P<how>at|for)\s+(?P<where>.+)$"), _employed),
-    (_pattern(rf"{_I_AM}\s+(?:now\s+)?working\s+(?P<how>at|for)\s+(?P<where>{_CAPITAL}.+?)\s+(?:now|these\s+days|since)\b"), _employed),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:got|found|took|accepted)\s+an?\s+(?:new\s+)?(?:job|position)\s+(?:at|with|for)\s+(?P<where>.+)$"), _employed),
-    (_pattern(rf"{_I_AM}{_LATELY}\s+(?P<article>an?)\s+(?P<job>(?!\w+\s+of\s)[\w-]+(?:\s[\w-]+){{0,3}}?)(?:\s+now)?(?:,.*)?[.!]*$"), _employed),
-    (_pattern(r"i(?:\s+now)?\s+work\s+(?P<how>from\s+home|remotely)(?:\s+(?:now|full-time|these\s+days|since\s.*))?[.!]*$"), _tell("Works {how}", "work_place", "work")),
-    (_pattern(rf"i(?:'ll)?\s+start\s+(?:work\s+)?at\s+(?P<employer>{_CAPITAL}[\w&' -]+?)\s+(?P<when>next\s+\w+|on\s+.+)$"), _tell("Starts at {employer} {when}", "", "work")),
+    (compiled(rf"i{LATELY}\s+(?:been\s+working|work|working)\s+(?P<how>at|for)\s+(?P<where>.+?){_JOB}"), _employed),
+    (compiled(rf"i{LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?:at|with|for)\s+)?(?P<where>{CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
+    (compiled(rf"i{LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:have\s+)?(?:(?:just|then|now)\s+)?(?:started(?:\s+work(?:ing)?)?|i(?:'m|\s+am)(?:\s+now)?)\s+(?P<how>at|with|for)\s+(?P<where>{CAPITAL}.+?)(?:{_JOB}|\s+now\b|[.!]*$)"), _employed),
+    (compiled(rf"(?:{I_AM}|i)\s+(?:now\s+)?(?:(?:work|working)\s+as\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+(?P<how>at|for)\s+(?P<where>{CAPITAL}[^,;]+)$"), _employed),
+    (compiled(rf"{SPEAKER}{LATELY}\s+work{LATELY}{_JOB}(?:\s+(?P<how>at|for)\s+(?P<where>.+))?[.!]*$"), _employed),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:work{LATELY}|been\s+working)\s+(?P<how>at|for)\s+(?P<where>.+)$"), _employed),
+    (compiled(rf"{I_AM}\s+(?:now\s+)?working\s+(?P<how>at|for)\s+(?P<where>{CAPITAL}.+?)\s+(?:now|these\s+days|since)\b"), _employed),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:got|found|took|accepted)\s+an?\s+(?:new\s+)?(?:job|position)\s+(?:at|with|for)\s+(?P<where>.+)$"), _employed),
+    (compiled(rf"{I_AM}{LATELY}\s+(?P<article>an?)\s+(?P<job>(?!\w+\s+of\s)[\w-]+(?:\s[\w-]+){{0,3}}?)(?:\s+now)?(?:,.*)?[.!]*$"), _employed),
+    (compiled(r"i(?:\s+now)?\s+work\s+(?P<how>from\s+home|remotely)(?:\s+(?:now|full-time|these\s+days|since\s.*))?[.!]*$"), _tell("Works {how}", "work_place", "work")),
+    (compiled(rf"i(?:'ll)?\s+start\s+(?:work\s+)?at\s+(?P<employer>{CAPITAL}[\w&' -]+?)\s+(?P<when>next\s+\w+|on\s+.+)$"), _tell("Starts at {employer} {when}", "", "work")),
     # what stopped
-    (_pattern(rf"{_I}\s+no\s+longer\s+(?P<what>\w+.*)$"), _ended),
-    (_pattern(rf"{_I}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended),
-    (_pattern(rf"{_I_AM}\s+(?:no\s+longer\s+(?P<what>\w+.*))$"), _ended_state),
-    (_pattern(rf"{_I_AM}\s+not\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended_state),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up)\s+(?P<verb>eating|drinking|smoking)\s*(?P<what>[\w' -]*?)(?=\s+(?:in|last|this|a|since|because|for|when|yesterday|today)\b|[,.!;]|$)"), _gave_up),
+    (compiled(rf"{SPEAKER}\s+no\s+longer\s+(?P<what>\w+.*)$"), _ended),
+    (compiled(rf"{SPEAKER}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended),
+    (compiled(rf"{I_AM}\s+(?:no\s+longer\s+(?P<what>\w+.*))$"), _ended_state),
+    (compiled(rf"{I_AM}\s+not\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended_state),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up)\s+(?P<verb>eating|drinking|smoking)\s*(?P<what>[\w' -]*?)(?=\s+(?:in|last|this|a|since|because|for|when|yesterday|today)\b|[,.!;]|$)"), _gave_up),
     # home
-    (_pattern(rf"{_I}{_LATELY}\s+moved\b[^:]*?(?:\bto\s+|:\s*)(?P<value>\d+\s?[a-z]?,?\s+{_CAPITAL}[\w' -]+)"), _tell("Address is {value}", "address", "home", moved=True)),
-    (_pattern(rf"{_I}{_LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:(?:{_I_AM}|are|am|now|living|based)\s+)*(?:in|live\s+in|moved\s+to)\s+(?P<place>.+?)(?:\s+now\b.*)?[.!]*$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:moved|relocated)(?:\s+(?:back|over|house|home|out|up|down))*(?:\s+from\s+[\w' -]+?)?\s+to\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:live{_LATELY}|settled(?:\s+down)?)\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(rf"{_I}(?:'ve|\s+have)\s+(?:lived|been living)\s+in\s+(?P<place>.+?\s+(?:since|for)\s.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(rf"{_I_AM}{_LATELY}\s+(?:living|based){_LATELY}\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(r"my home (?:city|town) is(?: now)?\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (_pattern(rf"(?:{_I_AM}|i come)(?:\s+originally)?\s+from\s+(?P<place>.+)$"), _tell("Comes from {place}", "origin", "home")),
-    (_pattern(rf"(?:(?:our|my|the)\s+)?rent\s+(?:is|went\s+(?:up|down)\s+to)(?:\s+now)?\s+{_AMOUNT}(?P<rest>.*)$"), _rent),
-    (_pattern(rf"{_I}{_LATELY}\s+pay\s+{_AMOUNT}(?P<rest>.*\b(?:rent|landlord|landlady)\b.*)$"), _rent),
-    (_pattern(rf".*\brent\b.*,\s*(?:so\s+)?(?:now\s+)?it's\s+(?:now\s+)?{_AMOUNT}(?P<rest>.*)$"), _rent),
-    (_pattern(rf"i{_LATELY}\s+(?P<verb>cycle|bike|walk|drive|commute|run)\s+(?P<rest>to\s+work\b(?!.*\b(?:today|yesterday)\b)[^,.;!]*)"), _commute),
-    (_pattern(rf"i{_LATELY}\s+(?P<verb>take|catch|get)\s+(?P<rest>the\s+(?:[\w-]+\s+)*(?:bus|train|tram|metro|tube|ferry)(?:\s+\w+)?\s+to\s+work\b)(?!.*\b(?:today|yesterday)\b)"), _commute),
+    (compiled(rf"{SPEAKER}{LATELY}\s+moved\b[^:]*?(?:\bto\s+|:\s*)(?P<value>\d+\s?[a-z]?,?\s+{CAPITAL}[\w' -]+)"), _tell("Address is {value}", "address", "home", moved=True)),
+    (compiled(rf"{SPEAKER}{LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:(?:{I_AM}|are|am|now|living|based)\s+)*(?:in|live\s+in|moved\s+to)\s+(?P<place>.+?)(?:\s+now\b.*)?[.!]*$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:moved|relocated)(?:\s+(?:back|over|house|home|out|up|down))*(?:\s+from\s+[\w' -]+?)?\s+to\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:live{LATELY}|settled(?:\s+down)?)\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(rf"{SPEAKER}(?:'ve|\s+have)\s+(?:lived|been living)\s+in\s+(?P<place>.+?\s+(?:since|for)\s.+)$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(rf"{I_AM}{LATELY}\s+(?:living|based){LATELY}\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(r"my home (?:city|town) is(?: now)?\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
+    (compiled(rf"(?:{I_AM}|i come)(?:\s+originally)?\s+from\s+(?P<place>.+)$"), _tell("Comes from {place}", "origin", "home")),
+    (compiled(rf"(?:(?:our|my|the)\s+)?rent\s+(?:is|went\s+(?:up|down)\s+to)(?:\s+now)?\s+{_AMOUNT}(?P<rest>.*)$"), _rent),
+    (compiled(rf"{SPEAKER}{LATELY}\s+pay\s+{_AMOUNT}(?P<rest>.*\b(?:rent|landlord|landlady)\b.*)$"), _rent),
+    (compiled(rf".*\brent\b.*,\s*(?:so\s+)?(?:now\s+)?it's\s+(?:now\s+)?{_AMOUNT}(?P<rest>.*)$"), _rent),
+    (compiled(rf"i{LATELY}\s+(?P<verb>cycle|bike|walk|drive|commute|run)\s+(?P<rest>to\s+work\b(?!.*\b(?:today|yesterday)\b)[^,.;!]*)"), _commute),
+    (compiled(rf"i{LATELY}\s+(?P<verb>take|catch|get)\s+(?P<rest>the\s+(?:[\w-]+\s+)*(?:bus|train|tram|metro|tube|ferry)(?:\s+\w+)?\s+to\s+work\b)(?!.*\b(?:today|yesterday)\b)"), _commute),
     # who somebody is
-    (_pattern(r"my (?:full |real )?name(?:'s|\s+is)\s+(?P<anyone>.+)$"), _tell("Name is {anyone}", "name", "personal")),
-    (_pattern(r"(?:(?:you (?:can|may) )?call me|i go by|(?:everyone|everybody|people|my friends|friends) calls? me)\s+(?P<person>.+)$"), _tell("Prefers to be called {person}", "preferred_name", "personal")),
-    (_pattern(r"(?:i was|i'm|i am)\s+born\s+(?P<how>on|in)\s+(?P<where>.+)$"), _birth),
-    (_pattern(r"(?:i'm|i\s+am|i\s+(?:just\s+)?turned)\s+(?P<age>[1-9]\d?)(?:\s+years\s+old\b.*|(?:\s+now|\s+today)?[.!]*)$"), _tell("Is {age} years old", "age", "personal")),
-    (_pattern(rf"i\s+(?:also\s+)?speak\s+(?P<what>(?:fluent\s+)?{_CAPITAL}\w+(?:(?:,|\s+and)\s+{_CAPITAL}\w+)*)"), _tell("Speaks {what}", "", "personal")),
-    (_pattern(rf"i(?:'m\s+studying|\s+study|\s+am\s+studying)\s+(?P<what>[\w ]+?\s+at\s+{_CAPITAL}[\w' -]+)"), _tell("Studies {what}", "", "education")),
-    (_pattern(r"i\s+(?:can\s+)?play\s+(?P<what>the\s+[a-z]+)[.!]*$"), _tell("Plays {what}", "", "leisure")),
+    (compiled(r"my (?:full |real )?name(?:'s|\s+is)\s+(?P<anyone>.+)$"), _tell("Name is {anyone}", "name", "personal")),
+    (compiled(r"(?:(?:you (?:can|may) )?call me|i go by|(?:everyone|everybody|people|my friends|friends) calls? me)\s+(?P<person>.+)$"), _tell("Prefers to be called {person}", "preferred_name", "personal")),
+    (compiled(r"(?:i was|i'm|i am)\s+born\s+(?P<how>on|in)\s+(?P<where>.+)$"), _birth),
+    (compiled(r"(?:i'm|i\s+am|i\s+(?:just\s+)?turned)\s+(?P<age>[1-9]\d?)(?:\s+years\s+old\b.*|(?:\s+now|\s+today)?[.!]*)$"), _tell("Is {age} years old", "age", "personal")),
+    (compiled(rf"i\s+(?:also\s+)?speak\s+(?P<what>(?:fluent\s+)?{CAPITAL}\w+(?:(?:,|\s+and)\s+{CAPITAL}\w+)*)"), _tell("Speaks {what}", "", "personal")),
+    (compiled(rf"i(?:'m\s+studying|\s+study|\s+am\s+studying)\s+(?P<what>[\w ]+?\s+at\s+{CAPITAL}[\w' -]+)"), _tell("Studies {what}", "", "education")),
+    (compiled(r"i\s+(?:can\s+)?play\s+(?P<what>the\s+[a-z]+)[.!]*$"), _tell("Plays {what}", "", "leisure")),
     # tastes, food, health
-    (_pattern(r"my (?:all-time )?(?P<word>favou?rite)\s+(?P<thing>[\w' -]+?)\s+(?P<verb>is|are)\s+(?:now\s+)?(?P<value>.+)$"), _favourite),
-    (_pattern(rf"{_I_AM}(?:\s+(?:also|very|severely|really|badly))*\s+allergic to\s+(?P<what>.+)$"), _allergies),
-    (_pattern(r"i have an?\s+(?:(?:\w+ly|severe|bad|mild|serious)\s+)*(?P<what>[\w-]+)\s+allergy\b(?!\s+(?:to|tests?|medication|season|pills?|clinic)\b)"), _tell("Has a {what} allergy", "allergy_{what}", "health")),
-    (_pattern(rf"{_I_AM}{_LATELY}\s+(?:an?\s+)?(?P<diet>vegetarian|vegan|pescatarian|coeliac|celiac|lactose[ -]intolerant|gluten[ -]free)(?:\s+now)?[.!]*$"), _tell("Is {diet}", "diet", "food")),
-    (_pattern(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing))\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
-    (_pattern(r"i\s+(?:don't|do not)\s+(?P<verb>eat|drink)\s+(?P<short>[\w' -]+?)[.!]*$"), _tell("Does not {verb} {short}", "", "food")),
-    (_pattern(r"i\s+(?:can't|cannot|must\s+not|mustn't)\s+(?P<verb>eat|drink)\s+(?P<short>[a-z][\w' -]*?)(?=[.!,;]|\s+(?:because|since|any)\b|$)"), _tell("Cannot {verb} {short}", "", "health")),
-    (_pattern(r"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>asthma|(?:type\s+[12]\s+)?diabetes|co?eliac disease|epilepsy|hay fever|migraines|arthritis|high blood pressure|adhd)\b(?!\s+(?:today|again|right))"), _tell("Has {what}", "", "health")),
-    (_pattern(rf"i{_LATELY}\s+prefer\s+(?P<value>\w.*\s(?:to|over|than)\s\w.*)$"), _tell("Prefers {value}", "", "taste")),
+    (compiled(r"my (?:all-time )?(?P<word>favou?rite)\s+(?P<thing>[\w' -]+?)\s+(?P<verb>is|are)\s+(?:now\s+)?(?P<value>.+)$"), _favourite),
+    (compiled(rf"{I_AM}(?:\s+(?:also|very|severely|really|badly))*\s+allergic to\s+(?P<what>.+)$"), _allergies),
+    (compiled(r"i have an?\s+(?:(?:\w+ly|severe|bad|mild|serious)\s+)*(?P<what>[\w-]+)\s+allergy\b(?!\s+(?:to|tests?|medication|season|pills?|clinic)\b)"), _tell("Has a {what} allergy", "allergy_{what}", "health")),
+    (compiled(rf"{I_AM}{LATELY}\s+(?:an?\s+)?(?P<diet>vegetarian|vegan|pescatarian|coeliac|celiac|lactose[ -]intolerant|gluten[ -]free)(?:\s+now)?[.!]*$"), _tell("Is {diet}", "diet", "food")),
+    (compiled(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing))\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
+    (compiled(r"i\s+(?:don't|do not)\s+(?P<verb>eat|drink)\s+(?P<short>[\w' -]+?)[.!]*$"), _tell("Does not {verb} {short}", "", "food")),
+    (compiled(r"i\s+(?:can't|cannot|must\s+not|mustn't)\s+(?P<verb>eat|drink)\s+(?P<short>[a-z][\w' -]*?)(?=[.!,;]|\s+(?:because|since|any)\b|$)"), _tell("Cannot {verb} {short}", "", "health")),
+    (compiled(r"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>asthma|(?:type\s+[12]\s+)?diabetes|co?eliac disease|epilepsy|hay fever|migraines|arthritis|high blood pressure|adhd)\b(?!\s+(?:today|again|right))"), _tell("Has {what}", "", "health")),
+    (compiled(rf"i{LATELY}\s+prefer\s+(?P<value>\w.*\s(?:to|over|than)\s\w.*)$"), _tell("Prefers {value}", "", "taste")),
     # family, pets, possessions, habits
-    (_pattern(rf"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady)\s+(?P<name>{_CAPITAL}.*)$"), _relation),
-    (_pattern(rf"i(?:'m|\s+am)?\s+(?:just\s+)?(?:got\s+|now\s+|)married\s+(?:to\s+)?(?P<capitals>{_CAPITAL}.*)$"), _tell("Married to {capitals}", "spouse", "family")),
-    (_pattern(r"(?:i|we)(?:'ve got|\s+have(?: got)?)\s+(?P<what>an?\s+[\w -]+?)\s+(?P<verb>called|named)\s+(?P<person>.+)$"), _tell("Has {what} {verb} {person}", "", "family")),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:adopted|got|rescued|bought)\s+(?P<what>an?\s+[\w -]+?(?:,\s+an?\s+[\w -]+?)?),?\s+(?:called|named|(?:his|her|its)\s+name\s+is)\s+(?P<person>.+)$"), _tell("Has {what} called {person}", "", "pets")),
-    (_pattern(rf"{_I}\s+(?:have|'ve\s+got)\s+(?P<what>(?:an?|one|two|three|four|five|six|\d+)\s+(?:kids?|children|sons?|daughters?|brothers?|sisters?|siblings?|grandchildren|cats?|dogs?))\b(?!\s+(?:called|named))"), _tell("Has {what}", "", "family")),
-    (_pattern(rf"(?P<name>{_CAPITAL}[\w-]+(?:\s{_CAPITAL}[\w-]+)?)'s\s+(?P<what>birthday|anniversary)\s+is\s+(?P<date>(?:on\s+)?(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_CAPITAL}\w+|(?:on\s+)?{_CAPITAL}\w+\s+\d{{1,2}})\b"), _tell("{name}'s {what} is {date}", "{name}_{what}", "family")),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:bought|purchased|got\s+(?:myself|ourselves)|own)(?:\s+myself|\s+ourselves)?\s+(?P<article>an?)\s+(?:new\s+|used\s+|second-hand\s+)?(?P<what>\w.*)$"), _owns),
-    (_pattern(rf"i{_LATELY}\s+(?P<verb>drive|ride)\s+(?P<article>an?)\s+(?P<what>\w.*)$"), _owns),
-    (_pattern(rf"{_I}{_LATELY}\s+(?P<verb>go|take|play|swim|run|train|sing|teach|volunteer|walk|cycle|visit|cook|meet|attend|do|climb|dance|call)\s+(?P<rest>[^,.;!]*?{_OFTEN})"), _habit),
+    (compiled(rf"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady)\s+(?P<name>{CAPITAL}.*)$"), _relation),
+    (compiled(rf"i(?:'m|\s+am)?\s+(?:just\s+)?(?:got\s+|now\s+|)married\s+(?:to\s+)?(?P<capitals>{CAPITAL}.*)$"), _tell("Married to {capitals}", "spouse", "family")),
+    (compiled(r"(?:i|we)(?:'ve got|\s+have(?: got)?)\s+(?P<what>an?\s+[\w -]+?)\s+(?P<verb>called|named)\s+(?P<person>.+)$"), _tell("Has {what} {verb} {person}", "", "family")),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:adopted|got|rescued|bought)\s+(?P<what>an?\s+[\w -]+?(?:,\s+an?\s+[\w -]+?)?),?\s+(?:called|named|(?:his|her|its)\s+name\s+is)\s+(?P<person>.+)$"), _tell("Has {what} called {person}", "", "pets")),
+    (compiled(rf"{SPEAKER}\s+(?:have|'ve\s+got)\s+(?P<what>(?:an?|one|two|three|four|five|six|\d+)\s+(?:kids?|children|sons?|daughters?|brothers?|sisters?|siblings?|grandchildren|cats?|dogs?))\b(?!\s+(?:called|named))"), _tell("Has {what}", "", "family")),
+    (compiled(rf"(?P<name>{CAPITAL}[\w-]+(?:\s{CAPITAL}[\w-]+)?)'s\s+(?P<what>birthday|anniversary)\s+is\s+(?P<date>(?:on\s+)?(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{CAPITAL}\w+|(?:on\s+)?{CAPITAL}\w+\s+\d{{1,2}})\b"), _tell("{name}'s {what} is {date}", "{name}_{what}", "family")),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:bought|purchased|got\s+(?:myself|ourselves)|own)(?:\s+myself|\s+ourselves)?\s+(?P<article>an?)\s+(?:new\s+|used\s+|second-hand\s+)?(?P<what>\w.*)$"), _owns),
+    (compiled(rf"i{LATELY}\s+(?P<verb>drive|ride)\s+(?P<article>an?)\s+(?P<what>\w.*)$"), _owns),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?P<verb>go|take|play|swim|run|train|sing|teach|volunteer|walk|cycle|visit|cook|meet|attend|do|climb|dance|call)\s+(?P<rest>[^,.;!]*?{_OFTEN})"), _habit),
     # my dog's name is Rex, my dog is called Rex, my <thing> is <value>
-    (_pattern(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?P<link>'s name is | is (?:called|named) )(?P<name>.+)$"), _named_thing),
-    (_pattern(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
-    (_pattern(r"(?:i|we)(?:'ve|\s+have)?\s+changed my (?P<thing>[\w -]+?)\s+to\s+(?P<value>.+)$"), _thing),
-    (_pattern(r"my (?P<thing>[\w -]+?)\s+(?:has\s+)?changed(?:\s+to|[,:;]?\s+(?:and\s+)?(?:now\s+)?it's(?:\s+now)?)\s+(?P<value>.+)$"), _thing),
+    (compiled(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?P<link>'s name is | is (?:called|named) )(?P<name>.+)$"), _named_thing),
+    (compiled(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
+    (compiled(r"(?:i|we)(?:'ve|\s+have)?\s+changed my (?P<thing>[\w -]+?)\s+to\s+(?P<value>.+)$"), _thing),
+    (compiled(r"my (?P<thing>[\w -]+?)\s+(?:has\s+)?changed(?:\s+to|[,:;]?\s+(?:and\s+)?(?:now\s+)?it's(?:\s+now)?)\s+(?P<value>.+)$"), _thing),
 )  # fmt: skip
 
 # Only in passing: "remember that I like …" is stored as it was said.
 _TASTES: tuple[Rule, ...] = (
-    (_pattern(rf"i{_LATELY}\s+prefer\s+(?P<short>(?!not\b|if\b|no\b)\w[^.!?]*)[.!]*$"), _tell("Prefers {short}", "", "taste")),
-    (_pattern(rf"{_I}{_LATELY}\s+(?:really\s+|absolutely\s+)?(?P<verb>like|love|enjoy|hate|dislike|can't\s+stand)\s+(?P<what>[^.!?]+)[.!]*$"), _likes),
+    (compiled(rf"i{LATELY}\s+prefer\s+(?P<short>(?!not\b|if\b|no\b)\w[^.!?]*)[.!]*$"), _tell("Prefers {short}", "", "taste")),
+    (compiled(rf"{SPEAKER}{LATELY}\s+(?:really\s+|absolutely\s+)?(?P<verb>like|love|enjoy|hate|dislike|can't\s+stand)\s+(?P<what>[^.!?]+)[.!]*$"), _likes),
 )  # fmt: skip
 
 # Anywhere in a sentence, besides what its clauses say.
 _ASIDES: tuple[Rule, ...] = (
-    (_pattern(rf"\b(?P<person>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got\s+married|are\s+married(?:\s+now)?)\b"), _tell("Married to {person}", "spouse", "family")),
-    (_pattern(rf"\b(?P<person>{_CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got|are)\s+engaged\b"), _tell("Engaged to {person}", "fiance", "family")),
-    (_pattern(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),?\s+(?P<name>{_CAPITAL}[\w.' -]*?)(?:[.!]*$|,\s+(?!and\b)|\s+(?:and|works|lives)\b)"), _relation),
-    (_pattern(rf"\b{_I}\b.*?\b(?:in|into|to)\s+(?:an?|our|my)\s+(?:new\s+)?(?P<what>(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{_CAPITAL}.*)$"), _home_detail),
-    (_pattern(rf"\bi\s+live\s+(?P<at>on|at)\s+(?P<value>(?:\d+\s?[a-z]?,?\s+)?{_CAPITAL}.*)$"), _tell("Lives {at} {value}", "address", "home")),
+    (compiled(rf"\b(?P<person>{CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got\s+married|are\s+married(?:\s+now)?)\b"), _tell("Married to {person}", "spouse", "family")),
+    (compiled(rf"\b(?P<person>{CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got|are)\s+engaged\b"), _tell("Engaged to {person}", "fiance", "family")),
+    (compiled(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),?\s+(?P<name>{CAPITAL}[\w.' -]*?)(?:[.!]*$|,\s+(?!and\b)|\s+(?:and|works|lives)\b)"), _relation),
+    (compiled(rf"\b{SPEAKER}\b.*?\b(?:in|into|to)\s+(?:an?|our|my)\s+(?:new\s+)?(?P<what>(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{CAPITAL}.*)$"), _home_detail),
+    (compiled(rf"\bi\s+live\s+(?P<at>on|at)\s+(?P<value>(?:\d+\s?[a-z]?,?\s+)?{CAPITAL}.*)$"), _tell("Lives {at} {value}", "address", "home")),
 )  # fmt: skip

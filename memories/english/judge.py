@@ -14,9 +14,9 @@ from functools import lru_cache
 
 from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
 from memories.english.known import keys_of, slot_of, value_words
-from memories.english.text import phrases, plain, stem, word_set
+from memories.english.text import compiled, phrases, plain, stem, word_set
 from memories.english.vocabulary import DATE, PROFESSIONS, doubtful
-from memories.english.wording import kind_of, likeness, terms
+from memories.english.wording import SYNONYMS, kind_of, likeness, terms
 
 # A longer text (characters) tells a story.
 _LONGEST_JUDGED = 300
@@ -72,6 +72,8 @@ _RULED_OUT: tuple[tuple[tuple[str, ...], str, frozenset[str]], ...] = (
     (("vegan",), "drink", frozenset(("milk",))),
     (("teetotal",), "drink", _ALCOHOL),
 )
+# Verbs with forms that share no beginning, and little to look for.
+_FORMS = word_set("have like do go be with from")
 _GOES_ON = frozenset("and or with again every:day every:week".split())
 _NO = frozenset(("not", "no", "never"))
 _COUNTED = frozenset("have own weigh cost earn pay".split())
@@ -79,11 +81,7 @@ _OVER = frozenset(("quitted", "longer"))
 _LEADING = frozenset("now still just already do will self user have".split())
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-_PAST = _pattern(
+_PAST = compiled(
     r"\b(?:"
     + phrases(
         """
@@ -94,8 +92,8 @@ _PAST = _pattern(
     )
     + r")\b|\b(?:in|from|between|before)\s+(?:19|20)\d\d\b|^old\b|^\w+ed\b(?<!based)(?<!married)(?<!engaged)(?<!divorced)(?<!moved)(?<!closed)"
 )
-_BORN = _pattern(r"^(?:was |is |am |i was |i am )?born\b")
-_UNSURE = _pattern(
+_BORN = compiled(r"^(?:was |is |am |i was |i am )?born\b")
+_UNSURE = compiled(
     r"\b(?:"
     + phrases(
         """
@@ -106,17 +104,17 @@ _UNSURE = _pattern(
     )
     + r")\b|\?|\bmay\b(?!\s+\d)(?<!\d\smay)"
 )
-_WISH = _pattern(
+_WISH = compiled(
     r"\b(?:wants?|hopes?|plans?|intends?|wish(?:es)?|aims?|tries|try|trying|looking for|saving for|goal)\b"
 )
-_BESIDE = _pattern(
+_BESIDE = compiled(
     r"\b(?:also|too|as well|another|second|other|others|both|either|sometimes|occasionally|partly|half|one of|part-time|besides|mostly|mainly|including|among)\b"
 )
-_LIMITED = _pattern(
+_LIMITED = compiled(
     r"\b(?:on|in|at|over)\s+(?:the\s+)?(?:weekdays?|weekends?|mornings?|evenings?|afternoons?|nights?|summers?|winters?|holidays?|home|work|school|breakfast|lunch|dinner|restaurants?|trains?|planes?)\b"
     r"|\b(?:when|while|during|if|until|between|within|for|by day|by night|except|unless|especially|without|on the|at the)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
 )
-_CHANGED = _pattern(
+_CHANGED = compiled(
     r"\b(?:"
     + phrases(
         "now, no longer, any more, anymore, these days, nowadays, currently, again, instead, recently, moved, relocated, "
@@ -130,7 +128,7 @@ _IS = r"\s+(?:is|are)\s+(?:now\s+)?"
 _NAME = r"(?-i:[A-Z])[^,;]*"
 # (attribute, pattern): the first that matches is meant. Values with a capital letter are names.
 _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, _pattern(pattern + r"(?:\s+(?:now|again|these days|nowadays|instead))?$"))
+    (name, compiled(pattern + r"(?:\s+(?:now|again|these days|nowadays|instead))?$"))
     for name, pattern in (
         ("address", rf"{_WHO}lives? at (?P<value>\d.+?)"),
         ("home", rf"{_WHO}(?:lives?|living|resides?|based) in (?P<value>{_NAME}?)"),
@@ -148,9 +146,9 @@ _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("weight", rf"{_WHO}weighs? (?P<value>[\d.]+ ?kg)"),
     )
 )  # fmt: skip
-_CALLED = _pattern(rf"{_MY}(?P<thing>[\w' -]+?)(?:'s name is|{_IS}(?:called|named))\s+(?P<value>{_NAME}?)$")
-_IS_VALUE = _pattern(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?:(?:on|at)\s+)?(?P<value>.+?)(?:\s+(?:now|these days))?$")
-_EVENT = _pattern(
+_CALLED = compiled(rf"{_MY}(?P<thing>[\w' -]+?)(?:'s name is|{_IS}(?:called|named))\s+(?P<value>{_NAME}?)$")
+_IS_VALUE = compiled(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?:(?:on|at)\s+)?(?P<value>.+?)(?:\s+(?:now|these days))?$")
+_EVENT = compiled(
     rf"{_MY}(?P<thing>[\w' -]+?)\s+(?:leaves|starts|meets|begins|ends|closes|opens|has moved to)\s+(?:on\s+|at\s+)?(?P<value>.+?)$"
 )
 # Where a country can hold the town, and a job can stand beside another one.
@@ -217,10 +215,11 @@ def topics(fact: JudgedFact) -> frozenset[str]:
     claim = _read(fact.text)
     if claim is None:
         return frozenset()
-    said = sorted(word for word in claim.words if word not in _OPPOSED and not kind_of(word))
+    said = sorted(_base(tuple(word for word in claim.words if word not in _OPPOSED and not kind_of(word))))
     found = {f"said {' '.join(said)}", f"alike {likeness(fact.text)}"}
     found |= {f"about {claim.attribute}"} if claim.attribute else set()
     found |= {f"slot {slot_of('', fact.key)}"} if fact.key else set()
+    found |= {"allergy"} & {word.replace("allergic", "allergy") for word in claim.words}
     for number, (state, verb, objects) in enumerate(_RULED_OUT):
         if claim.words == state or (claim.words[:1] == (verb,) and objects & set(claim.words)):
             found.add(f"state {number}")
@@ -242,8 +241,14 @@ def cues(fact: JudgedFact) -> Cues:
     if not claim.attribute:
         telling = [word for word in claim.words if word.isalpha() and word not in _OPPOSED]
         wanted |= {word for pair in _OPPOSITES if pair & set(claim.words) for word in pair}
-        wanted |= set(sorted(telling, key=lambda word: (-len(word), word))[:1])
-    return Cues(tuple(sorted(map(stem, wanted))), keys)
+        wanted |= set(sorted(telling, key=lambda word: (word in _FORMS, -len(word), word))[:1])
+    wanted |= {word for word, base in SYNONYMS.items() if base in wanted}
+    return Cues(tuple(sorted({stem(_base((word,))[0]) for word in wanted})), keys)
+
+
+def denies(text: str) -> bool:
+    """Whether a text says that something is not so, or not any more."""
+    return not (_NO | _OVER).isdisjoint(terms(text))
 
 
 _TOLD_BY = {
@@ -325,7 +330,7 @@ def _attribute(told: str) -> tuple[str, str]:
     return "", ""
 
 
-_SEVERAL_FIRST = _pattern(rf"(?:my |our |an? |the )?(?:{'|'.join(sorted(_SEVERAL_PEOPLE))})s?(?!'s)\b(?! of)")
+_SEVERAL_FIRST = compiled(rf"(?:my |our |an? |the )?(?:{'|'.join(sorted(_SEVERAL_PEOPLE))})s?(?!'s)\b(?! of)")
 _NOT_THINGS = word_set("he she it they this that there what who i we you everybody nobody one old ex former")
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from memories.english.changes import Correction, End, Shift
 from memories.english.grammar import Statement
-from memories.english.text import content_words, slug, word_set
+from memories.english.text import compiled, content_words, slug, word_set
 from memories.english.vocabulary import PEOPLE, relation_key, third_person
 from memories.hygiene.text import normalised
 from memories.types import Contradiction
@@ -51,14 +51,10 @@ _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
 _IN_ONE_BREATH = 3
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
 _NAME = r"(?-i:(?:(?:Mr|Mrs|Ms|Miss|Dr)\.?\s+)?[A-Z].*)"
 _IS = r"(?: at [\w ]+| of [\w ]+)?(?: is called| is named|'s name is| is)?:? "
 _WORDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (slot, _pattern(pattern))
+    (slot, compiled(pattern))
     for slot, pattern in (
         (ADDRESS, r"(?:lives|living) (?:in an? [\w -]+ )?(?:(?:on|at) |(?=\d))|(?:home )?address(?: is|:) |rents (?:an?|the) [\w -]*?(?:flat|house|apartment|room|studio)\b"),
         ("neighbour", rf"(?:next-door )?neighbou?r{_IS}{_NAME}"),
@@ -77,7 +73,7 @@ _WORDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("spouse", rf"married to {_NAME}|(?:husband|wife|spouse){_IS}{_NAME}"),
     )
 )  # fmt: skip
-_OTHERS = _pattern(
+_OTHERS = compiled(
     rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|family)s?\b"
     r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)"
 )
@@ -151,12 +147,12 @@ def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
 
 # -- what a statement makes false ---------------------------------------------------------------------------------
 
-_PREFERS = _pattern(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
-_TASTE = _pattern(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)")
-_NEGATED = _pattern(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
-_MEATLESS = _pattern(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
-_FLESH = _pattern(r"eats (?:meat|beef|chicken|pork|lamb)\b")
-_RANK = _pattern(
+_PREFERS = compiled(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
+_TASTE = compiled(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)")
+_NEGATED = compiled(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
+_MEATLESS = compiled(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
+_FLESH = compiled(r"eats (?:meat|beef|chicken|pork|lamb)\b")
+_RANK = compiled(
     r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|deputy|assistant|intern|trainee)\b"
 )
 
@@ -243,19 +239,19 @@ def _opposite(new: str, old: str) -> bool:
 
 # -- what an end means --------------------------------------------------------------------------------------------
 
-_OWNS = _pattern(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ")
-_HABIT = _pattern(
+_OWNS = compiled(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ")
+_HABIT = compiled(
     r"(?:goes|takes|plays|trains|does|runs|swims|drinks|smokes|sings|learns|studies|attends|volunteers|teaches|climbs"
     r"|dances|cycles|walks|visits|meets|is a member|has an? [\w ]*(?:membership|subscription|lesson|class))\b"
 )
-_ANIMAL = _pattern(
+_ANIMAL = compiled(
     r"\b(?:cats?|dogs?|pupp(?:y|ies)|kittens?|rabbits?|hamsters?|guinea pigs?|parrots?|budgies?|horses?|pony|tortoise"
     r"|goldfish|fish|hens?|chickens?|pet|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever)\b"
 )
-_PET = _pattern(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
-_PET_NAME = _pattern(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
-_AT_WORK = _pattern(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
-_DENIES = _pattern(r"(?:no longer|does not|doesn't|not|never)\b")
+_PET = compiled(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
+_PET_NAME = compiled(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
+_AT_WORK = compiled(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
+_DENIES = compiled(r"(?:no longer|does not|doesn't|not|never)\b")
 _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
@@ -357,15 +353,15 @@ def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held
 
 # -- corrections and shifts ---------------------------------------------------------------------------------------
 
-_DAY = _pattern(r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b")
-_HOUR = _pattern(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b")
-_FORMER = _pattern(r"(?:former|previous|old|ex|late)\b")
-_ARTICLE = _pattern(r"(?:an?|the)\s+")
+_DAY = compiled(r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b")
+_HOUR = compiled(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b")
+_FORMER = compiled(r"(?:former|previous|old|ex|late)\b")
+_ARTICLE = compiled(r"(?:an?|the)\s+")
 
 
 def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The fact that is meant and its corrected text; None unless exactly one is meant. All other words stay."""
-    wrong = _pattern(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
+    wrong = compiled(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
     found = [held for held in known if wrong.search(held.text) and _is_about(held, correction.about)]
     if not found or (len(found) > 1 and found[-1].learned_at == found[-2].learned_at):
         return None
@@ -376,7 +372,7 @@ def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str]
 
 def same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
     """`held` with the other facts of its slot that say the same wrong value."""
-    wrong = _pattern(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
+    wrong = compiled(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
     return [
         each for each in known if each is held or (held.slot and each.slot == held.slot and wrong.search(each.text))
     ]

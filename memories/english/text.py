@@ -37,11 +37,23 @@ _ANOTHER_TIME = re.compile(
 )
 # "im vegan" means "I'm vegan"; "im Sommer" is German.
 _IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|married|retired|\d)\b)", re.IGNORECASE)
+# Parts of the patterns of statements and of changes.
+SPEAKER, I_AM = r"(?:i|we)", r"(?:i'm|i am|we're|we are)"
+CAPITAL = r"(?-i:[A-Z])"
+LATELY = (
+    r"(?:'ve|\s+have)?"
+    r"(?:\s+(?:still|now|just|recently|finally|currently|also|both|all|actually|already|usually|always))*"
+)
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 60
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")
 _SHORTEST_STEM = 3
+
+
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern that ignores case."""
+    return re.compile(pattern, re.IGNORECASE | flags)
 
 
 def word_set(words: str) -> frozenset[str]:

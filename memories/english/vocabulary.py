@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 
-from memories.english.text import phrases, slug, word_set
+from memories.english.text import compiled, phrases, slug, word_set
 
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 LONGEST_THING = 3
 _LONGEST_NAME = 4
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-QUESTION = _pattern(
+QUESTION = compiled(
     r"\?\s*$|^(?:"
     + phrases(
         """
@@ -26,7 +22,7 @@ QUESTION = _pattern(
     )
     + r"|when (?:do|does|did|is|are|am|was|were|will|would|should|can|could|has|have))\b"
 )
-_DOUBT = _pattern(
+_DOUBT = compiled(
     r"\b(?:"
     + phrases(
         """
@@ -42,12 +38,12 @@ _DOUBT = _pattern(
     + r")\b"
 )
 # "This week" makes a state pass; beside one of these verbs it only dates what begins or ends.
-_THIS_WEEK = _pattern(r"\bthis (?:week|weekend)\b")
-_CHANGES = _pattern(r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b")
-_MEANT = _pattern(r"^i said\b(?=.*\bbut (?:i )?meant\b)")
-DATE = _pattern(rf"\d|\b(?:{_MONTHS})\b")
+_THIS_WEEK = compiled(r"\bthis (?:week|weekend)\b")
+_CHANGES = compiled(r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b")
+_MEANT = compiled(r"^i said\b(?=.*\bbut (?:i )?meant\b)")
+DATE = compiled(rf"\d|\b(?:{_MONTHS})\b")
 # Where a value ends and the sentence goes on.
-_VALUE_ENDS = _pattern(
+_VALUE_ENDS = compiled(
     r"\s*(?:[.!;(]|\s[-–—]|\s(?:"
     + phrases(
         """
@@ -57,8 +53,8 @@ _VALUE_ENDS = _pattern(
     )
     + rf"|in (?:19|20)\d\d|in (?:{_MONTHS})|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$"
 )
-_BUT = _pattern(r"\b(?:but|until|till|except|moved|left|not|no longer|then)\b")
-_TAIL = _pattern(
+_BUT = compiled(r"\b(?:but|until|till|except|moved|left|not|no longer|then)\b")
+_TAIL = compiled(
     r"(?:,\s+(?:by the way|btw|so|which|who|because|but|and|though|he|she|it|they|i|we|my|our|not|that|as|since|mostly"
     r"|just|the|there|at least)\b"
     r"|\s+(?:and|but|so|because|though|which)\s+(?:it|he|she|they|i|we|my|our|that|this|the)\b"
@@ -87,7 +83,7 @@ _NO_NAMES = _NO_PLACES | word_set(
     now again soon whenever old lucky stupid mad sir boss
     """
 )
-_NO_WORKPLACES = _pattern(
+_NO_WORKPLACES = compiled(
     r"(?:\d|(?:"
     + phrases(
         """
@@ -157,7 +153,7 @@ _NO_THINGS = word_set(
     message stomach heart day week life mind mood brain
     """
 )
-TRANSIENT = _pattern(
+TRANSIENT = compiled(
     r"(?:"
     + phrases(
         """
@@ -185,7 +181,7 @@ POINTING = word_set(
     """
 )
 # People mark irony so; nothing in such a message is believed.
-SARCASM = _pattern(
+SARCASM = compiled(
     r"^(?:"
     + phrases(
         """
@@ -200,7 +196,7 @@ SARCASM = _pattern(
     + r")(?!\w)|/s\s*$|\b(?:lol|haha\w*|kidding|joking|jk|april fools?)\b|[.!]\s+not[.!]*\s*$"
 )
 # The text of a task ("Translate: …") is not what its writer says about themselves.
-GIVEN_TEXT = _pattern(
+GIVEN_TEXT = compiled(
     r"^(?:(?:please|can you|could you|now)\s+)*(?:"
     + phrases(
         """
@@ -211,7 +207,7 @@ GIVEN_TEXT = _pattern(
     )
     + r")\b(?!ing\b)"
 )
-_ARTICLE = _pattern(r"(?:an?|the)\s+\w")
+_ARTICLE = compiled(r"(?:an?|the)\s+\w")
 
 
 def doubtful(sentence: str) -> bool:

@@ -42,18 +42,16 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(\d+)k\b", r"\g<1>000"),
         (r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b", r"\1 \2"),
         (r"(\d) ?a\.?m\b", r"\1 antemeridiem"),
-        (r"(?<=\s)[-–—]+(?=\s)", " "),
         (r"\bcan't stand\b|\bcannot stand\b", "hate"),
         (r"\bcan't\b|\bcannot\b", "can not"),
-        (r"\bwon't\b", "will not"),
         (r"n't\b", " not"),
         (r"\bi'm\b", "i am"),
         (r"\b(we|you|they)'re\b", r"\1 are"),
         (r"\b(i|we|you|they)'ve\b", r"\1 have"),
-        (r"\b(he|she|it|there|that)'s\b", r"\1 is"),
         (r"^(?:please,? |by the way,? |please note that |note that |remember that )+", ""),
         (r"\b(\w+)'s name is\b", r"\1 called"),
         (r"\b(?:is|am|are) (?:called|named)\b|\bnamed\b", "called"),
+        (r"\bat the moment\b|\bright now\b|\bcurrently\b|\bpresently\b|\bthese days\b|\bnowadays\b| now$", ""),
         (r"^(.+?) (?:is|are) (?:my|the user's|our) (.+)$", r"my \2 is \1"),
         (r"\b(?:the user's|our)\b", "my"),
         (r"\b(?:have|has) got\b", "have"),
@@ -68,20 +66,15 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bwould like\b", "want"),
         (r"\b(want|like|love|hate|prefer)(s?) to\b", r"\1\2"),
         (r"\bprefer(s?) (\S+) over\b", r"prefer\1 \2 to"),
-        (r"\bat the moment\b|\bright now\b|\bcurrently\b|\bpresently\b|\bthese days\b|\bnowadays\b| now$", ""),
         (r"\b(?:is|am|are) (?:located|situated|based)\b", "is"),
         (r"\b(?:is |am |are )?employed (?:at|by)\b|\bworks? for\b", "work at"),
         (r"\bworks? as\b", "is"),
         (r"\btakes? place\b", "is"),
         (r"\b(?:have|has) an allergy to\b", "allergic to"),
         (r"\b(?:have|has) an? ([\w-]+) allergy\b", r"allergic to \1"),
-        (r"\bgive(s?) up\b", "stop"),
         (r"\bgave up\b|\bstopped\b|\bquit\b", "quitted"),
         (r"\bcomes? from\b", "from"),
         (r"\b(?:get|wake)(s?) up\b", "wake"),
-        (r"\btwice\b", "2 times"),
-        (r"\bonce\b", "1 times"),
-        (r" o'clock\b", ""),
         (r"\bper (minute|hour|day|week|month|year|person)\b", r"a \1"),
         (r"\b(?:each|every) (day|week|month|year)\b", r"every:\1"),
         (r"\b(?:on |every |each )?((?:mon|tues|wednes|thurs|fri|satur|sun)day)s\b", r"every:\1"),
@@ -105,7 +98,7 @@ _GROUPS = """
     kilos|g gram grams|minutes minute mins min|hours hour|euros euro eur €|dollars dollar usd $|pounds pound gbp £
     percent %|pm p.m|email e-mail|holiday vacation|job occupation profession|big large|beside next-to|want wish
 """
-_SYNONYMS = {word: line.split()[0] for line in _GROUPS.replace("\n", "|").split("|") for word in line.split()}
+SYNONYMS = {word: line.split()[0] for line in _GROUPS.replace("\n", "|").split("|") for word in line.split()}
 _VERBS = """
     allow answer avoid begin bake borrow bring build buy call carry climb close collect commute cook cost cycle dance
     depart drink drive earn eat end enjoy expire fear forbid give hate help hold keep know lead learn leave like listen
@@ -167,8 +160,8 @@ def _form(term: str) -> str:
     if term in _ORDINALS:
         return f"ordinal:{_ORDINALS.index(term) + 1}"
     if term in THIRD:
-        return f"{_SYNONYMS.get(THIRD[term], THIRD[term])}s"
-    return _SYNONYMS.get(term, term)
+        return f"{SYNONYMS.get(THIRD[term], THIRD[term])}s"
+    return SYNONYMS.get(term, term)
 
 
 def _joined_numbers(words: list[str]) -> list[str]:

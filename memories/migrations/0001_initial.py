@@ -6,6 +6,66 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+# The columns of each memory table that say whose a row is, its words, its key and its times. They change, and a row
+# goes, only inside a write scope: SQLite asks the function that the application registers on its connections,
+# PostgreSQL the setting of the transaction.
+GUARDED = {
+    'memories_episode': 'tenant_id, user_id, scope, task, text, content_hash, session_id, sequence, ordinal, speaker, context, happened_at, created_at',
+    'memories_fact': 'tenant_id, user_id, scope, task, text, content_hash, key, category, learned_at, valid_from, valid_to, superseded_at, evicted_at, created_at',
+    'memories_playbook': 'tenant_id, user_id, scope, task, text, content_hash, title, trigger, steps, category, learned_at, superseded_at, evicted_at, created_at',
+    'memories_catalogentry': 'tenant_id, user_id, scope, task, text, content_hash, title, source_url, created_at',
+}
+REFUSED = 'Memory rows change inside a write scope only.'
+
+SQLITE = """
+CREATE TRIGGER {table}_update_in_scope BEFORE UPDATE OF {columns} ON {table} FOR EACH ROW
+WHEN NOT memoryhub_writing() BEGIN SELECT RAISE(ABORT, '{refused}'); END;
+CREATE TRIGGER {table}_delete_in_scope BEFORE DELETE ON {table} FOR EACH ROW
+WHEN NOT memoryhub_writing() BEGIN SELECT RAISE(ABORT, '{refused}'); END;
+CREATE TRIGGER {table}_replace_in_scope BEFORE INSERT ON {table} FOR EACH ROW
+WHEN EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id) AND NOT memoryhub_writing()
+BEGIN SELECT RAISE(ABORT, '{refused}'); END
+"""
+POSTGRESQL_FUNCTION = """
+CREATE FUNCTION memories_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF coalesce(current_setting('memoryhub.write', true), '') <> 'on' THEN
+        RAISE EXCEPTION '{refused}' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+    RETURN NEW;
+END $$
+"""
+POSTGRESQL = """
+CREATE TRIGGER {table}_update_in_scope BEFORE UPDATE OF {columns} ON {table} FOR EACH ROW
+EXECUTE FUNCTION memories_refuse_change();
+CREATE TRIGGER {table}_delete_in_scope BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION memories_refuse_change();
+CREATE TRIGGER {table}_truncate_in_scope BEFORE TRUNCATE ON {table} FOR EACH STATEMENT
+EXECUTE FUNCTION memories_refuse_change()
+"""
+
+
+def guard(_apps, schema_editor):
+    sqlite = schema_editor.connection.vendor == 'sqlite'
+    if not sqlite:
+        schema_editor.execute(POSTGRESQL_FUNCTION.format(refused=REFUSED), params=None)
+    for table, columns in GUARDED.items():
+        statements = (SQLITE if sqlite else POSTGRESQL).format(table=table, columns=columns, refused=REFUSED)
+        # A trigger of SQLite holds semicolons of its own, so statements are told apart by how they begin.
+        for statement in statements.split('CREATE TRIGGER ')[1:]:
+            schema_editor.execute('CREATE TRIGGER ' + statement.rstrip('; \n'), params=None)
+
+
+def unguard(_apps, schema_editor):
+    sqlite = schema_editor.connection.vendor == 'sqlite'
+    for table in GUARDED:
+        for name in ('update', 'delete', 'replace' if sqlite else 'truncate'):
+            on_table = '' if sqlite else f' ON {table}'
+            schema_editor.execute(f'DROP TRIGGER IF EXISTS {table}_{name}_in_scope{on_table}', params=None)
+    if not sqlite:
+        schema_editor.execute('DROP FUNCTION IF EXISTS memories_refuse_change()', params=None)
+
+
 class Migration(migrations.Migration):
 
     initial = True
@@ -33,8 +93,8 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('title', models.CharField(max_length=200)),
                 ('source_url', models.URLField(blank=True, default='', max_length=500)),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('sensitivity', models.JSONField(blank=True, default=dict)),
             ],
             options={
@@ -58,8 +118,8 @@ class Migration(migrations.Migration):
                 ('output_tokens', models.PositiveIntegerField(default=0)),
                 ('started_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('cost', models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
                 ('first_ordinal', models.PositiveBigIntegerField(default=0)),
                 ('given_up', models.BooleanField(default=False)),
@@ -83,11 +143,10 @@ class Migration(migrations.Migration):
                 ('attempts', models.PositiveIntegerField(default=0)),
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('waiting_since', models.DateTimeField(blank=True, null=True)),
-                ('lease', models.UUIDField(blank=True, null=True)),
                 ('leased_until', models.DateTimeField(blank=True, null=True)),
                 ('updated_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('waiting_since__isnull', False)), fields=['waiting_since'], name='ledger_waiting')],
@@ -263,8 +322,8 @@ class Migration(migrations.Migration):
                 ('memory_id', models.UUIDField(unique=True)),
                 ('sealed', models.TextField(editable=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'indexes': [],
@@ -280,8 +339,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('last_turn_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('expired_at', models.DateTimeField(blank=True, null=True)),
             ],
@@ -322,8 +381,8 @@ class Migration(migrations.Migration):
                 ('degraded', models.BooleanField(default=False)),
                 ('took_ms', models.FloatField(default=0.0)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('session', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='recalls', to='memories.session')),
                 ('returned', models.PositiveIntegerField(default=0)),
             ],
@@ -346,8 +405,8 @@ class Migration(migrations.Migration):
                 ('proposed_at', models.DateTimeField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='memories.session')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'verbose_name_plural': 'session entries',
@@ -372,8 +431,8 @@ class Migration(migrations.Migration):
                 ('error', models.CharField(blank=True, default='', max_length=300)),
                 ('took_ms', models.FloatField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('recall', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='messages', to='memories.recalltrace')),
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='memories.session')),
                 ('memory_tokens', models.PositiveIntegerField(blank=True, null=True)),
@@ -404,8 +463,8 @@ class Migration(migrations.Migration):
                 ('speaker', models.CharField(blank=True, default='', max_length=100)),
                 ('context', models.TextField(blank=True, default='')),
                 ('happened_at', models.DateTimeField()),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('message', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='episode', to='memories.message')),
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='episodes', to='memories.session')),
                 ('ordinal', models.PositiveBigIntegerField()),
@@ -426,8 +485,8 @@ class Migration(migrations.Migration):
                 ('memory_id', models.UUIDField()),
                 ('position', models.PositiveIntegerField(default=0)),
                 ('reasons', models.JSONField(blank=True, default=list)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='mentions', to='memories.message')),
                 ('used', models.BooleanField(blank=True, null=True)),
             ],
@@ -470,8 +529,8 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('superseded_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memories.fact')),
                 ('supporting_episodes', models.ManyToManyField(blank=True, related_name='supports', to='memories.episode')),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('archived_at', models.DateTimeField(blank=True, null=True)),
                 ('evicted_at', models.DateTimeField(blank=True, null=True)),
                 ('evicted_from', models.CharField(blank=True, choices=[('active', 'active'), ('stale', 'stale'), ('superseded', 'superseded'), ('evicted', 'evicted')], default='', max_length=12)),
@@ -516,8 +575,8 @@ class Migration(migrations.Migration):
                 ('last_success_at', models.DateTimeField(blank=True, null=True)),
                 ('last_failure_at', models.DateTimeField(blank=True, null=True)),
                 ('superseded_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memories.playbook')),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('archived_at', models.DateTimeField(blank=True, null=True)),
                 ('evicted_at', models.DateTimeField(blank=True, null=True)),
                 ('evicted_from', models.CharField(blank=True, choices=[('active', 'active'), ('stale', 'stale'), ('superseded', 'superseded'), ('evicted', 'evicted')], default='', max_length=12)),
@@ -559,8 +618,8 @@ class Migration(migrations.Migration):
                 ('decided_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('first', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memories.fact')),
                 ('second', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memories.fact')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('evidence', models.JSONField(blank=True, default=dict)),
                 ('kind', models.CharField(choices=[('contradiction', 'contradiction'), ('eviction', 'eviction')], default='contradiction', max_length=13)),
                 ('outcome', models.JSONField(blank=True, default=dict)),
@@ -572,4 +631,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(condition=models.Q(('decision', 'open'), ('kind', 'contradiction')), fields=('first', 'second'), name='review_one_open_item_per_pair'), models.UniqueConstraint(condition=models.Q(('decision', 'open'), ('first__isnull', False), ('kind', 'eviction')), fields=('first',), name='review_one_open_eviction_per_fact'), models.UniqueConstraint(condition=models.Q(('decision', 'open'), ('playbook__isnull', False)), fields=('playbook',), name='review_one_open_item_per_playbook'), models.CheckConstraint(condition=models.Q(models.Q(('first__isnull', False), ('kind', 'contradiction'), ('playbook__isnull', True), ('second__isnull', False), models.Q(('first', models.F('second')), _negated=True)), models.Q(('first__isnull', False), ('kind', 'eviction'), ('playbook__isnull', True), ('second__isnull', True)), models.Q(('first__isnull', True), ('kind', 'eviction'), ('playbook__isnull', False), ('second__isnull', True)), _connector='OR'), name='review_names_what_it_is_about')],
             },
         ),
+        migrations.RunPython(guard, unguard),
     ]

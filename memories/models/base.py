@@ -52,9 +52,9 @@ class MemoryRow(GuardedRow):
     kind: ClassVar[Kind]
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
     scope = models.CharField(max_length=8, choices=Scope.choices, default=Scope.USER)
     task = models.CharField(max_length=64, null=True, blank=True)

@@ -43,8 +43,8 @@ class ConsolidationRun(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.RUNNING)
     trigger = models.CharField(max_length=8, choices=Trigger.choices, default=Trigger.DEMAND)
     extractor = models.CharField(max_length=80)

@@ -24,6 +24,8 @@ SQLITE_FUNCTION = "memoryhub_writing"
 # Columns that change without a scope: what the search plane computes from a row, and how often a recall returned it.
 DERIVED_COLUMNS = frozenset({"embedding", "embedding_model", "token_ids", "use_count", "last_used_at"})
 
+_PLACE = frozenset({"tenant", "tenant_id", "user", "user_id", "scope"})
+
 _open: ContextVar[str] = ContextVar("open_write_scope", default="")
 
 
@@ -105,6 +107,8 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
 
     def in_place(self, columns: Mapping[str, Any]) -> Self:
         """The rows of exactly one owner, scope and task (`services.ownership.owner_columns`)."""
+        if _PLACE.isdisjoint(columns):
+            raise ReadWithoutScope("Columns that name a place say whose it is: tenant, user or scope.")
         return self._scoped().filter(**columns)
 
     def unscoped(self, reason: str) -> Self:

@@ -29,8 +29,8 @@ class Mention(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="mentions")
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     relation = models.CharField(max_length=9, choices=Relation.choices)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     memory_id = models.UUIDField()

@@ -21,8 +21,8 @@ class RecallTrace(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True, blank=True, related_name="recalls")
     query = models.TextField(blank=True)
     parameters: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)

@@ -45,9 +45,9 @@ class ReviewItem(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=13, choices=ReviewKind.choices, default=ReviewKind.CONTRADICTION)
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
     first = models.ForeignKey(Fact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     second = models.ForeignKey(Fact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")

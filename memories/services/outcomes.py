@@ -75,7 +75,7 @@ def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
         raise NotFound("playbook")
     while playbook.status not in CURRENT:
         if playbook.status != Status.SUPERSEDED or playbook.superseded_by_id is None:
-            raise Conflict("It was retired or has expired; store it anew if it is used again.")
+            raise Conflict("This playbook was retired or has expired; store it anew if it is used again.")
         playbook = own.get(pk=playbook.superseded_by_id)
     return playbook
 
@@ -87,7 +87,11 @@ def _episodes_of(playbook: Playbook) -> Collection[UUID]:
     while versions:
         links = Playbook.supporting_episodes.through.objects.filter(playbook_id__in=versions)
         known.update(links.values_list("episode_id", flat=True))
-        versions = list(Playbook.objects.in_place({"superseded_by__in": versions}).values_list("pk", flat=True))
+        versions = list(
+            Playbook.objects.unscoped("rows by ids under the lock")
+            .filter(superseded_by__in=versions)
+            .values_list("pk", flat=True)
+        )
     return known
 
 

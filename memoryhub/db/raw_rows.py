@@ -1,7 +1,7 @@
-"""Reading rows with nothing taken for granted: a value that its column cannot have is told apart, not an error.
+"""Reading rows that may hold values which their columns cannot have: each such value is marked, not an error.
 
 SQLite takes anything for a time, an id or a flag; Django then fails on it, or reads nothing where something is. Other
-databases refuse that, but not a status that there is not. Invariant: what was put there is no part of what is said.
+databases refuse that, but not an unknown status. The unreadable value itself is never part of a result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
 
 
 class Unreadable(Enum):
-    """What stands in the place of a value that its column cannot have."""
+    """Stands for a value that its column cannot have."""
 
     HERE = "unreadable"
 
@@ -34,7 +34,7 @@ READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError)
 
 
 class _Bare(Func):
-    """A column as it is stored: texts as their bytes, which may be no text at all; what was put there as bytes is none.
+    """A column as stored: texts as their bytes, which may be no valid text; a value stored as bytes is unreadable.
 
     An expression, so that the driver converts nothing by the type that the column was declared with.
     """

@@ -1,6 +1,6 @@
-"""The modes in which an installation can run: the choices of the environment's variables, by name.
+"""The types of the environment's variables: the choices, and validated values.
 
-What a value must look like: types that say in words what to give instead, and never repeat what was given.
+An error says what to give instead and never repeats the value.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 
 class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
+    """`development` serves plain HTTP on this machine; `production` is served behind TLS."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -55,7 +56,7 @@ class Search(StrEnum):
 
 
 class TuneRecall(StrEnum):
-    """What is done by itself with the recall thresholds that recorded use speaks for."""
+    """What a daily job does with recall thresholds that recorded use suggests."""
 
     OFF = "off"
     PROPOSE = "propose"
@@ -108,6 +109,18 @@ def _index_name(prefix: str) -> str:
     if not set(SHELVES).isdisjoint(prefix.split("-")[1:]):
         raise ValueError(f"leave {', '.join(SHELVES)} out: another installation's patterns would match")
     return prefix
+
+
+def _importable(package: str) -> str:
+    if package == "none":
+        return ""
+    try:
+        found = find_spec(package) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise ValueError("give a package that can be imported, such as memories.english, or none")
+    return package
 
 
 def _native_user(credential: SecretStr) -> SecretStr:
@@ -182,6 +195,7 @@ Hosts = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_name
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_origins_only)]
 Nodes = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_nodes_only)]
 Prefix = Annotated[str, AfterValidator(_index_name)]
+RulePackage = Annotated[str, AfterValidator(_importable)]
 UserCredential = Annotated[SecretStr, AfterValidator(_native_user)]
 FernetKeys = Annotated[SecretStr, AfterValidator(_fernet_keys)]
 SigningKeys = Annotated[SecretStr, AfterValidator(_signing_keys)]

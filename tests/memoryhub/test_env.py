@@ -46,6 +46,7 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("MEMORYHUB_ALLOWED_HOSTS", "https://s3cret", id="an address for a host name"),
         pytest.param("MEMORYHUB_ALLOWED_HOSTS", "*", id="a wildcard host"),
         pytest.param("MEMORYHUB_CSRF_TRUSTED_ORIGINS", "s3cret", id="a host name for an origin"),
+        pytest.param("MEMORYHUB_RULES", "s3cret.rules", id="rules that cannot be imported"),
         pytest.param("ELASTICSEARCH_PREFIX", "s3cret*", id="a wildcard in the prefix"),
         pytest.param("ELASTICSEARCH_PREFIX", "s3cret-semantic", id="a prefix that another's patterns would match"),
         pytest.param("ELASTICSEARCH_PREFIX", "s3cret-archive", id="a prefix that another's archive would match"),

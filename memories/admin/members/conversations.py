@@ -21,7 +21,7 @@ from memories.presenting.lines import usage_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import TurnView, get_session, transcript
 from memories.selectors.staff.conversations import conversations, digests, exchanges_of, mentions_of
-from tenants.validation import is_storable
+from tenants.errors import is_storable
 
 ROWS = 50
 # Of a long message a list shows its beginning.

@@ -20,7 +20,7 @@ from django.utils.dateparse import parse_date
 from memories.constants import FIRST_YEAR, LAST_YEAR
 from memories.selectors.staff.inspecting import Narrowing, Show, Whose
 from memories.types import Kind
-from tenants.validation import is_storable
+from tenants.errors import is_storable
 
 LONGEST = 200
 _FIELDS = ("q", "show", "whose", "category", "key", "session", "from", "to")

@@ -15,7 +15,7 @@ from memories.selectors.history.chains import ChainFault, ChainsReport, verify_c
 
 
 class Command(BaseCommand):
-    """Prints ids and what is wrong, never a text: each fault with the audit event that tells of it."""
+    """Prints ids and faults, never a text: each fault with its audit event."""
 
     help = "Check that what replaced what is whole: links, times, audit, no cycles."
     requires_migrations_checks = True

@@ -116,7 +116,8 @@ def page_by_status(
     ]
     ids = [row.pk for some in latest for row in some]
     # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
-    whole = parts[0].model._default_manager.unscoped("rows by ids of own rows").filter(pk__in=ids)
+    every: Any = parts[0].model._default_manager
+    whole = every.unscoped("rows by ids of own rows").filter(pk__in=ids)
     if issubclass(whole.model, Supersedable):
         whole = whole.select_related("superseded_by")
     return page_of(whole.order_by(*order), limit=limit, cursor=cursor)

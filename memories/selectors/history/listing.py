@@ -116,9 +116,7 @@ def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) ->
 def histories(sought: Sought) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
     model = CHAINED_MODELS[sought.kind]
-    every: MemoryQuerySet[Any] = model.objects.unscoped("staff look at their tenants").filter(
-        tenant_id=sought.tenant_id
-    )
+    every: MemoryQuerySet[Any] = model.objects.in_place({"tenant_id": sought.tenant_id})
     rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
     if sought.without is NOTHING:
         rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)

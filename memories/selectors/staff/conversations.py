@@ -130,7 +130,7 @@ def _messages_in(principal: Principal, session_ids: Iterable[UUID]) -> QuerySet[
     """By their sessions, which are the principal's own: a search by the owner would walk through all that they said."""
     principal.require(Right.READ)
     sessions = Session.objects.of(principal).filter(pk__in=list(session_ids))
-    return Message.objects.in_place({"session__in": sessions})
+    return Message.objects.unscoped("rows of a session under the lock").filter(session__in=sessions)
 
 
 def _recalls(principal: Principal, view: TurnView) -> dict[UUID, TracedRecall]:

@@ -18,7 +18,7 @@ from memories.consolidation.material import (
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.consolidation.planner import Decision, Verdict
+from memories.consolidation.planner import Decision, PlanVerdict
 from memories.errors import MemoriesError, NotFound
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
@@ -54,13 +54,13 @@ def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
-        if decision.verdict in (Verdict.STORE, Verdict.CONFIRM):
+        if decision.verdict in (PlanVerdict.STORE, PlanVerdict.CONFIRM):
             try:
                 with w.savepoint():
                     outcome = _write(w.principal, decision, applied.outcomes, there)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
-                verdict, reason = Verdict.REFUSE.value, str(error)
+                verdict, reason = PlanVerdict.REFUSE.value, str(error)
         if outcome is not None:
             applied.outcomes[decision.place] = outcome
         applied.lines.append(_line(decision, verdict, reason, outcome))
@@ -107,7 +107,7 @@ def _write_fact(
     principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
 ) -> WriteOutcome:
     """Store it; what is confirmed is told again in the known words, so that it merges."""
-    known = decision.known if decision.verdict is Verdict.CONFIRM else None
+    known = decision.known if decision.verdict is PlanVerdict.CONFIRM else None
     return remember_fact(
         principal,
         text=known.text if known else fact.text,

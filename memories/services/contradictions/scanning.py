@@ -1,8 +1,8 @@
 """The daily scan of one owner: propose, judge, apply, each by itself.
 
-Invariants: nothing is judged by a model while a lock or a transaction is held; what was judged is applied under the
-owner's lock only if both facts still are what was judged. A batch is one transaction, and a pair that was settled, or
-put before a person, is not found again: so a scan can be interrupted anywhere and begun again.
+No model is asked while a lock or a transaction is held. A judgement is applied under the owner's lock, and only if both
+facts still are as they were judged. A batch is one transaction, and a settled pair is not found again, so a scan can be
+interrupted anywhere and begun again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.utils import timezone
 from memories.consolidation.judging import Judge, JudgedPair, Judgement, Verdict
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.services.contradictions.proposing import Proposed, judged_fact, propose
-from memories.services.contradictions.settling import BY_RULES, NOTHING, Ending, Settled, ending_of, settle
+from memories.services.contradictions.settling import BY_RULES, NOTHING, PairEnding, Settled, ending_of, settle
 from memories.services.write import Write, write
 from tenants.principal import Principal
 
@@ -27,12 +27,12 @@ MOST_ASKED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a scan did, in pairs of facts.
+class ScanResult:
+    """The result of a scan, in pairs of facts.
 
-    `contradictions` could not both hold: of those `resolved` were settled, and about `opened` a person is asked now;
-    the rest changed meanwhile. `asked`: pairs about which a model gave an answer. `ended` are the facts that lost,
-    `disputed` those that a person is asked about now.
+    Of `contradictions` (pairs that a judge decided, equal statements among them) `resolved` were settled and `opened`
+    became reviews; the facts of the rest changed meanwhile. `asked`: pairs that a model judged. `ended` are the facts
+    that lost, `disputed` those in the new reviews.
     """
 
     pairs: int = 0
@@ -43,7 +43,7 @@ class Found:
     ended: frozenset[UUID] = frozenset()
     disputed: frozenset[UUID] = frozenset()
 
-    def plus(self, some: Sequence[_AtOdds], settled: Sequence[Settled]) -> Found:
+    def plus(self, some: Sequence[_AtOdds], settled: Sequence[Settled]) -> ScanResult:
         """With what was done about some pairs."""
         ended = [each.superseded for each in settled if each.superseded is not None]
         asked = [pair.pair.ids for pair, each in zip(some, settled, strict=True) if each.review_id is not None]
@@ -70,7 +70,7 @@ def scan_owner(
     limit: int = MOST_ASKED,
     since: datetime | None = None,
     dry_run: bool = False,
-) -> Found:
+) -> ScanResult:
     """Find and settle what contradicts each other among the principal's own current facts.
 
     `since`: only pairs of which one was written after that. `judge` is asked about `limit` pairs at most, those that
@@ -89,7 +89,7 @@ def scan_owner(
         for each in proposed
         if (told := answers.get(each.ids, each.judgement)).verdict is not Verdict.NEITHER
     ]
-    found = Found(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
+    found = ScanResult(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
     for start in range(0, len(at_odds), APPLIED_AT_ONCE):
         some = at_odds[start : start + APPLIED_AT_ONCE]
         found = found.plus(some, _foreseen(some, found.ended) if dry_run else _apply(principal, some))
@@ -154,9 +154,9 @@ def _ending(found: _AtOdds) -> Settled:
     if found.judgement.verdict is Verdict.SAME:
         return Settled(superseded=found.pair.newer.pk)
     match ending_of(found.pair.older, found.pair.newer, found.judgement.verdict):
-        case Ending.ASK:
+        case PairEnding.ASK:
             return Settled(review_id=found.pair.newer.pk)
-        case Ending.OLDER_ENDS:
+        case PairEnding.OLDER_ENDS:
             return Settled(superseded=found.pair.older.pk)
-        case Ending.NEWER_ENDS:
+        case PairEnding.NEWER_ENDS:
             return Settled(superseded=found.pair.newer.pk)

@@ -30,7 +30,7 @@ LESS_SURE = "What is believed with more certainty contradicts it."
 ASKED = "It contradicts another memory; somebody is asked which of them holds."
 
 
-class Ending(StrEnum):
+class PairEnding(StrEnum):
     """What is done about a pair."""
 
     OLDER_ENDS = "older_ends"
@@ -49,17 +49,17 @@ class Settled:
 NOTHING = Settled()
 
 
-def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> Ending:
+def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> PairEnding:
     """Which of two facts ends. What is told to be news ends the older one, unless that is much surer."""
     surer = round(older.confidence - newer.confidence, 6)
     if verdict is Verdict.UPDATE and surer < CONFIDENCE_GAP:
-        ending = Ending.OLDER_ENDS
+        ending = PairEnding.OLDER_ENDS
     elif abs(surer) >= CONFIDENCE_GAP:
-        ending = Ending.NEWER_ENDS if surer > 0 else Ending.OLDER_ENDS
+        ending = PairEnding.NEWER_ENDS if surer > 0 else PairEnding.OLDER_ENDS
     else:
-        return Ending.ASK
-    loser = older if ending is Ending.OLDER_ENDS else newer
-    return Ending.ASK if loser.pinned or loser.scope in SHARED else ending
+        return PairEnding.ASK
+    loser = older if ending is PairEnding.OLDER_ENDS else newer
+    return PairEnding.ASK if loser.pinned or loser.scope in SHARED else ending
 
 
 def settle(
@@ -80,15 +80,15 @@ def settle(
     if judgement.verdict is Verdict.SAME:
         return _merge(w, older, newer, at=at, reason=judgement.reason)
     match ending_of(older, newer, judgement.verdict):
-        case Ending.ASK:
+        case PairEnding.ASK:
             item = open_contradiction(w, older, newer, reason=judgement.reason, evidence=evidence)
             return Settled(review_id=item.pk) if item else NOTHING
-        case Ending.OLDER_ENDS:
+        case PairEnding.OLDER_ENDS:
             until = newer.valid_from or newer.learned_at
             ended = close([older], at=at, valid_to=until, contradiction=Contradiction.NATURAL)
             record_ended(w, ended, newer, reason=_reason(judgement))
             return Settled(superseded=older.pk)
-        case Ending.NEWER_ENDS:
+        case PairEnding.NEWER_ENDS:
             # Less sure than what it contradicts, it was not right; when it would have ended is not known.
             ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
             record_ended(w, ended, older, reason=_reason(judgement))

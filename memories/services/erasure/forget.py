@@ -45,7 +45,7 @@ from memories.models import (
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
 from memories.services.erasure.reach import reach, supported_by_nothing_else
-from memories.services.erasure.wording import Wording, marking, strings_in, wording_of
+from memories.services.erasure.wording import ErasedWording, marking, strings_in, wording_of
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.originals import erase_originals
 from memories.services.reviews.queue import reviews_naming
@@ -54,7 +54,7 @@ from memories.services.sessions.sessions import locked_session
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
-from memoryhub.observability.logs import scrub_log
+from memoryhub.db.sqlite import scrub_log
 from tenants.audit.chain import erase_payloads
 from tenants.principal import Principal, Right
 
@@ -113,7 +113,7 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
     return changed
 
 
-def _repeats(message: Message, wording: Wording, said: frozenset[str]) -> bool:
+def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> bool:
     """Whether an answer repeats it, or the arguments of a tool do in words that were not the user's own."""
     arguments = " ".join(strings_in([call.get("arguments") for call in message.tool_calls]))
     return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
@@ -167,7 +167,7 @@ Turn = tuple[UUID, int]
 class _Erased:
     """What is erased: its words, the turns in which it was said, and the sessions that knew it."""
 
-    wording: Wording
+    wording: ErasedWording
     turns: frozenset[Turn]
     sessions: frozenset[UUID]
 
@@ -216,7 +216,7 @@ def _left(session: Session, places: set[tuple[UUID, int]], erased: _Erased) -> S
     )
 
 
-def _empty_calls(principal: Principal, turn: Turn, wording: Wording) -> int:
+def _empty_calls(principal: Principal, turn: Turn, wording: ErasedWording) -> int:
     """Empty the tool calls of a turn by which it was noted."""
     messages = Message.objects.of(principal).filter(session_id=turn[0], turn=turn[1], step__gt=0)
     repeating = [
@@ -352,7 +352,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
 
 def bridge_chain(w: Write, row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
-    predecessors = list(model_of(row.kind).objects.in_place({"superseded_by": row.pk}))
+    predecessors = list(model_of(row.kind).objects.unscoped("rows by ids under the lock").filter(superseded_by=row.pk))
     for predecessor in predecessors:
         predecessor.superseded_by_id = row.superseded_by_id
         predecessor.version += 1

@@ -14,7 +14,7 @@ from memories.consolidation.rules import asks
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
 from memories.models.base import MemoryRow
-from memories.services.erasure.wording import Wording, ends, wording_of
+from memories.services.erasure.wording import ErasedWording, ends, wording_of
 from memories.services.facts.closing import Supersedable, model_of
 from memories.types import Kind
 from tenants.principal import Principal
@@ -79,7 +79,7 @@ def _copies(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Superse
         yield from model.objects.of(principal).filter(Q(restores__in=ids) | Q(promoted_from__in=ids))
 
 
-def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: Wording) -> Iterator[Episode]:
+def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: ErasedWording) -> Iterator[Episode]:
     """The words that `rows` came from; and, if they repeat it, those by which they ended or that asked for it."""
     for row in rows:
         if isinstance(row, Supersedable):

@@ -17,7 +17,7 @@ _SHORTEST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ErasedWording:
     """What tells that a text repeats one of several memories: their whole texts, or words that mark them."""
 
     texts: frozenset[str]
@@ -29,11 +29,11 @@ class Wording:
         return bool((self.words - but) & marking(text)) or any(each in plain_text for each in self.texts)
 
 
-def wording_of(rows: Iterable[MemoryRow]) -> Wording:
+def wording_of(rows: Iterable[MemoryRow]) -> ErasedWording:
     """What tells that a text repeats one of `rows`."""
     texts = [row.searchable_text for row in rows]
     evened = frozenset(filter(None, map(_even, texts)))
-    return Wording(evened, frozenset().union(*map(marking, texts)))
+    return ErasedWording(evened, frozenset().union(*map(marking, texts)))
 
 
 def marking(text: str) -> frozenset[str]:
@@ -48,7 +48,7 @@ def _may_mark(word: str) -> bool:
     return len(word) >= _SHORTEST_MARK or word.isdigit()
 
 
-def ends(text: str, wording: Wording) -> bool:
+def ends(text: str, wording: ErasedWording) -> bool:
     """Whether a text says that something of this wording is over, was never so, or was another thing."""
     return any(wording.repeated_in(each) for each in over(text))
 

@@ -20,7 +20,7 @@ from memories.models import Fact, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.selectors.history.row_record import records_of
 from memories.services.ownership import shared_scopes
-from memories.services.reviews.queue import withdraw
+from memories.services.reviews.queue import is_asked_about, withdraw
 from memories.services.write import Write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 
@@ -78,7 +78,7 @@ def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False)
         wanted |= every.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id})
     if Scope.GLOBAL in scopes:
         wanted |= every.in_place({"scope": Scope.GLOBAL})
-    wanted = wanted.filter(pk__in=ids)
+    wanted = wanted.filter(pk__in=ids).annotate(asked_about=is_asked_about(model_of(kind)))
     if scopes and wanted.filter(user=None).exists():
         w.lock_tenant()
     rows: dict[UUID, Supersedable] = {row.pk: row for row in wanted}
@@ -137,7 +137,8 @@ def record_ended(w: Write, ended: Sequence[Ended], successor: Supersedable | Non
             after["superseded_by"] = str(successor.pk)
         verb = ".superseded" if successor is not None else ".retired"
         w.audit(verb, row, reason=reason, before=before, after=after or None)
-    withdraw(w, [each.row.pk for each in ended])
+    # Rows that were read with the answer need no query where nothing is asked about them.
+    withdraw(w, [each.row.pk for each in ended if getattr(each.row, "asked_about", True)])
     w.index(*(each.row for each in ended))
 
 
@@ -174,9 +175,9 @@ def same_wording(left: str, right: str) -> bool:
 
 def change_rows(w: Write, rows: Sequence[Supersedable], changes: Mapping[str, Any]) -> dict[UUID, dict[str, Any]]:
     """Change columns of rows of one kind by one statement; how each stands then, for its event."""
-    model_of(rows[0].kind).objects.in_place({"pk__in": [row.pk for row in rows]}).update(
-        **changes, version=F("version") + 1, updated_at=timezone.now()
-    )
+    model_of(rows[0].kind).objects.unscoped("rows by ids under the lock").filter(
+        pk__in=[row.pk for row in rows]
+    ).update(**changes, version=F("version") + 1, updated_at=timezone.now())
     for row in rows:
         row.version += 1
     w.index(*rows)

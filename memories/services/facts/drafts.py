@@ -126,7 +126,7 @@ def draft_of(row: Fact | Playbook, *, learned_at: datetime, reason: str, **chang
 
 def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
     """`draft` as it may be stored. Raises InvalidInput naming the field that cannot be stored, Blocked."""
-    required = {"text": isinstance(draft, FactDraft) or not draft.steps, "title": True}
+    required = {"title": True, "text": not getattr(draft, "steps", ())}
     for name in sorted(draft.TEXTS, key=list(_LIMITS).index):
         clean_text(getattr(draft, name), field=name, limit=_LIMITS[name], required=required.get(name, False))
     for name in draft.TIMES:

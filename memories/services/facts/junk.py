@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from django.db.models import Q, QuerySet
 
 from memories.consolidation.grounding import repeats
-from memories.consolidation.judging import JudgedFact, Verdict
-from memories.consolidation.rules import content_words, judged, junk, junk_in_playbook, own_words
+from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, own_words
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Relation
@@ -50,7 +49,7 @@ def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode])
     was recalled is that of the turn of `support` and of the one before it, as for a consolidation.
     """
     if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
-        raise Conflict("It was recalled for this turn and is in memory already; to repeat it confirms nothing.")
+        raise Conflict("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
 
 
 def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
@@ -63,14 +62,13 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
     recalled = _recalled_to(principal, support).values_list("memory_id", flat=True)
     known = Fact.objects.of(principal).current().filter(pk__in=set(recalled)).values_list("text", flat=True)
     if any(_rewords(text, each) for each in known):
-        raise Conflict("It was recalled for this turn in other words and is in memory already.")
+        raise Conflict("This memory was recalled for this turn in other words and is stored already.")
 
 
 def _rewords(text: str, known: str) -> bool:
-    """Whether nearly all words of `text` are those of `known`, and it does not contradict it."""
+    """Whether nearly all words of `text` are those of `known`, and not just one of them denies something."""
     told, there = content_words(text), content_words(known)
-    at_odds = judged(JudgedFact(known), JudgedFact(text)).verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)
-    return not at_odds and len(told & there) >= REWORDED_SHARE * len(told)
+    return denies(text) is denies(known) and len(told & there) >= REWORDED_SHARE * len(told)
 
 
 def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:

@@ -37,6 +37,7 @@ from memories.services.facts.duplicates import IN_OTHER_WORDS, alike_fact
 from memories.services.facts.junk import refuse_junk_fact, refuse_repeat, refuse_reworded
 from memories.services.ownership import SHARED, own_episodes, owner_columns
 from memories.services.retention.dates import check_dates, given_dates, set_dates, to_come
+from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
 from memories.services.write import Write, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
@@ -166,7 +167,7 @@ def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
         gates |= Q(likeness=alike)
     if draft.key:
         gates |= Q(key=draft.key)
-    return list(Fact.objects.in_place(place).current().filter(gates))
+    return list(Fact.objects.in_place(place).current().filter(gates).annotate(asked_about=is_asked_about(Fact)))
 
 
 def _join_history(

@@ -41,7 +41,7 @@ from memories.models import CHAINED_MODELS, Fact, Playbook, ReviewDecision, Revi
 from memories.selectors.policies import Policy
 from memories.selectors.retention import Use, page_of, rows_of, standing_of, surroundings_of, use_by
 from memories.services import contradictions
-from memories.services.contradictions import Found as Contradicting
+from memories.services.contradictions import ScanResult
 from memories.services.facts.closing import change_rows, model_of
 from memories.services.reviews.queue import KEPT_FOR, open_eviction, withdraw
 from memories.services.screening import names_of
@@ -198,7 +198,7 @@ def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator
                 break
 
 
-def _contradictions(task: Task, *, apply: bool) -> Contradicting:
+def _contradictions(task: Task, *, apply: bool) -> ScanResult:
     """Settle what contradicts each other among a member's facts, or put it before a person.
 
     Of members who may act: nobody else's memory is asked about. What is shared is settled when it is written.
@@ -208,12 +208,12 @@ def _contradictions(task: Task, *, apply: bool) -> Contradicting:
     )
     member = membership.first()
     if member is None or not member.is_usable:
-        return Contradicting()
+        return ScanResult()
     judge = contradiction_judge()
     return contradictions.scan_owner(system_principal(member), judge=judge, since=task.since, dry_run=not apply)
 
 
-def _counted(found: Contradicting) -> Counter[str]:
+def _counted(found: ScanResult) -> Counter[str]:
     return Counter(contradictions=found.contradictions, resolved=found.resolved, opened=found.opened)
 
 
@@ -272,7 +272,8 @@ def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
     """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
     about = Q(first__in=ids) | Q(playbook__in=ids)
     asked = (
-        ReviewItem.objects.in_place({"kind": ReviewKind.EVICTION})
+        ReviewItem.objects.unscoped("hygiene of every owner")
+        .filter(kind=ReviewKind.EVICTION)
         .filter(about, decision__in=(ReviewDecision.OPEN, ReviewDecision.KEEP))
         .annotate(memory=Coalesce("first", "playbook"))
     )

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
@@ -81,6 +81,13 @@ def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = 
     if open_items:
         ReviewItem.objects.bulk_update(open_items, ["decision", "decided_at"])
     return len(open_items)
+
+
+def is_asked_about(model: type[Fact | Playbook]) -> Exists:
+    """For a query of facts or playbooks: whether an open item is about the row."""
+    row = OuterRef("pk")
+    about = Q(playbook=row) if model is Playbook else Q(first=row) | Q(second=row)
+    return Exists(ReviewItem.objects.filter(about, decision=ReviewDecision.OPEN))
 
 
 def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
@@ -161,5 +168,10 @@ def _states(fact: Fact) -> set[UUID]:
     earlier = fact.restores
     while earlier is not None and earlier not in states:
         states.add(earlier)
-        earlier = Fact.objects.in_place({"pk": earlier}).values_list("restores", flat=True).first()
+        earlier = (
+            Fact.objects.unscoped("rows by ids under the lock")
+            .filter(pk=earlier)
+            .values_list("restores", flat=True)
+            .first()
+        )
     return states

@@ -79,11 +79,18 @@ def writing(
 
 
 def _last_place(session_id: UUID) -> QuerySet[SessionEntry, Any]:
-    return SessionEntry.objects.in_place({"session_id": session_id}).order_by("-place").values_list("place")[:1]
+    return (
+        SessionEntry.objects.unscoped("rows of a session under the lock")
+        .filter(session_id=session_id)
+        .order_by("-place")
+        .values_list("place")[:1]
+    )
 
 
 def _erased(session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    erased = Message.objects.in_place({"session_id": session_id, "turn": turn, "state": MessageState.REDACTED})
+    erased = Message.objects.unscoped("rows of a session under the lock").filter(
+        session_id=session_id, turn=turn, state=MessageState.REDACTED
+    )
     return erased.order_by().values_list("pk")[:1]
 
 

@@ -201,7 +201,12 @@ def create_episode(w: Write, session: Session, *, said: Said, message: Message, 
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:
-    return Episode.objects.in_place({"session_id": session_id}).order_by("-sequence").values_list("sequence")[:1]
+    return (
+        Episode.objects.unscoped("rows of a session under the lock")
+        .filter(session_id=session_id)
+        .order_by("-sequence")
+        .values_list("sequence")[:1]
+    )
 
 
 _LAST_SEQUENCE = Prepared(_last_sequence)

@@ -341,7 +341,7 @@ def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a message as an erasure would have left them."""
     if recall_id := columns.get("recall_id"):
-        RecallTrace.objects.in_place({"pk": recall_id}).update(query="")
+        RecallTrace.objects.unscoped("rows by ids under the lock").filter(pk=recall_id).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
     return {**columns, "text": "", "sensitivity": {}, "tool_calls": calls, "state": MessageState.REDACTED}
 
@@ -391,8 +391,8 @@ def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Sessi
 def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
     """The messages of a turn, each with whether the owner has erased one of the memories `used`."""
     events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
-    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
-    rows = rows.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
+    of_turn = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
+    rows: QuerySet[Any, Any] = of_turn.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
     return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 
@@ -400,11 +400,14 @@ def _renewed(
     session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
 ) -> tuple[QuerySet[Session], Mapping[str, Any]]:
     columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.in_place({"pk": session_id}), columns
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), columns
 
 
 def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    return Session.objects.in_place({"pk": session_id}), {"last_turn_at": last, "expires_at": expires}
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), {
+        "last_turn_at": last,
+        "expires_at": expires,
+    }
 
 
 _SENT_BEFORE = Prepared(_sent_before)

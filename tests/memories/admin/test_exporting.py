@@ -17,7 +17,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
-from memoryhub.signing.verify import genuine
+from memoryhub.signing.archive import genuine
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Principal, Role
 from tests.factories import make_membership

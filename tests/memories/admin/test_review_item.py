@@ -146,7 +146,7 @@ def test_one_is_kept_once(browser: Client, principal: Principal, item: ReviewIte
     decide(browser, item, **form)
     assert current(principal) == [FOUR]
     assert Fact.objects.get(text=THREE).retracted
-    assert "settled already" in decide(browser, item, **form).content.decode()
+    assert "decided already" in decide(browser, item, **form).content.decode()
 
 
 @pytest.mark.parametrize(

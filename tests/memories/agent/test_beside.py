@@ -60,8 +60,8 @@ def test_what_a_turn_has_seen_is_not_told_again(principal: Principal, remembered
 @pytest.mark.parametrize(
     ("said", "tool", "arguments"),
     [
-        ("I moved to Oslo", "write_memory", {"text": "Lives in Oslo"}),
-        ("I like green tea", "write_memory", {"text": "Likes green tea"}),
+        ("I moved to Oslo", "write_memory", {"text": "Moved to OSLO"}),
+        ("Ich trinke grünen Tee", "write_memory", {"text": "Trinke grünen Tee"}),
         ("Hello", "note", {"text": "Entirely new words"}),
         ("Hello", "retire_memory", {"memory_ids": ["3fa85f64-5717-4562-b3fc-2c963f66afa6"]}),
         ("Hello", "recall_memory", {"query": "quite another thing"}),

@@ -21,7 +21,7 @@ from memories.consolidation.material import (
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.consolidation.planner import Decision, Planner, Verdict
+from memories.consolidation.planner import Decision, Planner, PlanVerdict
 from memories.hygiene.junk import RECORDS_NOTE
 from memories.hygiene.sensitivity.findings import label
 from memories.types import Contradiction, SensitiveKind, Source, Status
@@ -66,14 +66,14 @@ def plan(
 def reason_of(proposal: Proposal, episode: EpisodeText, *facts: KnownFact) -> str:
     """Why a single proposal is refused."""
     (decision,) = plan(proposal, episodes=(episode,), facts=facts)
-    assert decision.verdict is Verdict.REFUSE
+    assert decision.verdict is PlanVerdict.REFUSE
     return decision.reason
 
 
 def test_what_the_owner_said_is_stored_with_its_time() -> None:
     episode = said("I play the cello")
     (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,))
-    assert (decision.verdict, decision.said_at) == (Verdict.STORE, SAID_AT)
+    assert (decision.verdict, decision.said_at) == (PlanVerdict.STORE, SAID_AT)
 
 
 def test_support_must_be_there_in_the_batch_and_the_owners_own() -> None:
@@ -83,7 +83,7 @@ def test_support_must_be_there_in_the_batch_and_the_owners_own() -> None:
     assert reason_of(fact("Plays the cello", foreign), episode) == "it names an episode that is not in the batch"
     assert reason_of(fact("Plays the cello", somebody), somebody) == "somebody else said it"
     (decision,) = plan(fact("Plays the cello", episode, foreign), episodes=(episode,))
-    assert decision.verdict is Verdict.REFUSE
+    assert decision.verdict is PlanVerdict.REFUSE
 
 
 @pytest.mark.parametrize("confidence", [0.49, 1.01, float("nan")])
@@ -125,7 +125,7 @@ def test_a_quote_grounds_other_words_and_a_resolved_time_its_year() -> None:
         valid_from=datetime(2025, 1, 1, tzinfo=UTC),
     )
     (decision,) = plan(proposal, episodes=(episode,))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
 
 
 def test_a_known_name_may_be_taken_up() -> None:
@@ -133,7 +133,7 @@ def test_a_known_name_may_be_taken_up() -> None:
     proposal = fact("Sister Miriam lives with them", episode)
     assert reason_of(proposal, episode) == grounding.INVENTED
     (decision,) = plan(proposal, episodes=(episode,), facts=(known("Has a sister called Miriam"),))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
 
 
 def test_equal_and_alike_statements_confirm_what_is_known() -> None:
@@ -141,33 +141,33 @@ def test_equal_and_alike_statements_confirm_what_is_known() -> None:
     facts = (known("Lives in Bristol"),)
     for text in ("Lives in Bristol", "Resides in Bristol"):
         (decision,) = plan(fact(text, episode), episodes=(episode,), facts=facts)
-        assert (decision.verdict, decision.known) == (Verdict.CONFIRM, facts[0])
+        assert (decision.verdict, decision.known) == (PlanVerdict.CONFIRM, facts[0])
 
 
 def test_a_detail_makes_another_fact_however_alike() -> None:
     episode = said("I have 3 cellos")
     (decision,) = plan(fact("Has 3 cellos", episode), episodes=(episode,), facts=(known("Has 2 cellos"),))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
 
 
 def test_what_the_agent_had_just_said_is_no_new_evidence() -> None:
     remembered = known("Plays the cello")
     episode = said("Right, I play the cello", before="You play the cello.", recalled=(remembered.id,))
     (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,), facts=(remembered,))
-    assert (decision.verdict, decision.reason) == (Verdict.KNOWN, "it repeats what had been recalled")
+    assert (decision.verdict, decision.reason) == (PlanVerdict.KNOWN, "it repeats what had been recalled")
 
 
 @pytest.mark.parametrize(
     ("words", "quote", "verdict"),
     [
-        ("Which instrument do I play, the cello?", "", Verdict.KNOWN),
-        ("Which instrument do I play, the cello?", "the cello", Verdict.KNOWN),
-        ("A cello is expensive, isn't it? Tell me more.", "", Verdict.KNOWN),
-        ("I do play the cello. Shall I sell it?", "", Verdict.CONFIRM),
-        ("My bow on the strings again, every day!", "My bow on the strings", Verdict.CONFIRM),
+        ("Which instrument do I play, the cello?", "", PlanVerdict.KNOWN),
+        ("Which instrument do I play, the cello?", "the cello", PlanVerdict.KNOWN),
+        ("A cello is expensive, isn't it? Tell me more.", "", PlanVerdict.KNOWN),
+        ("I do play the cello. Shall I sell it?", "", PlanVerdict.CONFIRM),
+        ("My bow on the strings again, every day!", "My bow on the strings", PlanVerdict.CONFIRM),
     ],
 )
-def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote: str, verdict: Verdict) -> None:
+def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote: str, verdict: PlanVerdict) -> None:
     remembered = known("Plays the cello")
     episode = said(words, recalled=(remembered.id,))
     proposal = replace(fact("Plays the cello", episode), quote=quote)
@@ -203,7 +203,7 @@ def test_what_was_learned_when_it_was_said_is_known() -> None:
         ended("Lives in Bristol", learned_from=frozenset({episode.id})),
     ):
         (decision,) = plan(fact("Lives in Bristol", episode, key="home_city"), episodes=(episode,), facts=(earlier,))
-        assert decision.verdict is Verdict.KNOWN
+        assert decision.verdict is PlanVerdict.KNOWN
 
 
 def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None:
@@ -212,7 +212,7 @@ def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None
     street = known("Rents a flat in Clifton")
     proposal = fact("Lives in Edinburgh", episode, key="home_city", supersedes=(street.id, new.id))
     (decision,) = plan(proposal, episodes=(episode,), facts=(new, street))
-    assert decision.verdict is Verdict.CONFIRM
+    assert decision.verdict is PlanVerdict.CONFIRM
     assert isinstance(decision.proposal, ProposedFact) and decision.proposal.supersedes == (street.id,)
 
 
@@ -228,7 +228,7 @@ def test_what_had_ended_before_it_was_said_again_is_true_again() -> None:
     episode = said("I live in Bristol again")
     past = known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER)
     (decision,) = plan(fact("Lives in Bristol", episode), episodes=(episode,), facts=(past,))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
 
 
 def test_only_older_current_facts_at_hand_are_superseded() -> None:
@@ -249,7 +249,7 @@ def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
         fact("Lives in Bath", second, supersedes_places=(0, 1, 2, 9)),
         episodes=(first, second),
     )
-    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.REFUSE, Verdict.STORE]
+    assert [decision.verdict for decision in decisions] == [PlanVerdict.STORE, PlanVerdict.REFUSE, PlanVerdict.STORE]
     last = decisions[2].proposal
     assert isinstance(last, ProposedFact) and last.supersedes_places == (0,)
 
@@ -257,7 +257,7 @@ def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
 def test_the_same_said_twice_is_stored_once() -> None:
     first, second = said("I live in Bristol"), said("I reside in Bristol, you know")
     decisions = plan(fact("Lives in Bristol", first), fact("Resides in Bristol", second), episodes=(first, second))
-    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
+    assert [decision.verdict for decision in decisions] == [PlanVerdict.STORE, PlanVerdict.KNOWN]
 
 
 def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
@@ -270,7 +270,7 @@ def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
 
     natural = replace(end(old.id, over.id, uuid4()), contradiction=Contradiction.NATURAL)
     (decision,) = plan(natural, episodes=(episode,), facts=(old, over))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
     assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (old.id,)
     assert "believed and older" in reason_of(end(newer.id), episode, newer)
     assert "believed and older" in reason_of(end(), episode)
@@ -285,7 +285,7 @@ def test_an_end_is_meant_by_the_owners_words() -> None:
 
     for meant in (end(viola), end(home), end(boss, "not any more")):
         (decision,) = plan(meant, episodes=(episode,), facts=(viola, home, boss))
-        assert decision.verdict is Verdict.STORE
+        assert decision.verdict is PlanVerdict.STORE
     assert reason_of(end(boss), episode, boss) == planner.NOT_MEANT
     assert reason_of(end(viola, "I sold it"), episode, viola) == grounding.NOT_QUOTED
 
@@ -298,7 +298,7 @@ def test_nothing_ends_everything() -> None:
     for too_much in (end, fact("Lives in Edinburgh", episode, supersedes=ids)):
         assert reason_of(too_much, episode, *every) == planner.TOO_MANY
     (decision,) = plan(replace(end, fact_ids=ids[1:]), episodes=(episode,), facts=every)
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
 
 
 def test_what_was_replaced_long_ago_can_still_turn_out_never_to_have_been_true() -> None:
@@ -316,14 +316,14 @@ def test_a_playbook_needs_steps_that_were_told_and_a_trigger_of_its_own() -> Non
     episode = said("That worked!", before="Switch it off, hold the reset button, then feed it paper.")
     book = ProposedPlaybook("Fix the printer", "the printer stopped", STEPS, (episode.id,))
     (decision,) = plan(book, episodes=(episode,))
-    assert decision.verdict is Verdict.STORE
+    assert decision.verdict is PlanVerdict.STORE
     assert "several steps" in reason_of(replace(book, steps=STEPS[:1]), episode)
     assert "no title" in reason_of(replace(book, title=" "), episode)
     assert "said by nobody" in reason_of(replace(book, steps=(*STEPS, "Kick the radiator")), episode)
     for title, trigger in (("fix the printer.", ""), ("Other", "The printer stopped")):
         there = KnownPlaybook(uuid4(), title, trigger, ("a", "b"))
         (decision,) = plan(book, episodes=(episode,), playbooks=(there,))
-        assert decision.verdict is Verdict.KNOWN
+        assert decision.verdict is PlanVerdict.KNOWN
 
 
 def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> None:
@@ -331,15 +331,15 @@ def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> No
     there = KnownPlaybook(uuid4(), "Fix the printer", "", STEPS)
     outcome = ProposedOutcome(there.id, True, (episode.id,))
     decisions = plan(outcome, outcome, episodes=(episode,), playbooks=(there,))
-    assert [decision.verdict for decision in decisions] == [Verdict.STORE, Verdict.KNOWN]
+    assert [decision.verdict for decision in decisions] == [PlanVerdict.STORE, PlanVerdict.KNOWN]
     (decision,) = plan(replace(outcome, playbook_id=uuid4()), episodes=(episode,), playbooks=(there,))
-    assert decision.verdict is Verdict.REFUSE
+    assert decision.verdict is PlanVerdict.REFUSE
 
 
 def test_a_name_that_an_earlier_episode_of_the_batch_taught_is_known_to_a_later_one() -> None:
     first, second = said("My bike is a Canyon Endurace"), said("I put an Ultegra groupset on the bike")
     bike = fact("Has a Canyon Endurace", first)
     better = fact("Has a Canyon Endurace with an Ultegra groupset", second, supersedes_places=(0,))
-    assert [each.verdict for each in plan(bike, better, episodes=(first, second))] == [Verdict.STORE] * 2
+    assert [each.verdict for each in plan(bike, better, episodes=(first, second))] == [PlanVerdict.STORE] * 2
     refused = fact("Has a Canyon Endurace", first, confidence=0.1)
-    assert [each.verdict for each in plan(refused, better, episodes=(first, second))] == [Verdict.REFUSE] * 2
+    assert [each.verdict for each in plan(refused, better, episodes=(first, second))] == [PlanVerdict.REFUSE] * 2

@@ -19,7 +19,7 @@ from memories.consolidation.material import (
     ProposedEnd,
     ProposedFact,
 )
-from memories.consolidation.planner import Planner, Verdict
+from memories.consolidation.planner import Planner, PlanVerdict
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Source, Status
 
@@ -53,12 +53,12 @@ class Memory:
         stored: dict[int, UUID] = {}
         for decision in decisions:
             match decision.verdict, decision.proposal, decision.said_at:
-                case Verdict.STORE, ProposedFact() as fact, datetime() as said_at:
+                case PlanVerdict.STORE, ProposedFact() as fact, datetime() as said_at:
                     stored[decision.place] = self._store(fact, said_at, stored)
-                case Verdict.STORE, ProposedEnd() as end, datetime() as said_at:
+                case PlanVerdict.STORE, ProposedEnd() as end, datetime() as said_at:
                     over = [*end.fact_ids, *(stored[place] for place in end.fact_places)]
                     self._end(over, said_at, end.contradiction, None)
-                case Verdict.CONFIRM, ProposedFact() as fact, datetime() as said_at if decision.known:
+                case PlanVerdict.CONFIRM, ProposedFact() as fact, datetime() as said_at if decision.known:
                     over = [*fact.supersedes, *(stored[place] for place in fact.supersedes_places)]
                     self._end(over, said_at, fact.contradiction, decision.known.id)
                     known = self.facts[decision.known.id]

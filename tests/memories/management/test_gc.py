@@ -12,13 +12,12 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.models import Fact
-from memories.services import keeping
 from memories.services.facts.remember import remember_fact
 from memories.types import Status
 from memoryhub.db.advisory_lock import LockTaken
-from tenants.audit.chain import EventDraft, record_events
+from tenants.audit.chain import Chain, EventDraft, append_events
 from tenants.models import Tenant
-from tenants.principal import Principal
+from tenants.principal import Actor, Principal
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +87,7 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")
 
@@ -96,13 +95,13 @@ def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_owner_who_fails_keeps_nobody_waiting(
     over: Fact, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def record(principal: Principal, drafts: list[EventDraft]) -> object:
-        if principal.user_id == over.user_id:
+    def append(chain: Chain, drafts: list[tuple[Actor, EventDraft]]) -> object:
+        if chain.owner_id == over.user_id:
             raise DatabaseError("Failing row contains (level 3)")
-        return record_events(principal, drafts)
+        return append_events(chain, drafts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "record_events", record)
+        patch.setattr("memories.services.write.append_events", append)
         with pytest.raises(CommandError, match="1 owners"):
             call_command("gc", "--apply")
     assert "1 evicted" in capsys.readouterr().out

@@ -58,6 +58,11 @@ class PlaneContract(ABC):
         fact = self.searchable(plane, own(ada), "Collects antique clocks")
         assert ids(plane.candidates(ada, question("collecting a clock", meaning=False)).hits) == {fact.id}
 
+    def test_a_script_without_spaces_is_found_by_its_words(self, plane: SearchPlane, ada: Principal) -> None:
+        fact = self.searchable(plane, own(ada), "京都の図書館で働いています")
+        self.searchable(plane, own(ada), "札幌に住んでいます")
+        assert ids(plane.candidates(ada, question("図書館はどこ", meaning=False)).hits) == {fact.id}
+
     def test_a_document_is_found_by_its_meaning(self, plane: SearchPlane, ada: Principal) -> None:
         fact = self.searchable(plane, own(ada), "Peanuts make my throat swell")
         (hit,) = plane.candidates(ada, question("any allergies?")).hits

@@ -14,6 +14,7 @@ from django.db.models import DateTimeField, FloatField, IntegerField
 from django.utils import timezone
 
 from memories.models import Fact, Playbook
+from memories.models.guard import raw_writes
 from memories.selectors.history.chains import owners_of_memories, verify_chains, verify_owner
 from memories.services.erasure.forget import forget
 from memories.services.facts.promote import promote
@@ -319,7 +320,8 @@ def put(model: type[Fact | Playbook], place: int, column: str, value: Any) -> An
         cursor.execute("PRAGMA ignore_check_constraints = ON")
         cursor.execute(f"SELECT +{name} FROM {table} WHERE rowid = %s", [place])  # noqa: S608 - names of ours
         (before,) = cursor.fetchone()
-        cursor.execute(f"UPDATE {table} SET {name} = %s WHERE rowid = %s", [value, place])  # noqa: S608 - ditto
+        with raw_writes("a test tampers"):
+            cursor.execute(f"UPDATE {table} SET {name} = %s WHERE rowid = %s", [value, place])  # noqa: S608 - ditto
         cursor.execute("PRAGMA ignore_check_constraints = OFF")
     return before
 

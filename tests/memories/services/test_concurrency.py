@@ -30,7 +30,7 @@ THREADS = 16
 WORDINGS = (
     "I pay 30 euros a month for the gym",
     "I pay 30 euros per month for the gym",
-    "For the gym I pay 30 euros a month",
+    "The user pays €30 a month for the gym",
 )
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ def test_equal_facts_at_once_make_one(principal: Principal) -> None:
     assert Fact.objects.get().version == OutboxEntry.objects.count() == THREADS
 
 
+@pytest.mark.english
 def test_the_same_in_other_words_at_once_makes_one(principal: Principal) -> None:
     outcomes = together(lambda number: remember_fact(principal, text=WORDINGS[number % len(WORDINGS)]))
     assert Fact.objects.get().version == THREADS

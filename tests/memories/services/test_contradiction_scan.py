@@ -15,7 +15,7 @@ from memories.llm.json_answers import JsonAnswers
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.history.chains import verify_chains
 from memories.services.contradictions import scan_owner
-from memories.services.contradictions.scanning import Found
+from memories.services.contradictions.scanning import ScanResult
 from memories.services.facts.remember import remember_fact
 from memories.types import WriteResult
 from tenants.audit.verification import verify_all
@@ -88,7 +88,7 @@ def test_it_finds_what_no_write_settled_once(principal: Principal, brought_along
     assert done == foreseen
     assert (done.pairs, done.asked, done.contradictions, done.resolved, done.opened) == (2, 0, 2, 1, 1)
     assert believed() == {"Is vegetarian", "Shoe size is 42", "Shoe size is 44", "Likes tea"}
-    assert scan_owner(principal) == Found()
+    assert scan_owner(principal) == ScanResult()
     assert all_is_well()
 
 
@@ -96,7 +96,7 @@ def test_what_a_person_kept_is_not_asked_again(principal: Principal, brought_alo
     scan_owner(principal)
     ReviewItem.objects.update(decision=ReviewDecision.KEEP_BOTH, decided_at=timezone.now())
 
-    assert scan_owner(principal) == Found()
+    assert scan_owner(principal) == ScanResult()
 
 
 def test_it_looks_at_what_is_new_alone_if_told_so(principal: Principal, brought_along: None) -> None:
@@ -112,7 +112,7 @@ def test_it_stays_with_one_owner(principal: Principal, other_member: Principal, 
         fact(stranger, "Shoe size is 44")
         fact(stranger, "Shoe size is 46")
 
-    assert scan_owner(principal) == Found()
+    assert scan_owner(principal) == ScanResult()
     assert not ReviewItem.objects.exists()
 
 
@@ -215,5 +215,5 @@ def test_the_scan_leaves_alone_what_a_write_settled(principal: Principal) -> Non
     remember_fact(principal, text="Has two children")
     assert remember_fact(principal, text="Has three children").result is WriteResult.QUEUED_FOR_REVIEW
 
-    assert scan_owner(principal) == Found()
+    assert scan_owner(principal) == ScanResult()
     assert ReviewItem.objects.count() == 1

@@ -103,7 +103,7 @@ def test_to_repeat_what_was_recalled_confirms_nothing(agent: Principal, known: F
 def test_what_was_recalled_does_not_come_back_in_other_words(agent: Principal, known: Fact) -> None:
     Fact.objects.update(text="Plays the cello in a quartet on Thursdays")
     told = shown(agent, "Right, and when was it?")
-    for again in ("On Thursdays the user plays the cello in a quartet", "Plays the cello in a quartet every Thursday"):
+    for again in ("On Thursdays the user plays the cello in a quartet", "Plays in a quartet on Thursdays: the cello"):
         with pytest.raises(Conflict, match="in other words"):
             remember_fact(agent, **told | {"text": again})
     for news in ("Does not play the cello on Thursdays", "Plays the cello at weddings with Ines"):

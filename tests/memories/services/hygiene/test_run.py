@@ -14,7 +14,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
-from memories.services.contradictions import Found as Contradicting
+from memories.services.contradictions import ScanResult
 from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
@@ -177,7 +177,7 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hygiene_run, "alone", at_work)
+    monkeypatch.setattr(hygiene_run, "advisory_lock", at_work)
     with pytest.raises(LockTaken):
         hygiene_scan(apply=True)
     hygiene_run.scan_daily()
@@ -226,11 +226,11 @@ def test_no_place_is_kept_after_the_contradictions_of_a_member_who_is_erased_the
 ) -> None:
     last = max(Membership.objects.filter(user__in=[each.user_id for each in owners]), key=lambda each: each.pk)
 
-    def erasing(task: scanning.Task, **_: Any) -> Contradicting:
+    def erasing(task: scanning.Task, **_: Any) -> ScanResult:
         if task.owner.user_id != last.user_id:
-            return Contradicting()
+            return ScanResult()
         assert carry_out(ask_erasure(SYSTEM, membership_id=last.pk, reason="asked by letter").pk)
-        return Contradicting(contradictions=1)
+        return ScanResult(contradictions=1)
 
     monkeypatch.setattr(scanning, "_contradictions", erasing)
     hygiene_scan(apply=True, now=NOW)

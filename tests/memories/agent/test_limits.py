@@ -1,4 +1,4 @@
-"""The retrieval boundary: what each mode sends to a model, and within which bounds of items and tokens."""
+"""The limits of a turn: what each mode sends to a model, and within which bounds of items and tokens."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from memories.agent.boundary import Boundary
 from memories.agent.events import MemoriesRecalled, TurnFinished
+from memories.agent.limits import TurnLimits
 from memories.agent.loop import run_turn
 from memories.agent.tool_schemas import tool_schemas
 from memories.constants import MAX_PINNED_FACTS, PINNED_TOKENS
@@ -187,15 +187,15 @@ def pinned_facts(*told: tuple[str, str]) -> list[Fact]:
 
 def test_who_it_is_comes_first_among_the_pinned() -> None:
     facts = pinned_facts(("team", "Leads the bees team"), ("allergy", "Peanuts"), ("name", "Ada"))
-    told_first = json.loads(Boundary().pinned(facts))["memories"]
+    told_first = json.loads(TurnLimits().pinned(facts))["memories"]
     assert [memory["text"] for memory in told_first] == ["Ada", "Peanuts", "Leads the bees team"]
 
 
 def test_pinned_facts_are_bounded_in_items_and_tokens() -> None:
     many = pinned_facts(*[("", f"Fact {number}") for number in range(50)])
-    assert len(json.loads(Boundary().pinned(many))["memories"]) == MAX_PINNED_FACTS
+    assert len(json.loads(TurnLimits().pinned(many))["memories"]) == MAX_PINNED_FACTS
     long = pinned_facts(*[("", f"{number} " + "蜜蜂" * 200) for number in range(9)], ("name", "Ada"))
-    content = Boundary().pinned(long)
+    content = TurnLimits().pinned(long)
     assert tokens.estimated(content) <= PINNED_TOKENS
     assert json.loads(content)["memories"][0]["text"] == "Ada"
     assert 2 <= len(json.loads(content)["memories"]) < 9
@@ -228,7 +228,7 @@ def test_the_turn_notes_what_it_made_use_of(principal: Principal) -> None:
 
 
 def test_without_a_policy_the_defaults_hold() -> None:
-    boundary = Boundary()
+    boundary = TurnLimits()
     assert boundary.policy == Policy(recall_mode=RecallMode.HYBRID)
     assert boundary.settled_items == 2
-    assert Boundary(Policy(recall_items=1)).settled_items == 0
+    assert TurnLimits(Policy(recall_items=1)).settled_items == 0

@@ -42,11 +42,13 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
+# The share of a topic's words that a recall of the turn has to have asked for; the rest may be other words for it.
+COVERED_SHARE = 0.5
 # A recall without items, at its longest.
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
 
-class Boundary:
+class TurnLimits:
     """A tenant's policy applied to one turn.
 
     `tokens` counts for the model that answers; a correction that a turn learns counts from the next turn on.
@@ -125,7 +127,8 @@ class Boundary:
             self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
 
     def _is_new(self, text: str) -> bool:
-        return not content_words(text) <= self._covered
+        words = content_words(text)
+        return len(words & self._covered) < COVERED_SHARE * len(words)
 
 
 @functools.cache
