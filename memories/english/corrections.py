@@ -244,10 +244,14 @@ def read_message(text: str) -> ReadMessage:
 def _statements(text: str) -> tuple[Statement, ...]:
     """The facts that a text states, each once."""
     of_others = others(text)
-    own = [each for each in (*read(text).statements, *more(text)) if not _said_better(each, of_others)]
+    stated = read(text).statements
+    keys = {each.key for each in stated if each.key}
+    besides = (each for each in more(text) if each.key not in keys)
+    own = [each for each in (*stated, *besides) if not _said_better(each, of_others)]
     own = [replace(each, key="") if _PLACED.match(each.text) else each for each in own]
     stored = [each for each in own if not _OWN_WORDS.match(each.text)]
-    return tuple(dict.fromkeys((*(stored if stored or of_others else own), *of_others)))
+    told = (*(stored if stored or of_others else own), *of_others)
+    return tuple({each.text: each for each in reversed(told)}.values())[::-1]
 
 
 def _said_better(statement: Statement, of_others: Sequence[Statement]) -> bool:

@@ -92,7 +92,7 @@ _NEWBORN = _rule(
     rf"(?:(?:called|named)\s+)?(?P<name>{NAME})(?:,?\s*(?:who\s+was\s+)?born\s+(?:on\s+)?(?P<date>{DATE}))?"
 )
 _OWNED = _rule(
-    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:(?:an?|two|three|\d)\s+)?(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|twin|son|daughter|brother|sister|kid|child)"
+    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued|with)\s+(?:(?:an?|two|three|\d)\s+)?(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|twin|son|daughter|brother|sister|kid|child)"
     rf"(?P<many>s|ren)?[,:]?\s+(?:(?:called|named)\s+|(?:his|her|its|their)\s+name\s+is\s+)?(?P<names>{NAME}(?:(?:,|\s+and|,\s+and)\s+{NAME})*)"
 )
 _BORN = {"girl": "daughter", "boy": "son"}
@@ -210,7 +210,7 @@ _INTRODUCED = _rule(
     r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[\s,!.]*(?:there[\s,!.]*)?)?(?:i'm|i am|this is|it's)\s+"
     r"(?P<name>(?-i:[A-Z][a-z][\w'-]*))(?=\s*(?:[.,!]|$|and\b|here\b|by the way))"
 )
-_HAVING = _rule(r"i(?:'ve got| have)(?: got)? (?P<what>[^.;!?]+)")
+_HAVING = _rule(r"i(?:'ve got| also have| have)(?: got)? (?P<what>[^.;!?]+)")
 _EACH = _rule(
     rf"\b(?:an?|one|two|three|four|five|\d) (?:(?:older|younger|little|big|twin) )?(?:{KIN}|{phrases(PETS)})s?\b(?!-|,? (?:called|named|(?-i:[A-Z])))"
 )

@@ -254,17 +254,24 @@ class Responder:
     def _to_forget(self, forget: str, recalled: Sequence[Item]) -> list[str]:
         """The ids of what is surely meant: all about one somebody, one memory, or the fact of a slot."""
         found = self._named(forget, recalled)
+        if len(found) == 1 and found[0]["kind"] == "episodic" and self._taught(found[0]["id"]):
+            return []  # what was learned from these words would go with them, and it was not named
         if len(found) == 1 or (found and all("who" in item for item in found)):
             return [item["id"] for item in found]
         asked = questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")
         facts = self._known.answering(asked) if asked and asked.slot != "thing" else []
         return [str(fact.pk) for fact in facts[:1]]
 
+    def _taught(self, episode_id: str) -> bool:
+        """Whether a current fact was learned from an episode."""
+        facts = [fact.pk for fact in self._known.current]
+        return Fact.objects.filter(pk__in=facts, supporting_episodes=episode_id).exists()
+
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
         """The memories that `forget` names best; facts and how-tos before the sentences they were learned from."""
         about = subject_of(forget)
         who, words = _OURS.sub("", about), content_words(about)
-        if re.fullmatch(SOMEBODY, who, re.IGNORECASE) or who.casefold() in self._known.names:
+        if re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names:
             return [as_item(fact) | {"who": who} for fact in self._known.about(who)]
         own: list[Item] = [*map(as_item, self._known.current)]
         own += [item for item in recalled if item["kind"] in ("episodic", "procedural") and not item.get("shared")]

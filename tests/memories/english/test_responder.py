@@ -255,6 +255,12 @@ def test_what_is_not_clearly_meant_is_not_erased(say: Say, message: str) -> None
     assert Episode.objects.filter(text="I live in Hull. I work at Acme.").exists()
 
 
+def test_words_from_which_something_else_was_learned_are_not_erased(say: Say) -> None:
+    say("I live in Hull near the harbour with a telescope")
+    assert say("Forget the telescope").startswith("Which one shall I forget?")
+    assert current() == {"Lives in Hull"}
+
+
 @pytest.mark.parametrize("said", ["I live in Bath. My boss is Kim.", "The spare key is under the pot by the door"])
 def test_forget_that_erases_what_was_just_said(say: Say, said: str) -> None:
     say(said)
