@@ -13,7 +13,7 @@ WORKDIR /srv/memoryhub
 # Hashed and compressed names for the browser; bytecode here, for the file system is read-only where it runs.
 RUN MEMORYHUB_ENV=production MEMORYHUB_DATA_DIR=/srv/memoryhub/var \
     /opt/memoryhub/bin/python manage.py collectstatic --no-input --verbosity 0 \
- && /opt/memoryhub/bin/python -m compileall -q memoryhub tenants memories
+ && /opt/memoryhub/bin/python -m compileall -q memoryhub tenants memories proof
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/opt/memoryhub/bin:$PATH \

@@ -68,7 +68,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -32,6 +32,7 @@ from benchmarks.population import make_members  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.hygiene.text import content_hash  # noqa: E402
 from memories.models import Fact, Playbook, RecallTrace, ReviewItem  # noqa: E402
+from memories.models.guard import raw_writes  # noqa: E402
 from memories.services.retention.hygiene_run import hygiene_scan  # noqa: E402
 from memories.services.retention.hygiene_scan import PAGE  # noqa: E402
 from memories.types import Scope  # noqa: E402
@@ -72,6 +73,7 @@ def run(options: Namespace, folder: str) -> None:
     report(rows, floor(Path(folder), options.scanned), options)
 
 
+@raw_writes("benchmark")
 def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> None:
     """Give one owner LARGE_OWNER memories and the others EACH, learned over two years."""
     large = min(LARGE_OWNER, count)
@@ -86,8 +88,10 @@ def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> No
             store(waiting)
             progress.advance(task, len(waiting))
             waiting = []
-    for model in (Fact, Playbook):
-        model.objects.unscoped("benchmark").update(updated_at=now - timedelta(days=1))  # long before the first scan
+    with raw_writes("benchmark"):
+        for model in (Fact, Playbook):
+            # Long before the first scan.
+            model.objects.unscoped("benchmark").update(updated_at=now - timedelta(days=1))
 
 
 def memories_of(member: Principal, writer: Writer, count: int, *, now: datetime) -> Iterator[Fact | Playbook]:
@@ -107,8 +111,9 @@ def memories_of(member: Principal, writer: Writer, count: int, *, now: datetime)
 def store(rows: list[Fact | Playbook]) -> None:
     """Store rows, and put one pair of facts in so many before a person."""
     facts = [row for row in rows if isinstance(row, Fact)]
-    Fact.objects.bulk_create(facts, batch_size=500)
-    Playbook.objects.bulk_create([row for row in rows if isinstance(row, Playbook)], batch_size=500)
+    with raw_writes("benchmark"):
+        Fact.objects.bulk_create(facts, batch_size=500)
+        Playbook.objects.bulk_create([row for row in rows if isinstance(row, Playbook)], batch_size=500)
     pairs = zip(facts[::CONTRADICTED], facts[1::CONTRADICTED], strict=False)
     ReviewItem.objects.bulk_create(
         ReviewItem(tenant_id=one.tenant_id, user_id=one.user_id, first=one, second=other, reason="They disagree.")

@@ -1,9 +1,4 @@
-"""Times of many calls, and what the machine needs for them.
-
-What was measured, in rows, and how they are shown.
-
-The bare floors: what the machine cannot do without, with nothing of memoryhub around it.
-"""
+"""Times of many calls, how they are shown, and the bare floors they are compared with: no memoryhub code in them."""
 
 from __future__ import annotations
 

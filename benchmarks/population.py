@@ -1,9 +1,7 @@
-"""One owner with many memories, stored through the product's own services.
+"""Owners with many memories: one through the product's services, or many written straight to the tables.
 
-Many members with many memories, written straight to the tables: the services check each memory, which takes hours.
-
-Texts are those of `benchmarks.texts`. Vectors are made up, for encoding half a million texts takes hours, too: they lie
-around those of a sample that was really encoded, so that questions are near some and far from most.
+Services check each memory, which takes hours for half a million; so does encoding. Texts of many members are therefore
+inserted directly, with made-up vectors around those of an encoded sample: questions are near some and far from most.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from memories.embedding import Floats, encoder, encoder_name, pack_pieces, quant
 from memories.hygiene.text import content_hash
 from memories.models import CatalogEntry, Episode, Fact, Playbook, Session
 from memories.models.base import MemoryRow
+from memories.models.guard import raw_writes
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -107,6 +106,7 @@ class Population:
             [next(iter(encoder().encode([sample.episode()]))) for _ in range(SAMPLE)], np.float32
         )
 
+    @raw_writes("benchmark")
     def fill(self, members: list[Principal], each: int, progress: Progress) -> int:
         """Give each member `each` memories and each tenant a catalog; return how many rows there are now."""
         task = progress.add_task("writing rows", total=len(members) * each)
@@ -138,7 +138,8 @@ class Population:
             row.embedding = quantize(vector)
             row.embedding_model = encoder_name()
             row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
-        type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        with raw_writes("benchmark"):
+            type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         return len(rows)
 
     def _episodes(self, member: Principal, count: int) -> Iterator[Episode]:

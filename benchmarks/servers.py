@@ -1,7 +1,7 @@
-"""The real parts that the second half of `make bench` needs: a search node and a database, for as long as it runs.
+"""The servers of the second half of `make bench`: a search node and a database, for the length of the run.
 
-Invariant: a node that the environment names is used under a prefix of our own, which is removed again; any other server
-is started in a temporary folder and removed with it.
+A node that the environment names is used under a prefix of our own, which is removed again. Any other server is
+started in a temporary folder and removed with it.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from rich.table import Table  # noqa: E402
 
 from benchmarks.population import Population  # noqa: E402
 from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRole, Playbook, RunState  # noqa: E402
+from memories.models.guard import raw_writes  # noqa: E402
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
 from memories.types import Kind, Owner, Status  # noqa: E402
@@ -40,7 +41,7 @@ from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
-from tests.memories.admin.isolation.cases import MODELS, PAGES  # noqa: E402
+from tests.memories.staff.isolation.cases import MODELS, PAGES  # noqa: E402
 
 MEMBERS, EACH = 1_000, 10
 TIMES = 5
@@ -109,6 +110,7 @@ def _populated(options: Namespace, progress: Progress) -> tuple[Client, Membersh
     return browser, members[0]
 
 
+@raw_writes("benchmark")
 def _replace(principal: Principal) -> None:
     """Chains of two, natural and with a time."""
     facts = list(Fact.objects.of(principal).order_by("pk"))
@@ -118,11 +120,13 @@ def _replace(principal: Principal) -> None:
         old.status, old.superseded_by, old.contradiction = Status.SUPERSEDED, new, "natural"
         old.learned_at, old.superseded_at = now - timedelta(days=9), now - timedelta(hours=number % 200)
         changed.append(old)
-    Fact.objects.bulk_update(
-        changed, ["status", "superseded_by", "contradiction", "learned_at", "superseded_at"], batch_size=200
-    )
+    with raw_writes("benchmark"):
+        Fact.objects.bulk_update(
+            changed, ["status", "superseded_by", "contradiction", "learned_at", "superseded_at"], batch_size=200
+        )
 
 
+@raw_writes("benchmark")
 def _talk(principal: Principal) -> None:
     """The transcript that the episodes came from, and a run that read them."""
     messages = []
@@ -173,7 +177,7 @@ def _measured(browser: Client, member: Membership) -> Iterator[Page]:
         yield _page(browser, name, address)
         if name in _SEARCHED:
             yield _page(browser, name, address, _SEARCHED[name])
-    yield _asked(browser, reverse("admin:memories_membermemory_ask", args=[member.pk]))
+    yield _asked(browser, reverse("staff:ask", args=[member.pk]))
 
 
 # Pages that look for words, with what is looked for.

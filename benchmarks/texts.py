@@ -1,8 +1,6 @@
-"""The words that made-up texts draw from: enough of them that, as in real talk, most content words are rare.
+"""Made-up small talk, facts and how-tos, with so many different words that most are rare, as in real talk.
 
-Believable small talk, facts and how-tos, made up from a seed: varied in words and length, as people's words are.
-
-Invariant: the same seed gives the same texts in the same order, on every machine.
+The same seed gives the same texts in the same order on every machine.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ class Stub:
 
     def stream(self, messages: Sequence[Any], tools: Sequence[Any], *, may_call_tools: bool) -> Iterator[Any]:  # noqa: ARG002 - the protocol of a model
         """One sentence, and the end."""
-        from memories.llm.base import Finished, StopReason, Text  # noqa: PLC0415 - after the set-up of Django
+        from memories.llm.base import Finished, StopReason, TextPiece  # noqa: PLC0415 - after the set-up of Django
 
-        yield Text("I found that in your memory.")
+        yield TextPiece("I found that in your memory.")
         yield Finished(StopReason.DONE)
 
 
@@ -68,7 +68,7 @@ def main() -> int:
             MEMORYHUB_ENV="development",
             MEMORYHUB_DATA_DIR=folder,
             MEMORYHUB_SEARCH="embedded",
-            MEMORYHUB_DRAIN="off",
+            MEMORYHUB_JOBS="off",
             DATABASE_URL="",
         )
         costs = measured(options.memories, options.turns)
@@ -102,16 +102,14 @@ def measured(count: int, turns: int) -> list[Cost]:
     _fill(membership, count)
     while drain(limit=256).delivered:
         pass
-    loop.chat_model = Stub  # type: ignore[misc,assignment]  # what the settings would name
+    setattr(loop, "chat_model", Stub)  # noqa: B010 - what the settings would name
     browser = Client(SERVER_NAME="localhost")
     browser.force_login(membership.user)
     _, token = issue_token(membership, name="bench", scopes=tuple(Right))
     program = Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {token}"})
 
     def chat(path: str) -> Callable[[str], bytes]:
-        return lambda text: b"".join(
-            browser.post(path, {"message": text}, headers={"Accept": "text/event-stream"})  # type: ignore[arg-type]
-        )
+        return lambda text: b"".join(browser.post(path, {"message": text}, headers={"Accept": "text/event-stream"}))
 
     def api(path: str) -> Callable[[str], bytes]:
         return lambda text: program.post(path, {"message": text}, content_type="application/json").content

@@ -1,7 +1,7 @@
-"""The admin site, dressed by django-unfold through its settings and the hooks of Django's own admin.
+"""The admin site with django-unfold's theme.
 
-Invariant: the theme's scripts evaluate expressions that its templates hold (Alpine), so pages of the admin, and no
-other, allow `unsafe-eval`; nothing inline is allowed anywhere, neither script nor style.
+The theme's scripts evaluate expressions in its templates (Alpine), so pages of the admin, and no others, allow
+`unsafe-eval`. No page allows inline scripts or styles.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Site(UnfoldAdminSite):
 
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
-        """The site has one page to sign in at; where to go on to is checked there. Raises PermissionDenied."""
+        """Redirect to the site's sign-in page, which checks the next address. Raises PermissionDenied."""
         if self.has_permission(request):
             return redirect("admin:index")
         if request.user.is_authenticated:
@@ -57,7 +57,7 @@ class Site(UnfoldAdminSite):
     def password_change(  # type: ignore[override]  # it redirects once a password is set
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The page for one's own password; who keeps a trail is told that it was set, before it counts."""
+        """The page for one's own password. It sends `own_password_changed` in the transaction of the change."""
         with transaction.atomic():
             before = _digest_of(request)
             response = super().password_change(request, extra_context)

@@ -141,7 +141,7 @@ class Announcer:
         return self._thread.running
 
     def start(self) -> None:
-        """Announce what is woken in this process from now on."""
+        """Announce the jobs that this process wakes from now on."""
         self._thread.start()
         announce_with(self.announce)
 
@@ -166,7 +166,7 @@ class Announcer:
 
 
 def refuse_a_bad_environment(**_: object) -> None:
-    """End a worker or a beat at once, and say which variable to mend."""
+    """End a worker or a beat at once, naming the variable to correct."""
     problems = list(settings.ENVIRONMENT_PROBLEMS)
     if not settings.MEMORYHUB_BROKER_URL and not any(found.variable == "MEMORYHUB_BROKER_URL" for found in problems):
         problems.append(EnvProblem("MEMORYHUB_BROKER_URL", "needed by Celery"))
@@ -196,7 +196,7 @@ def begin_to_watch(*, task_id: str, task: Any, **_: object) -> None:
 
 
 def end_to_watch(*, task_id: str, **_: object) -> None:
-    """The task is over, however it ended."""
+    """Close the span and clear the log context."""
     if (stack := _watched.pop(task_id, None)) is not None:
         stack.close()
     log_context.clear()

@@ -59,7 +59,7 @@ def reading_aliases() -> tuple[str, ...]:
 
 
 def writing_alias(shelf: str) -> str:
-    """The name that stands for every index which such changes must reach: two while a rebuild is under way."""
+    """The alias of every index that such changes must reach: two during a rebuild."""
     return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}-writing"
 
 
@@ -124,7 +124,7 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
     from elasticsearch import Elasticsearch  # noqa: PLC0415
     from elasticsearch.serializer import NdjsonSerializer, OrjsonSerializer  # noqa: PLC0415
 
-    class Lines(NdjsonSerializer):
+    class JsonLines(NdjsonSerializer):
         """Lines of JSON, written by orjson, which takes vectors as the arrays they are."""
 
         def json_dumps(self, data: Any) -> bytes:
@@ -137,5 +137,5 @@ def _connected(urls: tuple[str, ...], ca_certs: str) -> Elasticsearch:
         max_retries=0,
         retry_on_timeout=False,
         connections_per_node=CONNECTIONS,
-        serializers={json.mimetype: json, Lines.mimetype: Lines()},
+        serializers={json.mimetype: json, JsonLines.mimetype: JsonLines()},
     )

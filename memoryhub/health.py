@@ -1,12 +1,13 @@
-"""Probes for whoever runs the process: `/livez` (it answers) and `/readyz` (it can serve).
+"""The probes `/livez` (the process answers) and `/readyz` (it can serve), and the warm-ups of a serving process.
 
-Invariant: only the database, with every migration applied, decides readiness, once the process has warmed up; other
-parts are reported, for without them the service degrades and goes on. An answer names parts and states, never an
-address or an error's text. However often it is asked, a part is asked once at a time, and every SEEN_SECONDS at most.
+Only the database, with every migration applied, and the warm-ups decide readiness. Other parts are reported: without
+them the service degrades and continues. An answer names parts and states, never an address or an error's text. Each
+part is asked by one caller at a time, and every SEEN_SECONDS at most.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 SEEN_SECONDS = 1.0
+# How long the end of a process waits for its warm-ups.
+WARM_UP_SECONDS = 10.0
 
 
 class PartState(StrEnum):
@@ -38,7 +41,7 @@ _migrated = threading.Event()
 
 
 class _Seen:
-    """What a probe said, for a moment. While one caller asks, the others are told what was last known."""
+    """Caches a probe's answer for a moment. While one caller asks, the others get the last answer."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -89,12 +92,13 @@ def register_warm_up(work: Callable[[], None]) -> None:
     _warm_ups.append(work)
 
 
-def warm_up() -> list[threading.Thread]:
-    """Start the warm-ups of this process, each on a thread."""
-    threads = [threading.Thread(target=work, name=work.__name__, daemon=True) for work in _warm_ups]
-    for thread in threads:
+def warm_up() -> None:
+    """Start the warm-ups of this process, each on a thread; the process ends no earlier than they do, within reason."""
+    for work in _warm_ups:
+        thread = threading.Thread(target=work, name=work.__name__, daemon=True)
         thread.start()
-    return threads
+        # A process that exits while the encoder's library starts is aborted by it.
+        atexit.register(thread.join, WARM_UP_SECONDS)
 
 
 @never_cache

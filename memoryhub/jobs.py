@@ -1,4 +1,4 @@
-"""The table of background jobs. Apps register their rows; `manage.py worker` and Celery both run what stands in it.
+"""The table of background jobs. Apps register their rows; `manage.py worker` and Celery both run its rows.
 
 A job may run late, twice, or beside itself on another machine: its function looks in the database for what is due.
 """
@@ -79,7 +79,7 @@ def table() -> tuple[Job, ...]:
 
 
 def wake_file(name: str) -> Path:
-    """The file whose time of modification tells the worker process to run a job now."""
+    """The file whose modification tells the worker process to run a job now."""
     return Path(settings.MEMORYHUB_DATA_DIR) / "wake" / _table[name].name
 
 

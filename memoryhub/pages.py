@@ -47,7 +47,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 class SignIn(LoginView):
-    """Members go on to their chat; who runs the platform, and has no memory here, to the admin."""
+    """Redirects members to their chat, and superusers without a membership to the admin."""
 
     redirect_authenticated_user = True
 

@@ -1,7 +1,7 @@
-"""The server process: gunicorn with threads, configured in code so that one command serves everywhere.
+"""The server: gunicorn with threads, configured in code, and the worker process of the background jobs beside it.
 
-Invariant: workers load the application after the fork (sessions of the encoder and database connections do not survive
-one), and the scheme of a request is Django's to decide (MEMORYHUB_TRUST_PROXY), so no header is trusted here.
+Gunicorn's workers load the application after the fork, because sessions of the encoder and database connections do not
+survive one. Django decides the scheme of a request (MEMORYHUB_TRUST_PROXY), so gunicorn trusts no header.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAST_PORT: Final = 65_535
 
 
 class AddressUnavailable(Exception):
-    """The address cannot be listened on; the message is a sentence for whoever chose it."""
+    """The server cannot listen on the address; the message says why and what to choose."""
 
 
 def require_free(host: str, port: int) -> None:

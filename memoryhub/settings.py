@@ -1,6 +1,6 @@
-"""Django settings, flat: what the environment decides comes typed from `memoryhub.env`.
+"""Django settings, flat. `memoryhub.env` reads and checks the environment.
 
-Invariant: importing this never fails for a bad variable; `memoryhub.env.reading` reports it.
+Importing this module never fails for a bad variable; `memoryhub.env.reading` reports it.
 """
 
 import os
@@ -13,7 +13,6 @@ from django.templatetags.static import static
 from memoryhub.env import BASE_DIR, SQLITE, read
 from memoryhub.env.development_key import development_key
 from memoryhub.env.reading import EnvProblem
-from memoryhub.env.values import Search
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -75,10 +74,8 @@ ELASTICSEARCH_CREDENTIALS = {
 MEMORYHUB_KEY_DAYS = ENV.key_days
 # The first encrypts; none in development means the one of the data folder (tenants/search_keys/claims.py).
 MEMORYHUB_CREDENTIAL_KEYS = tuple(filter(None, map(str.strip, ENV.credential_keys.get_secret_value().split(","))))
-# The documents are declared with django-elasticsearch-dsl, and written by the outbox alone: no signals. Its own
-# connection has no credential, so whatever would use it by mistake is refused by the cluster.
-ELASTICSEARCH_DSL = {"default": {"hosts": [*ELASTICSEARCH_URLS] or ["http://localhost:9200"]}}
-ELASTICSEARCH_DSL_SIGNAL_PROCESSOR = "django_elasticsearch_dsl.signals.BaseSignalProcessor"
+# The documents are declared with django-elasticsearch-dsl and written by the outbox alone. The package is no installed
+# app, so it has no signals and no connection of its own that a request could use by mistake.
 ELASTICSEARCH_DSL_AUTOSYNC = False
 ELASTICSEARCH_DSL_AUTO_REFRESH = False
 
@@ -99,8 +96,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
-    # Starting it takes a third of a second; without a cluster there is nothing to connect to.
-    *(["django_elasticsearch_dsl"] if ENV.search is Search.ELASTICSEARCH else []),
     "csp",
 ]
 
@@ -194,11 +189,11 @@ UNFOLD: dict[str, Any] = {
         lambda _request: static("memories/staff/frame.css"),
     ],
     "SCRIPTS": [lambda _request: static("memories/staff.js")],
-    "DASHBOARD_CALLBACK": "memories.admin.dashboard.dashboard",
+    "DASHBOARD_CALLBACK": "memories.staff.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
-        "navigation": "memories.admin.navigation.sidebar",
+        "navigation": "memories.staff.navigation.sidebar",
     },
 }
 
@@ -256,7 +251,7 @@ CONTENT_SECURITY_POLICY = {
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
-USE_I18N = True
+USE_I18N = False  # nothing is translated
 FORMAT_MODULE_PATH = "memoryhub.formats"
 USE_TZ = True
 

@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("tenants.urls")),
     path("", include("memories.chat.urls")),
     path("api/v1/", include("memories.api.urls")),
+    path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),

@@ -107,8 +107,9 @@ def run_worker(jobs: Sequence[Job], stopping: threading.Event, *, parent: int | 
                 thread.wake()
     for thread in threads.values():
         thread.stop()
+    ends = time.monotonic() + STOP_SECONDS
     for thread in threads.values():
-        thread.join()
+        thread.join(max(0.0, ends - time.monotonic()))
 
 
 def wanted_jobs() -> tuple[Job, ...]:

@@ -1,5 +1,6 @@
-"""The proof of isolation: throwaway tenants with planted secrets, an attack on every edge, and a report of the leaks.
+"""The isolation proof: makes tenants with known secrets, attacks every entry point as them, and reports what leaked.
 
-Only tenants that the proof made are attacked, written to or erased. A report names attacks and owners by id, never a
-secret. The product does not import this package; `manage.py prove_isolation` loads it.
+The package is not part of the product: product code does not import it, and `manage.py` loads it for the command
+`prove_isolation` only. It attacks, writes to and erases only tenants that it made, also after a crash. A report names
+attacks and owners by their ids and never holds a secret.
 """

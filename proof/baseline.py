@@ -1,6 +1,6 @@
-"""How it was before anybody attacked or wrote: what must still be so afterwards, and all the while.
+"""The state before the attacks, which must still hold during and after them.
 
-Watchers write nothing and their recalls leave no trace, so whatever changes for them was done by others.
+Watchers write nothing and their recalls leave no trace, so others caused whatever changes for them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from uuid import UUID
 from memories.constants import CANDIDATES_PER_LEG
 from memories.embedding import Floats, encoder
 from memories.errors import SearchUnavailable
+from memories.models import MEMORY_MODELS, ReviewItem
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.search import search_plane
 from memories.selectors.memories import count_memories
 from memories.types import ALL_KINDS, CandidateRequest, Kind
-from proof.building import snapshot_of
-from proof.residents import QUESTIONS, Part, Resident, World
+from proof.attack import PROOF
+from proof.world import QUESTIONS, Persona, Resident, World
 
 # Scores are sums of 32-bit floats, which may be added up in another order (measured: 3e-8); another owner's document
 # moves one by 1e-3 and more, where it moves it at all.
 TOLERANCE = 1e-5
 
-Answer = tuple[tuple[UUID | str, tuple[float | None, ...]], ...]
+Scores = tuple[tuple[UUID | str, tuple[float | None, ...]], ...]
 """Ids in their order, with their scores."""
 
 
@@ -37,48 +38,48 @@ class Baseline:
     vectors: dict[str, Floats]
     rows: dict[UUID, tuple[object, ...]]
     counts: dict[int, dict[Kind, int]]
-    answers: dict[tuple[int, str], Answer]
-    candidates: dict[tuple[int, str], Answer]
-    firsts: dict[object, Answer] = field(default_factory=dict)
+    answers: dict[tuple[int, str], Scores]
+    candidates: dict[tuple[int, str], Scores]
+    firsts: dict[object, Scores] = field(default_factory=dict)
 
-    def first(self, question: object, answer: Answer) -> Answer:
-        """The answer that this question got when it was first asked."""
-        return self.firsts.setdefault(question, answer)
+    def first(self, question: object, scores: Scores) -> Scores:
+        """The scores that this question got when it was first asked."""
+        return self.firsts.setdefault(question, scores)
 
-    def asked(self, watcher: Resident, question: str) -> Answer:
-        """What a watcher is given for a question, in its order, with the scores. Raises SearchUnavailable."""
+    def recalled(self, watcher: Resident, question: str) -> Scores:
+        """What a watcher recalls. Raises SearchUnavailable if the search plane did not take part."""
         answer = recall(watcher.principal, question, limit=100, record=False, now=self.now)
         if answer.degraded:
-            raise SearchUnavailable("An answer without the search plane cannot be compared with one that had it.")
+            raise SearchUnavailable("A recall without the search plane cannot be compared with one that had it.")
         return tuple((item.id, (item.score,)) for item in answer.items)
 
-    def looked_up(self, watcher: Resident, question: str) -> Answer:
-        """What the search plane finds for a watcher, with what each leg says of it."""
+    def looked_up(self, watcher: Resident, question: str) -> Scores:
+        """The search plane's candidates for a watcher, with the score of each sub-query."""
         vector = self.vectors[question]
         request = CandidateRequest(ALL_KINDS, parse(question, ()).terms, lambda: vector, CANDIDATES_PER_LEG)
         hits = search_plane().candidates(watcher.principal, request).hits
         return tuple((hit.id, (hit.lexical, hit.dense)) for hit in sorted(hits, key=lambda hit: hit.id))
 
     def changed(self, world: World) -> list[UUID]:
-        """The memories of watchers and ghosts, and the shared ones, that are not what they were."""
-        rows = snapshot_of(world)
+        """Memories and reviews of watchers and ghosts, and shared memories, that differ from the baseline."""
+        rows = _stored(world)
         return [id_ for id_, row in self.rows.items() if rows.get(id_) != row]
 
 
-def taken(world: World, now: datetime) -> Baseline:
-    """The state of now; everything that was written must be in the search plane."""
+def measured(world: World, now: datetime) -> Baseline:
+    """The state at this moment; the search plane must hold everything that was written."""
     vectors = dict(zip(QUESTIONS, encoder().encode(QUESTIONS), strict=True))
-    baseline = Baseline(now, QUESTIONS, vectors, snapshot_of(world), {}, {}, {})
-    for watcher in world.of(Part.WATCHER):
+    baseline = Baseline(now, QUESTIONS, vectors, _stored(world), {}, {}, {})
+    for watcher in world.of(Persona.WATCHER):
         baseline.counts[watcher.number] = count_memories(watcher.principal)
         for question in QUESTIONS:
-            baseline.answers[watcher.number, question] = baseline.asked(watcher, question)
+            baseline.answers[watcher.number, question] = baseline.recalled(watcher, question)
             baseline.candidates[watcher.number, question] = baseline.looked_up(watcher, question)
     return baseline
 
 
-def moved(before: Answer, now: Answer) -> bool:
-    """Whether an answer holds other memories than before, in another order, or with other scores."""
+def has_moved(before: Scores, now: Scores) -> bool:
+    """True if `now` holds other memories than `before`, in another order, or with other scores."""
     if [id_ for id_, _ in before] != [id_ for id_, _ in now]:
         return True
     pairs = (pair for (_, old), (_, new) in zip(before, now, strict=True) for pair in zip(old, new, strict=True))
@@ -87,3 +88,21 @@ def moved(before: Answer, now: Answer) -> bool:
 
 def _close(old: float | None, new: float | None) -> bool:
     return old == new if old is None or new is None else abs(old - new) <= TOLERANCE
+
+
+def _stored(world: World) -> dict[UUID, tuple[object, ...]]:
+    """Rows of members who change nothing, and of tenants, without the columns that a recall may count in."""
+    unchanging = world.of(Persona.WATCHER, Persona.GHOST)
+    planted = [each.planted for each in unchanging] + [each.shared for each in world.companies]
+    stored: dict[UUID, tuple[object, ...]] = {}
+    for kind, model in MEMORY_MODELS.items():
+        ids = [each.id for memories in planted for each in memories if each.kind is kind]
+        names = ["tenant_id", "user_id", "scope", "task", "text", "status", "version"]
+        names += ["pinned"] if kind is Kind.SEMANTIC else []
+        names += ["superseded_by_id"] if kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else []
+        stored |= {
+            row[0]: row[1:] for row in model.objects.unscoped(PROOF).filter(pk__in=ids).values_list("pk", *names)
+        }
+    reviews = ReviewItem.objects.unscoped(PROOF).filter(pk__in=[pk for each in unchanging for pk in each.reviews])
+    columns = reviews.values_list("pk", "decision", "first_id", "second_id")
+    return stored | {row[0]: row[1:] for row in columns}

@@ -1,4 +1,4 @@
-"""`manage.py prove_isolation`: attacks this installation from throwaway tenants and reports every leak."""
+"""`manage.py prove_isolation`: attack this installation from throwaway tenants and report what leaked."""
 
 from __future__ import annotations
 
@@ -15,44 +15,42 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from memories.errors import MemoriesError
-from proof.proof import Progress, prove
-from proof.report import Verdict
+from proof.report import Conclusion
+from proof.run import Progress, prove
 from tenants.errors import TenantsError
 
 
 class Command(BaseCommand):
     """Run before going live. Exit codes: 0 clean, 1 a leak, 2 a broken guard, 3 attempts that could not be made."""
 
-    help = "Attack every edge from throwaway tenants with known secrets; exit code 0 only if nothing leaked."
+    help = "Attack every entry point from throwaway tenants with known secrets; exit code 0 only if nothing leaked."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--attempts", type=int, default=20_000, metavar="N", help="how many (default: 20000)")
         parser.add_argument("--concurrency", type=int, default=16, metavar="C", help="threads (default: 16)")
         parser.add_argument("--seed", type=int, default=1, metavar="S", help="decides what is tried (default: 1)")
-        parser.add_argument(
-            "--beside-real-tenants", action="store_true", help="run although the database holds tenants of others"
-        )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
+        parser.add_argument(
+            "--beside-real-tenants",
+            action="store_true",
+            help="run although the database holds tenants that the proof did not make",
+        )
 
     def handle(self, **options: Any) -> None:
-        attempts, concurrency = options["attempts"], options["concurrency"]
-        if attempts < 1 or concurrency < 1:
-            raise CommandError("--attempts and --concurrency take numbers from 1.", returncode=Verdict.UNPROVEN.value)
+        chosen = {name: options[name] for name in ("attempts", "concurrency", "seed", "beside_real_tenants")}
+        if chosen["attempts"] < 1 or chosen["concurrency"] < 1:
+            raise CommandError(
+                "--attempts and --concurrency take numbers from 1.", returncode=Conclusion.UNPROVEN.value
+            )
         try:
             with _watched() as progress:
-                report = prove(
-                    attempts=attempts,
-                    concurrency=concurrency,
-                    seed=options["seed"],
-                    beside_real_tenants=options["beside_real_tenants"],
-                    progress=progress,
-                )
+                report = prove(**chosen, progress=progress)
         except (MemoriesError, TenantsError) as error:
-            raise CommandError(str(error), returncode=Verdict.UNPROVEN.value) from error
+            raise CommandError(str(error), returncode=Conclusion.UNPROVEN.value) from error
         self.stdout.write(json.dumps(report.as_json(), indent=2) if options["json"] else "\n".join(report.sentences()))
-        if report.verdict:
-            sys.exit(report.verdict.value)
+        if report.conclusion:
+            sys.exit(report.conclusion.value)
 
 
 @contextmanager

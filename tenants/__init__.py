@@ -1,1 +1,1 @@
-"""Who: tenants, users, memberships, tokens, principals and the audit trail. Never imports memories."""
+"""Tenants, users, memberships, tokens, principals and the audit log. Never imports memories."""

@@ -20,7 +20,7 @@ class TenantsConfig(AppConfig):
 
         jobs.register(JOBS)
         if in_use():
-            from tenants import checks  # noqa: F401 - and Elasticsearch with it, half a second
+            from tenants.search_keys import identities  # noqa: F401 - and Elasticsearch with it, half a second
 
             health.register_probe("credentials", credentials_last)
 

@@ -1,7 +1,7 @@
-"""What tenants knows of a member whose memory is erased: how they are stopped, and where their names stand.
+"""Erasing a member: stopping them, and removing their names.
 
-Invariant: ids stay, and events with their digests, so every chain still verifies; a name, an address, an external id or
-the name of a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
+Ids stay, and events with their digests, so every chain still verifies. A name, an address, an external id or the name
+of a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Stopped:
 
 
 def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
-    """From now on nobody acts as this member: by no token, no search key, no page. Again it ends what is new.
+    """End every way to act as this member: tokens, search key, sessions. Run again, it ends new ones.
 
     Browsers that are signed in as the user are signed out by `end_logins`, apart, since that takes a while.
     """
@@ -101,7 +101,7 @@ def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID]) -> int:
 
 
 def payloads_about(membership: Membership, *, until: datetime | None = None) -> QuerySet[AuditPayload]:
-    """What the trails of the tenant and the platform say (`until` some time) of this member and their tokens.
+    """What the audit logs of the tenant and the platform say (`until` some time) of this member and their tokens.
 
     Of the user, too, if they are a member nowhere else.
     """

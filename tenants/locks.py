@@ -1,13 +1,13 @@
-"""The one lock of an owner: the row of their membership, held to the end of the transaction.
+"""The lock of an owner: the row of their membership, held to the end of the transaction.
 
-Invariant: whoever writes an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the
-lock. Whoever was deactivated before the lock was taken writes nothing more.
+Every writer of an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the lock.
+A member who was deactivated before the lock was taken writes nothing more.
 
 Whoever holds one may change memory rows: on PostgreSQL the query that takes it sets `memoryhub.write` for the
 transaction, which the triggers on those rows ask for.
 
-All locks of rows leave out the key (`no_key`): PostgreSQL checks foreign keys at commit, by a lock on the row that they
-name, and a lock of the whole row would have committing writers wait for each other in a circle.
+All row locks leave out the key (`no_key`): PostgreSQL checks foreign keys at commit with a lock on the named row, and a
+lock of the whole row would make committing writers wait for each other in a circle.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def held_owner(principal: Principal) -> Membership | None:
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
-    """Lock a tenant's row for this transaction, as whoever writes what its members share must. Raises Forbidden."""
+    """Lock a tenant's row for this transaction, as every writer of shared memory must. Raises Forbidden."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
     tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()

@@ -1,8 +1,8 @@
-"""Who a request is from: its id, and for a signed-in user the tenant they are in and the principal they act as.
+"""The id of a request, and for a signed-in user the current tenant and principal.
 
-Invariant: a principal exists only for an active membership of an active user in an active tenant, looked up again on
-every request. When the tenant that a session was in is lost, only a page that changes nothing moves on to another one:
-what was written for one tenant never lands in the next.
+A principal exists only for an active membership of an active user in an active tenant, looked up on every request. When
+the session's tenant is lost, only a page that changes nothing moves on to another one: words written for one tenant
+never land in the next.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _is_sensible(given: str) -> bool:
 
 
 class TenantMiddleware:
-    """Sets `request.tenant`, `request.membership` and `request.principal`; None for whoever may act in no tenant.
+    """Sets `request.tenant`, `request.membership` and `request.principal`; None for a user who may act in no tenant.
 
     They are set when a view is found: an address that leads nowhere, and a caller without a session, cost no query.
     """

@@ -1,8 +1,6 @@
-"""Principal: who is acting now, for whom. The first argument of every service.
+"""Principal: who acts, for which owner; the first argument of every service. Actor: who acts without an owner's memory.
 
-Invariant: a principal names exactly one owner (tenant and user); nothing takes an owner from anywhere else.
-
-Actor: who does something to a tenant, its members or its tokens, where no owner's memory is touched.
+A principal names exactly one owner (tenant and user); no service takes an owner from anywhere else.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
 
 
 class ActorKind(TextChoices):
-    """Who acts: the member in person, their agent, a token of theirs, tenant staff, or the system (commands, tasks)."""
+    """Who acts: the member in person, their agent, their token, tenant staff, or the system (commands, tasks)."""
 
     MEMBER = "member", "member"
     AGENT = "agent", "agent"

@@ -1,7 +1,4 @@
-"""How a membership becomes a Principal; nobody acts as a membership that is not active.
-
-Whether somebody who was let in may go on: asked again and again by what takes minutes, such as a download.
-"""
+"""Building a Principal from an active membership, and checking again during long work that its user may continue."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ def system_principal(membership: Membership) -> Principal:
 
 
 def platform_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
-    """Platform staff acting in this member's place: for what is shared with all tenants.
+    """Platform staff acting in this member's place, to write what all tenants share.
 
     Raises NoMembership as `principal_of` does, Forbidden unless `staff` is an active superuser. Nothing that a token,
     an agent or a session of a member leads to comes here.

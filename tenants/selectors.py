@@ -7,10 +7,9 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from tenants.errors import NoMembership
+from tenants.errors import NoMembership, is_storable
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
-from tenants.validation import is_storable
 
 
 def active_memberships() -> QuerySet[Membership]:

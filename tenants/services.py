@@ -1,8 +1,8 @@
-"""The only writers of tenants, users, memberships and tokens (`tenants/tokens.py`), each with its audit event.
+"""The only writers of tenants, users and memberships, each with its audit event.
 
-Invariants: what belongs to a tenant is recorded in that tenant's chain, tenants and users in the platform's; that users
-set their own password, where they act. No event ever holds a password, a token or a digest. Who may act decides who has
-a key to search with (`tenants/search_keys/`).
+Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's; a user's own
+password change goes to the tenant where they act. No event holds a password, a token or a digest. A change of who may
+act also changes who has a search key (`tenants/search_keys/`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Callable
 from django.db import transaction
 
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
-from tenants.errors import InvalidValue
+from tenants.errors import InvalidValue, store
 from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
 from tenants.tokens import authenticate_token, issue_token, revoke_token
-from tenants.validation import store
 
 __all__ = [
     "activate_member",
@@ -88,7 +87,7 @@ def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store what was changed of a user's names, address and standing on the platform. Raises InvalidValue.
+    """Store changes of a user's names, address and platform flags. Raises InvalidValue.
 
     An erased one stays erased, also for a form that was opened before.
     """
@@ -213,7 +212,7 @@ def _described(user: User) -> dict[str, str | bool]:
 
 
 def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
-    """Every role but that of a member works in the admin, where the role decides what it shows."""
+    """Set `is_staff` for every role but `member`; the role decides what the admin shows."""
     if role is not Role.MEMBER and not user.is_staff:
         user.is_staff = True
         update_user(user, actor=actor)
@@ -238,7 +237,7 @@ def _switch(row: Tenant | User, *, active: bool, actor: Actor) -> None:
 
 
 def _switch_keys(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
-    """Before the row itself: whoever writes as a member locks them first, then their tenant."""
+    """Take or give search keys before the row changes: writers lock members first, then their tenant."""
     if active:
         lifecycle.activated(row, actor=actor)
     else:

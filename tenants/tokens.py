@@ -1,8 +1,7 @@
-"""API tokens: issued once in plaintext, known afterwards by their sha256 only.
+"""API tokens: issued once in plaintext, stored as their sha256 only.
 
-Invariant: a token acts for one membership with at most the rights in its scopes, and for nobody as soon as it is
-revoked or expired or the membership, its tenant or its user is deactivated. A token has 256 random bits, so a plain
-digest is enough: there is nothing to guess, and nothing to stretch.
+A token acts for one membership with at most the rights in its scopes, and stops when it is revoked or expires, or when
+the membership, its tenant or its user is deactivated. It has 256 random bits, so a plain digest cannot be guessed.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from tenants.audit.chain import EventDraft, record_tenant_event
-from tenants.errors import Forbidden, InvalidValue
+from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
 from tenants.principals import principal_of
 from tenants.selectors import administers
-from tenants.validation import store
 
 TOKEN_MARK = "mh_"  # noqa: S105 - how tokens begin, not one of them
 """Every token begins so, for people and for secret scanners."""

@@ -31,7 +31,7 @@ MEMORY_BYTES = 2 * 2**30
 _SHORT = (
     "memories.search.elasticsearch.plane.HEALTH_SECONDS",
     "memoryhub.elasticsearch.SEARCH_SECONDS",
-    "tenants.checks.SECONDS",
+    "tenants.search_keys.identities.CHECK_SECONDS",
     "tenants.search_keys.cluster.MINT_SECONDS",
 )
 _PATIENCE_SECONDS = 20.0

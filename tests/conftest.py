@@ -43,7 +43,7 @@ from tests.stored import Lived, Stored
 from tests.unguarded import pass_tests
 
 # A contract that fails says what it compared, as a test does.
-pytest.register_assert_rewrite("tests.memories", "tests.proofs")
+pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
 # What a test with one of these parts takes about, and what a few files take by themselves.
@@ -195,6 +195,16 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     if not hasattr(config, "workerinput"):
         os.environ[clusters.RUN] = str(os.getpid())
+
+
+# Fixtures that start a server.
+SERVERS = frozenset({"cluster_address", "redis", "postgresql"})
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the tests that need a server to `make test-real`, as those that take long by their nature."""
+    if SERVERS & set(getattr(item, "fixturenames", ())):
+        item.add_marker("long")
 
 
 @pytest.hookimpl(trylast=True)

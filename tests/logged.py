@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memoryhub.observability.logs import Ids, Lines, Objects
+from memoryhub.observability.logs import ContextFilter, JsonLineFormatter, LineFormatter
 
-FORMATS: dict[str, type[logging.Formatter]] = {"line": Lines, "json": Objects}
+FORMATS: dict[str, type[logging.Formatter]] = {"line": LineFormatter, "json": JsonLineFormatter}
 
 
 class Logged:
@@ -37,7 +37,7 @@ def logged(form: str, *, level: int = logging.INFO) -> Iterator[Logged]:
     root, found = logging.getLogger(), Logged()
     handler = logging.StreamHandler(found.stream)
     handler.setFormatter(FORMATS[form]())
-    handler.addFilter(Ids())
+    handler.addFilter(ContextFilter())
     before = root.level
     root.addHandler(handler)
     root.setLevel(level)

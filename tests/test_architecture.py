@@ -20,12 +20,11 @@ MEMBER_EDGES = ("memories/chat", "memories/api", "memories/agent")
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
-# Who may talk to the search cluster: the plane for memories, the keys for keys; the proof attacks, the command sets up.
+# Who may talk to the search cluster: the plane for memories, the keys for keys; the command sets up.
 SEARCH_CLIENTS = (
     "memoryhub/elasticsearch.py",
     "memoryhub/elasticsearch.py",
     "memories/search/elasticsearch/",
-    "memories/isolation/",
     "memories/management/commands/elasticsearch.py",
     "tenants/search_keys/",
 )
@@ -52,7 +51,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-ALL = sources(*PACKAGES, "tests", "benchmarks")
+ALL = sources(*PACKAGES, "proof", "tests", "benchmarks")
 
 
 def test_a_module_is_about_one_noun_and_fits_a_few_screens() -> None:
@@ -71,9 +70,14 @@ def test_a_function_fits_a_screen() -> None:
     assert not long
 
 
+def test_the_product_imports_nothing_that_is_for_tests() -> None:
+    testing = re.compile(r"^\s*(from|import) (django\.test|proof|tests|pytest)\b", re.MULTILINE)
+    assert not [name_of(path) for path in sources(*PACKAGES) if testing.search(path.read_text())]
+
+
 def test_nothing_is_left_for_later() -> None:
     left = re.compile(r"\b(TODO|FIXME|XXX)\b|NotImplementedError")
-    assert not [name_of(path) for path in sources(*PACKAGES) if left.search(path.read_text())]
+    assert not [name_of(path) for path in sources(*PACKAGES, "proof") if left.search(path.read_text())]
 
 
 def test_queries_over_all_owners_give_the_reasons_that_are_listed() -> None:
@@ -104,7 +108,7 @@ def test_one_place_builds_clients_of_the_search_cluster_and_few_use_them() -> No
 
 
 def test_every_folder_of_sources_is_a_package() -> None:
-    folders = {path.parent for path in sources(*PACKAGES)}
+    folders = {path.parent for path in sources(*PACKAGES, "proof")}
     assert not [name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
 
 

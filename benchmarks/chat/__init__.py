@@ -1,1 +1,1 @@
-"""The offline chat examined: everyday messages of invented people, each with what its answer must hold and leave out."""
+"""The offline chat examined: everyday messages of invented people, and what each answer must hold and leave out."""

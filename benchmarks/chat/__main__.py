@@ -34,7 +34,7 @@ def _configure(folder: Path) -> None:
         "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
         "DATABASE_URL": f"sqlite:///{folder / 'chat.sqlite3'}",
         "MEMORYHUB_DATA_DIR": str(folder),
-        "MEMORYHUB_DRAIN": "off",
+        "MEMORYHUB_JOBS": "off",
         "MEMORYHUB_RECORDING": "inline",
     }
 
@@ -60,7 +60,11 @@ def main() -> int:
 def _print(results: Sequence[Result], *, verbose: bool, held_out: bool) -> None:
     console = Console()
     table = Table("part", "messages", "right", "useless", "wrong", "median ms of one core")
-    for part, some in (("tuned", _part(results, False)), ("held out", _part(results, True)), ("all", results)):
+    for part, some in (
+        ("tuned", _part(results, held_out=False)),
+        ("held out", _part(results, held_out=True)),
+        ("all", results),
+    ):
         counts = Counter(each.grade for each in some)
         shares = [f"{counts[grade]} ({counts[grade] / len(some):.0%})" for grade in Grade]
         table.add_row(part, str(len(some)), *shares, f"{statistics.median(each.cpu_ms for each in some):.0f}")
@@ -71,14 +75,14 @@ def _print(results: Sequence[Result], *, verbose: bool, held_out: bool) -> None:
             console.print(f"  {each.answer}\n  facts: {sorted(each.facts)}", markup=False)
 
 
-def _part(results: Sequence[Result], held_out: bool) -> list[Result]:
+def _part(results: Sequence[Result], *, held_out: bool) -> list[Result]:
     return [each for each in results if each.held_out is held_out]
 
 
 def _holds(results: Sequence[Result]) -> bool:
     """Whether each part by itself keeps to the floor and the ceiling."""
     for held_out in (False, True):
-        counts = Counter(each.grade for each in _part(results, held_out))
+        counts = Counter(each.grade for each in _part(results, held_out=held_out))
         if counts[Grade.RIGHT] < RIGHT_FLOOR * counts.total() or counts[Grade.WRONG] > WRONG_CEILING * counts.total():
             return False
     return True

@@ -1,5 +1,7 @@
 """The conversations. The people are invented; each begins with an empty memory."""
 
+# ruff: noqa: E501  # an exchange is a row of a table
+
 from __future__ import annotations
 
 from benchmarks.chat.examination import Conversation, said, unknown
@@ -230,6 +232,32 @@ CONVERSATIONS = (
             said("Forget my flatmate", "erased|deleted|forgot", gone=("Teo",)),
             unknown("Who is my flatmate?", "Teo"),
             said("what do i study?", "biology"),
+        ),
+        held_out=True,
+    ),
+    Conversation(
+        "a cook with a large family",
+        (
+            said("Good evening, my name is Bastian", "Bastian|evening|hello", believed=("name is Bastian",)),
+            said("I cook at Hotel Meridian and I'm 38 years old", "38", believed=("38",)),
+            said("How old am I again?", "38"),
+            said("My wife Petra is a midwife", "Petra", believed=("Petra",)),
+            said("What does my wife do?", "midwife"),
+            said("Is my wife a midwife?", "midwife"),
+            unknown("What does my brother do?", "midwife"),
+            said("Our kids are called Jule and Max", "Jule", "Max", believed=("Jule", "Max")),
+            said("What are my kids called?", "Jule", "Max", lacks=("Petra",)),
+            said("Jule has a hamster named Krümel", "Krümel", believed=("Krümel",)),
+            said("Max is 9 now", "9", believed=("Max is 9",)),
+            said("How old is Max?", "9", lacks=("38",)),
+            unknown("How old is Jule?", "9", "38"),
+            said("I can't stand olives but I love anchovies", "olives", "anchovies", believed=("olives", "anchovies")),
+            said("Do I like olives?", "can't stand|no", lacks=("^yes",)),
+            said("What is the square root of 144?", MODEL, lacks=("12",)),
+            said("Please call me Basti", "Basti", believed=("Basti",)),
+            said("Forget my wife's job", may_store=True, lacks=("Jule", "Max")),
+            said("Bonne nuit et merci beaucoup", "anglais"),
+            said("See you tomorrow!", "goodbye|bye|see you"),
         ),
         held_out=True,
     ),

@@ -19,7 +19,6 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memories.agent import prompt
-from memories.agent.boundary import Boundary
 from memories.agent.events import (
     Doing,
     Event,
@@ -31,6 +30,7 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from memories.agent.limits import TurnLimits
 from memories.agent.offline import MemberResponder
 from memories.agent.prompt import render_progress, render_standing
 from memories.agent.tool_schemas import FORGET, RECALL, SEARCH_SESSION, BadArguments, read_arguments
@@ -134,13 +134,13 @@ class Answering:
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
         self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
-        self._boundary = Boundary(turn.policy, ModelTokens(model.name), alone=model.offline)
+        self._limits = TurnLimits(turn.policy, ModelTokens(model.name), alone=model.offline)
         self._tools = Toolbox(
             self._principal,
             session_id=turn.session_id,
             episode_id=turn.episode_id,
             turn=turn.turn,
-            boundary=self._boundary,
+            limits=self._limits,
         )
         self._transcript = Transcript(self._principal, turn)
         self._streamed: list[str] = []
@@ -179,7 +179,7 @@ class Answering:
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         messages = self._opening()
-        if self._boundary.pushes and self._recalls:
+        if self._limits.pushes and self._recalls:
             yield StageBegun(Doing.RECALLING)
             yield from self._recall(messages)
         calls: list[ToolCall] = []
@@ -193,13 +193,13 @@ class Answering:
             raise ModelFault(ONLY_TOOLS if calls else EMPTY, retryable=True)
 
     def _opening(self) -> list[ChatMessage]:
-        turn, policy = self._turn, self._boundary.policy
+        turn, policy = self._turn, self._limits.policy
         first = turn.turn == 1
         turns = () if first else conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
         slots = slots_of(turn.session)
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
-            prompt.history(turns, before=turn.turn, count=self._boundary.count),
+            prompt.history(turns, before=turn.turn, count=self._limits.count),
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),
@@ -225,7 +225,7 @@ class Answering:
         """One call of the model: stream its text, return the tools that it wants."""
         calls: list[ToolCall] = []
         after_tools = bool(self._streamed)
-        tools = self._boundary.tools
+        tools = self._limits.tools
         with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
             for output in outputs:
                 match output:
@@ -241,7 +241,7 @@ class Answering:
                     case Finished(StopReason.CONTENT_FILTER):
                         raise ModelFault(FILTERED, retryable=False)
                     case Finished():
-                        self._boundary.learn(messages, output.usage.prompt_tokens)
+                        self._limits.learn(messages, output.usage.prompt_tokens)
         return calls
 
     def _delta(self, text: str) -> TextDelta:
@@ -291,7 +291,7 @@ class Answering:
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
         """What calls that will be made are about and nothing was recalled on; empty once the turn erased something."""
         made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
-        return "" if self._tools.erased else self._boundary.topic(made)
+        return "" if self._tools.erased else self._limits.topic(made)
 
     def _calls(self, calls: Sequence[Mapping[str, Any]], messages: list[ChatMessage]) -> None:
         self._transcript.add(ToolStep(calls))
@@ -365,7 +365,7 @@ class Answering:
             state,
             error,
             took_ms=self._transcript.took_ms,
-            memory_tokens=self._boundary.memory_tokens,
+            memory_tokens=self._limits.memory_tokens,
             wordless=bool(self._tools.erased),
         )
         return self._transcript.close(answer)

@@ -32,8 +32,8 @@ Clients ignore types and members that they do not know.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any
@@ -238,14 +238,14 @@ def to_json(event: Event) -> dict[str, Any]:
 def _members(event: Event) -> dict[str, Any]:
     match event:
         case TurnStarted() | TurnFinished():
-            members = _plain(event)
+            members = _object(event)
             if not event.masked:
                 del members["text"]
             if isinstance(event, TurnFinished):
                 members["took_ms"] = round(event.took_ms, 1)
             return members
         case MemoriesRecalled(recall):
-            items = [{"rank": rank, **_plain(item)} for rank, item in enumerate(recall.items, start=1)]
+            items = [{"rank": rank, **_object(item)} for rank, item in enumerate(recall.items, start=1)]
             return {
                 "automatic": event.automatic,
                 "trace_id": str(recall.trace_id),
@@ -255,30 +255,35 @@ def _members(event: Event) -> dict[str, Any]:
                 "items": items,
             }
         case MemoryWritten(outcome, text, key, superseded):
-            members = {
-                "result": outcome.result,
-                "kind": outcome.kind,
-                "id": outcome.memory_id,
+            return {
+                "result": outcome.result.value,
+                "kind": outcome.kind.value,
+                "id": str(outcome.memory_id),
+                "key": key,
+                "text": text,
                 "reason": outcome.reason,
+                "superseded": _named(superseded),
             }
-            return _plain(members | {"key": key, "text": text, "superseded": _named(superseded)})
         case MemoriesRetired():
-            return _plain(event) | {"ended": _named(event.ended)}
+            return _object(event) | {"ended": _named(event.ended)}
         case MemoryForgotten():
             erased = [{"kind": kind.value, "id": str(memory_id)} for kind, memory_id in event.erased]
             return {"kind": event.kind.value, "id": str(event.memory_id), "text": event.text, "erased": erased}
         case _:
-            return _plain(event)
+            return _object(event)
 
 
 def _named(memories: Iterable[tuple[UUID, str]]) -> list[dict[str, str]]:
     return [{"id": str(memory_id), "text": text} for memory_id, text in memories]
 
 
+def _object(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON has it: an object of its fields."""
+    return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name not in _LEFT_OUT}
+
+
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; a dataclass is an object of its fields."""
-    if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name not in _LEFT_OUT}
+    """A value as JSON has it."""
     match value:
         case Enum():
             return value.value
@@ -286,8 +291,6 @@ def _plain(value: Any) -> Any:
             return str(value)
         case datetime():
             return value.isoformat()
-        case Mapping():
-            return {name: _plain(inner) for name, inner in value.items()}
         case tuple() | list():
             return [_plain(inner) for inner in value]
         case _:

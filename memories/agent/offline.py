@@ -1,4 +1,4 @@
-"""What answers where neither a model nor a rule set is configured. It reads no language, so it asks and writes nothing."""
+"""What answers where neither a model nor a rule set is configured. It reads no language, so it writes nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ class OfflineResponder:
     offline = True
 
     def stream(
-        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSchema],  # noqa: ARG002 - it calls none
+        *,
+        may_call_tools: bool,  # noqa: ARG002 - it calls none
     ) -> Generator[Output]:
         """Answer `messages`; see ChatModel."""
         latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)

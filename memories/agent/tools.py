@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 from uuid import UUID
 
-from memories.agent.boundary import Boundary
 from memories.agent.events import MemoriesRecalled, MemoriesRetired, MemoryForgotten, MemoryWritten, TaskChanged
+from memories.agent.limits import TurnLimits
 from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, plan_members, render_item, render_recall
 from memories.agent.tool_schemas import (
     RECALL,
@@ -92,7 +92,7 @@ class ToolAnswer:
 
 
 class Toolbox:
-    """The tools of one turn, within its boundary.
+    """The tools of one turn, within its limits.
 
     `rows` are the memories that were recalled, `erased` the kinds of those that were erased; `changed`: a tool was
     called that may change the memory or the task.
@@ -105,10 +105,10 @@ class Toolbox:
         session_id: UUID,
         episode_id: UUID | None,
         turn: int = 0,
-        boundary: Boundary | None = None,
+        limits: TurnLimits | None = None,
     ) -> None:
         self._principal = principal
-        self._boundary = boundary or Boundary()
+        self._limits = limits or TurnLimits()
         self._shown: set[UUID] = set()
         self._session_id = session_id
         self._turn = turn
@@ -121,11 +121,11 @@ class Toolbox:
 
     def recall_automatically(self, message: str) -> list[tuple[dict[str, Any], ToolAnswer]]:
         """Recall by the user's words: the arguments as a model would send them, each with its result."""
-        boundary, query = self._boundary, message[:SHOWN_QUERY_CHARACTERS]
-        if not boundary.pushes or boundary.room(automatic=True) < 1:
+        limits, query = self._limits, message[:SHOWN_QUERY_CHARACTERS]
+        if not limits.pushes or limits.room(automatic=True) < 1:
             return []
-        kept = boundary.settled_items
-        limit = boundary.policy.recall_items - kept
+        kept = limits.settled_items
+        limit = limits.policy.recall_items - kept
         try:
             found = self._find(message, automatic=True, limit=limit)
         except SearchForbidden as error:
@@ -133,7 +133,7 @@ class Toolbox:
         recalls: list[tuple[dict[str, Any], ToolAnswer]] = [({"query": query}, self._recalled(found, automatic=True))]
         known = sum(item.kind in SETTLED_KINDS for item in found.items)
         # Fewer than were asked for: there is nothing else to find.
-        if len(found.items) == limit and known < kept and boundary.room(automatic=True) >= 1:
+        if len(found.items) == limit and known < kept and limits.room(automatic=True) >= 1:
             settled = self._find(message, automatic=True, types=SETTLED_KINDS, limit=kept)
             if {item.id for item in settled.items} - {item.id for item in found.items}:
                 arguments = {"query": query, "types": list(SETTLED_KINDS)}
@@ -143,7 +143,7 @@ class Toolbox:
     def recall_beside(self, topic: str) -> ToolAnswer:
         """Recall by the topic of a tool that is about to be called, without the memories that the turn was shown."""
         try:
-            found = self._find(topic, automatic=True, limit=self._boundary.policy.recall_items)
+            found = self._find(topic, automatic=True, limit=self._limits.policy.recall_items)
         except SearchForbidden as error:
             return closed(str(error))
         except (MemoriesError, TenantsError) as error:
@@ -153,12 +153,12 @@ class Toolbox:
 
     def pinned(self) -> str:
         """The owner's most important pinned facts as a tool result; empty if there are none."""
-        return self._boundary.pinned(pinned_facts(self._principal))
+        return self._limits.pinned(pinned_facts(self._principal))
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Call tool `name`. Its arguments are masked; a memory with a value that must not be stored is refused."""
         self.changed = self.changed or name not in (RECALL, SEARCH_SESSION)
-        if name == RECALL and not self._boundary.offers_recall:
+        if name == RECALL and not self._limits.offers_recall:
             return failed("You cannot recall here: what bears on a message is recalled for you.")
         try:
             match checked(name, arguments if name == WRITE else self.screen.arguments(arguments)):
@@ -194,18 +194,18 @@ class Toolbox:
             query,
             session_id=self._session_id,
             exclude_episode_ids=self._episode_ids,
-            token_budget=max(1, self._boundary.room(automatic=automatic)),
-            threshold=self._boundary.policy.recall_threshold,
+            token_budget=max(1, self._limits.room(automatic=automatic)),
+            threshold=self._limits.policy.recall_threshold,
             cost=self._cost,
             **options,
         )
 
     def _cost(self, item: Recalled) -> int:
-        return self._boundary.count(render_item(item, speaker=self._principal.speaker))
+        return self._limits.count(render_item(item, speaker=self._principal.speaker))
 
     def _recalled(self, found: Recall, *, automatic: bool) -> ToolAnswer:
         content = render_recall(found, speaker=self._principal.speaker)
-        self._boundary.given(found.query, content, automatic=automatic)
+        self._limits.given(found.query, content, automatic=automatic)
         self._shown |= {item.id for item in found.items}
         self.rows |= found.rows
         return ToolAnswer(content, MemoriesRecalled(found, automatic), recall=found)

@@ -40,7 +40,7 @@ class TokenAuthentication(BaseAuthentication):
         return AnonymousUser(), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
-        """What a caller without credentials is asked for."""
+        """The value of `WWW-Authenticate` for a caller without credentials."""
         return 'Bearer realm="memoryhub"'
 
 

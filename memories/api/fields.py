@@ -1,6 +1,6 @@
 """The parts of a request body, strict: nothing is converted, trimmed or ignored.
 
-Invariant: a message never repeats the value that was sent, which may be a secret, a megabyte, or not even Unicode.
+A message never repeats the value that was sent: it may be a secret, a megabyte, or no valid Unicode.
 """
 
 from __future__ import annotations

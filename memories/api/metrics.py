@@ -1,7 +1,7 @@
 """`/metrics`, for Prometheus: numbers of all tenants, so it is for whoever runs the platform and nobody else.
 
-Invariant: it answers the holder of MEMORYHUB_METRICS_TOKEN and signed-in superusers. Without a token set there is no
-such page for anybody else.
+It answers the holder of MEMORYHUB_METRICS_TOKEN and signed-in superusers. For everybody else it is a 401, or a 404 if
+no token is set.
 """
 
 from __future__ import annotations

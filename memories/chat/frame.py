@@ -96,7 +96,7 @@ def turn_fragments(principal: Principal, view: TurnView, session: Session, *, cs
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """For whom a page is rendered, after the request itself is gone."""
+    """The reader of a streamed page, which is rendered after the request has ended."""
 
     principal: Principal
     zone: tzinfo

@@ -1,4 +1,4 @@
-"""How a memory came to be what it is: its states, newest first, each with who did what, and why, as sentences."""
+"""The history of a memory for its owner: its states, newest first, each with its audit events as sentences."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.chat.cards import address, undo_address
-from memories.presenting.lines import DID, headline
+from memories.presenting.lines import DID, ending_of, headline
 from memories.presenting.moments import short_date
 from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
-from memories.types import CURRENT, Contradiction, Kind, Status
+from memories.types import CURRENT, Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal
 
@@ -71,7 +71,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             here=link.id == memory_id,
             current=link.status in CURRENT,
             span=span(link),
-            ending=ending(link),
+            ending=ending_of(link),
             confidence=link.confidence,
             events=happened.get(link.id, ()),
             undo_url="" if is_shared(rows[link.id]) or not _can_undo(link, links) else undo_address(kind, link.id),
@@ -86,15 +86,6 @@ def told(action: str, actor_kind: str, reason: str = "") -> str:
     noun, _, verb = action.partition(".")
     said = f"{_WHO.get(actor_kind, 'Somebody')} {_DID.get(verb, verb.replace('_', ' ') or noun)}"
     return f"{said}: {reason}" if reason else said
-
-
-def ending(link: ChainLink) -> str:
-    """Why a state is no longer believed, in words; empty while it is."""
-    if link.status in CURRENT:
-        return ""
-    if link.retracted or link.contradiction is Contradiction.HARSH:
-        return "It was wrong." if link.superseded_by else "It was wrong, and nothing took its place."
-    return "It was true until then; then it changed." if link.superseded_by else "It stopped being true."
 
 
 def span(link: ChainLink) -> str:

@@ -87,7 +87,7 @@ def sentence(words: str) -> str:
 
 
 def refusal(error: InvalidInput | Conflict, subject: str) -> str:
-    """Why something was not taken, as a sentence about `subject`; a reason that is a sentence itself stays one."""
+    """The reason of a refusal as a sentence about `subject`; a reason that is a sentence itself is kept."""
     if isinstance(error, Conflict):
         return str(error)
     is_predicate = error.reason.partition(" ")[0] in _VERBS

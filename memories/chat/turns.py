@@ -28,7 +28,7 @@ class ShownTurn:
 
     @property
     def taken_out(self) -> str:
-        """What the words had that was not stored, as a sentence; empty for nothing."""
+        """The kinds of values that were not stored, as a sentence; empty if there were none."""
         return taken_out(self.view.masked)
 
     @property
@@ -40,7 +40,7 @@ class ShownTurn:
 
     @property
     def has_answer(self) -> bool:
-        """Whether an answer stands there or is due; words from a conversation elsewhere may have none."""
+        """Whether there is an answer, or one is due; an imported message may have none."""
         return self.view.answer_state is not None or self.can_retry
 
 
@@ -65,7 +65,7 @@ class PanelSection:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What stands beside an answer; `back` is the address that shows it again."""
+    """The memories shown beside an answer; `back` is the address that shows them again."""
 
     turn: int
     back: str

@@ -1,4 +1,4 @@
-"""The demo: two invented companies, their people, and what these have said over many months.
+"""The demo: two invented companies, their people, and what those said over many months.
 
-Invariant: everything is written through the services, as if it had been lived; a second seeding changes nothing.
+Everything is written through the services, as in real use; a second seeding changes nothing.
 """

@@ -1,10 +1,7 @@
-"""Telling a story: its turns go through the same services as those of the agent, at their own times.
+"""Seeding the demo: companies, people, catalogs, imported memories, and stories told turn by turn.
 
-Invariant: a turn that is answered is not told again, so an interrupted telling can be taken up where it stopped.
-
-Seeding the demo: companies, people, catalogs, what was imported, and the stories.
-
-Invariant: each step finds what it made before; when all are done that is recorded, and a seeding after it does nothing.
+Turns go through the services that the agent uses, at their own times. Each step finds what it made before, so an
+interrupted seeding can be continued; a completed one is recorded in the audit log, and the next does nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ FIRST_WORD_MS, MS_PER_CHARACTER = 600, 9
 
 
 def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime, told: Callable[[int], None]) -> None:
-    """Tell a member's story, as it went until `today`; `told` counts the turns."""
+    """Tell a member's story up to `today`; `told` counts the turns."""
     for number, session in enumerate(story):
         drain(owner=Owner(principal.tenant_id, principal.user_id))  # what was said days before is not just written
         at = session.begins(today)
@@ -95,7 +92,7 @@ class _AgentTurn:
         self._episodes = () if stored.episode_id is None else (stored.episode_id,)
 
     def answer(self, turn: StoryTurn) -> None:
-        """Recall, write what the story says was written, answer."""
+        """Recall, write what the story wrote, answer."""
         found = recall(
             self._principal,
             turn.said,
@@ -195,7 +192,7 @@ class _PersonDemo:
 
 
 def is_seeded() -> bool:
-    """Whether a seeding was completed in this database."""
+    """True if a seeding was completed in this database."""
     return AuditEvent.objects.filter(chain=PLATFORM_CHAIN, action=SEEDED).exists()
 
 
@@ -205,7 +202,7 @@ def steps() -> int:
 
 
 def seed(step: Step) -> None:
-    """Seed whatever is not there yet. Raises Conflict if a name of the demo belongs to somebody else."""
+    """Seed everything that is missing. Raises Conflict if another user has a name of the demo."""
     if is_seeded():
         return
     today = timezone.now()
@@ -284,7 +281,7 @@ def _catalog(slug: str, admin: Membership) -> None:
 
 
 def _memory(part: _PersonDemo, membership: Membership, today: datetime, step: Step) -> None:
-    """One member's memory: first what was imported, then the story, which recalls it."""
+    """One member's memory: imported records first, then the story, which recalls them."""
     if part.records is not None:
         import_memories(system_principal(membership), parse_memories(read_lines(part.records)))
         step(1)

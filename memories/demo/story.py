@@ -1,8 +1,6 @@
-"""Who is in the demo. All of them are invented, and all sign in with the same password.
+"""The people of the demo, all invented and with one password, and the stories they tell. Pure.
 
-A story: what somebody said in several conversations, what was answered, and what was remembered of it. Pure.
-
-The files (`content/*/*.toml`) say how many days ago and at what time of day a conversation began.
+The story files (`content/*/*.toml`) say how many days ago and at what time of day each conversation began.
 """
 
 from __future__ import annotations
@@ -33,8 +31,8 @@ class Company:
 class Person:
     """A user with one role in each of `companies`.
 
-    `story` and `records` name files of `content/<first company>/`: what they said here, and what was imported of them.
-    Without a login they are known by `external_id` alone.
+    `story` and `records` name files of `content/<first company>/`: their conversations, and their imported memories.
+    A person without a login is known by `external_id` only.
     """
 
     username: str
@@ -97,7 +95,7 @@ BETWEEN_TURNS = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class StoryMemory:
-    """A fact or a playbook that a turn wrote; `replaces` holds the texts or titles of what it replaces by name."""
+    """A fact or playbook that a turn wrote; `replaces` holds the texts or titles of the memories it replaces."""
 
     kind: Kind
     text: str = ""
@@ -116,7 +114,7 @@ class StoryMemory:
 
 @dataclass(frozen=True, slots=True)
 class StoryTurn:
-    """What was said and answered, and what of it was written to memory."""
+    """A message, its answer, and the memories written from it."""
 
     said: str
     answered: str

@@ -1,6 +1,6 @@
 """Texts to vectors: a contextual encoder for meaning, static token vectors for late interaction.
 
-Invariant: a process loads each model once, on first use, whichever thread asks first.
+A process loads each model once, on first use.
 """
 
 from __future__ import annotations

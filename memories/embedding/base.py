@@ -1,11 +1,7 @@
-"""The Protocols of the two encoders, and how their vectors are stored.
+"""The Protocols of the two encoders, the storage of their vectors, and the bundled model files.
 
-Invariant: a stored vector is L2-normalised, `EMBEDDING_DIMENSIONS` long, one signed byte for each dimension (x 127).
-
-The models that come with the project, and the check that their files are whole.
-
-Invariant: a model file is used only if its digest is the one it was committed with; a cut-off checkout or a swapped
-file gives a clear error instead of vectors that mean something else.
+A stored vector is L2-normalised, `EMBEDDING_DIMENSIONS` long, one signed byte for each dimension (x 127). A model file
+is used only if its digest is the committed one: a truncated or replaced file raises instead of giving other vectors.
 """
 
 from __future__ import annotations
@@ -48,7 +44,7 @@ class Encoder(Protocol):
 
 
 class TokenVectors(Protocol):
-    """Word pieces, each with one vector whatever stands around it."""
+    """Word pieces with one vector each, independent of context."""
 
     @property
     def directions(self) -> Floats:

@@ -2,9 +2,9 @@
 
 Mean over the pieces of the last hidden state, L2-normalised (models/minilm-l6-memory-int8-onnx/README.md).
 
-Invariant: the vector of a text depends on that text alone. Dynamic quantization takes its scales from everything in one
-run, so texts that share a batch move each other's vectors (cosine down to .976, measured), which would let one owner's
-words reach another's ranking. One text a run costs a sixth of the throughput of batches of 32 and nothing else.
+Each text is encoded in a run of its own. Dynamic quantization takes its scales from everything in one run, so texts of
+one batch move each other's vectors (cosine down to .976, measured), and one owner's words would reach another's
+ranking. One text a run costs a sixth of the throughput of batches of 32.
 """
 
 from __future__ import annotations

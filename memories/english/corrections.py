@@ -1,14 +1,19 @@
 """What a message puts right without naming it: "no, Sheffield", "wait, no, pescatarian", "that's wrong", "undo that"."""
 
+# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
+
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from memories.english.grammar import Statement
+from memories.english.grammar import Statement, read
 from memories.english.known import Held
-from memories.english.people import DATE, SOMEBODY
+from memories.english.people import DATE, SOMEBODY, more, others
+from memories.english.playbooks import KnownPlaybook
+from memories.english.questions import parted, spelled
 from memories.english.text import content_words, sentences
 from memories.english.times import WEEKDAYS
 from memories.models import Fact
@@ -26,7 +31,7 @@ DENIED = _rule(
     r"(?:not (?:true|right|correct|so)|never (?:been )?true|wrong|false|untrue|incorrect|true|right|correct|a mistake)[.!]*"
 )
 EVERYTHING = _rule(
-    r"(?:absolutely )?(?:everything|all of it|all|it all|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$"
+    r"(?:absolutely )?(?:everything|all of it|all|it all|my (?:account|data|memory|memories|history)|all (?:my|the) (?:data|memories|facts))(?:\s+(?:about me|you know(?: about me)?|i (?:said|told you)))?[.!]*$"
 )
 _THAT = _rule(
     r"(?:that|this|that one|this one|(?:all )?that again|what i (?:just |have just )?(?:said|told you|wrote)"
@@ -52,6 +57,7 @@ _AT_VALUE = _rule(
     r"^(?P<head>(?:.*?\b(?:is called|is named|name is|is on|birthday is|is an?|is the|is|are|lives in|lives at|works at|works for|works as an?|works as|starts at"
     r"|allergic to|married to|engaged to|comes from|born on|born in|drives an?|rides an?|has an?|loves|likes|hates|prefers|plays the|plays|speaks|studies|has|pays))\s+)(?P<value>.+)$"
 )
+_LONGEST_VALUE = 5
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)?")
 _START = _rule(
     rf"\bi (?:only |actually |will |'ll |don't start until |am going to )?(?:start|begin|starting)?(?:ing)? ?(?P<where>there|at [A-Z][\w&' -]+?|working (?:there|at [A-Z][\w&' -]+?)|(?:my|the) new job|work)? ?(?:only |not until |until )?"
@@ -67,6 +73,11 @@ _SHE = _rule(
     r"\b(?:mother|mum|mom|sister|daughter|wife|girlfriend|aunt|niece|grandmother|grandma|granny|gran|nan|landlady)\b"
 )
 _HE = _rule(r"\b(?:father|dad|brother|son|husband|boyfriend|uncle|nephew|grandfather|grandpa|landlord)\b")
+_NAMING = content_words("is called named name")
+_HAS_ONE = _rule(rf"has an? ({SOMEBODY})")
+# Where a thing is at the moment says nothing of what it is.
+_PLACED = _rule(r"[\w ]+ (?:is|are) (?:parked|at|in|on|under|behind|near|next to)\b")
+_OWN_WORDS = _rule(r"(?:i|i'm|i've|my|we|our)\b")
 _LIKING, _DISLIKING = ("loves ", "likes ", "enjoys "), ("hates ", "dislikes ", "can't stand ", "does not like ")
 
 
@@ -89,7 +100,7 @@ def value_of(text: str) -> str:
 def fragment(message: str) -> str:
     """The value that a message gives in place of another, in short: "Wait, no, pescatarian"; empty if it gives none."""
     match = _FRAGMENT.fullmatch(message.strip())
-    if match is None or _VERBS.search(match["value"]) or len(match["value"].split()) > 5:
+    if match is None or _VERBS.search(match["value"]) or len(match["value"].split()) > _LONGEST_VALUE:
         return ""
     return match["value"].strip()
 
@@ -208,3 +219,47 @@ def opposites(statement: Statement, held: Sequence[Held]) -> Iterator[Held]:
                 other = next((verb for verb in there if said.startswith(verb)), "")
                 if other and thing and thing == content_words(said.removeprefix(other)):
                     yield fact
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """A message, read once. `fixed`: its text with its own slips and corrections applied."""
+
+    text: str
+    fixed: str
+    statements: tuple[Statement, ...]
+    playbook: KnownPlaybook | None
+    forget: str | None
+    questions: tuple[str, ...]
+
+
+def read_message(text: str) -> ReadMessage:
+    """What a message says of its owner and of others, what it asks, and what it wants forgotten."""
+    fixed = mended(spelled(text), _statements)
+    reading = read(fixed)
+    statements = () if reading.playbook else _statements(fixed)
+    return ReadMessage(text, fixed, statements, reading.playbook, reading.forget, tuple(parted(reading.question)))
+
+
+def _statements(text: str) -> tuple[Statement, ...]:
+    """The facts that a text states, each once."""
+    of_others = others(text)
+    own = [each for each in (*read(text).statements, *more(text)) if not _said_better(each, of_others)]
+    own = [replace(each, key="") if _PLACED.match(each.text) else each for each in own]
+    stored = [each for each in own if not _OWN_WORDS.match(each.text)]
+    return tuple(dict.fromkeys((*(stored if stored or of_others else own), *of_others)))
+
+
+def _said_better(statement: Statement, of_others: Sequence[Statement]) -> bool:
+    """Whether "Has a dog called Rex" is said by "Dog is called Rex" among what is said of others."""
+    text, words = statement.text.casefold(), content_words(statement.text) | _NAMING
+    has = _HAS_ONE.fullmatch(statement.text)
+    for other in of_others:
+        said = other.text.casefold()
+        if (other.key and other.key == statement.key) or said.startswith(text):
+            return True
+        if has and said.startswith((f"{has[1].casefold()} is", f"{has[1].casefold()}'s name")):
+            return True
+        if said.split()[0] in text and content_words(other.text) <= words:
+            return True
+    return False

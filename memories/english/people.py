@@ -1,9 +1,14 @@
 """What is said of others: relatives, pets and whoever goes by a name. "My sister's birthday is 12 May" is a fact."""
 
+# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
+
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from memories.english.grammar import Statement
 from memories.english.text import capitalised, phrases, plain, sentences, slug
@@ -44,6 +49,23 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 
 _SUBJECT = _rule(rf"\b(?:{_PERSON}|(?P<named>{NAME}))\b")
+# The phrases and patterns of the responder.
+TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("responder.toml").read_text(encoding="utf-8"))
+_PARTS = {
+    **TABLES["patterns"],
+    "SOMEBODY": SOMEBODY,
+    "NAME": NAME,
+    "DATE": DATE,
+    "PET": phrases(PETS),
+    "PROFESSIONS": "|".join(sorted(PROFESSIONS)),
+}
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A pattern of the tables, with the parts that it names by <PART>."""
+    return _rule(re.sub(r"<([A-Z]+)>", lambda part: str(_PARTS[part[1]]), text))
+
+
 _BIRTHDAY = _rule(rf"('s|s')\s+birthday\s*(?:'s|is|falls)?\s*(?:on\s+)?(?P<date>{DATE})")
 _AGED = _rule(
     r"(?:\s*\((?P<brackets>\d{1,3})\)|,\s+(?P<aside>\d{1,3})(?=\s*(?:[.,;!)]|$|\s+and\b))"
@@ -70,7 +92,7 @@ _NEWBORN = _rule(
     rf"(?:(?:called|named)\s+)?(?P<name>{NAME})(?:,?\s*(?:who\s+was\s+)?born\s+(?:on\s+)?(?P<date>{DATE}))?"
 )
 _OWNED = _rule(
-    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:an?|two|three|\d)\s+(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|son|daughter|brother|sister|kid|child)"
+    rf"\b(?:have|'ve\s+got|got|adopted|bought|rescued)\s+(?:(?:an?|two|three|\d)\s+)?(?:[\w-]+\s+){{0,2}}?(?P<what>{phrases(PETS)}|twin|son|daughter|brother|sister|kid|child)"
     rf"(?P<many>s|ren)?[,:]?\s+(?:(?:called|named)\s+|(?:his|her|its|their)\s+name\s+is\s+)?(?P<names>{NAME}(?:(?:,|\s+and|,\s+and)\s+{NAME})*)"
 )
 _BORN = {"girl": "daughter", "boy": "son"}
@@ -102,7 +124,7 @@ def _of(sentence: str) -> Iterator[Statement]:
                 f"{name} was born on {match['date']}", f"{slug(name)}_date_of_birth", "family", quote=sentence
             )
     for match in _OWNED.finditer(sentence):
-        one = match["what"].lower().replace("kid", "child")
+        one = match["what"].lower().replace("kid", "child").replace("twin", "child")
         for name in re.findall(NAME, match["names"]):
             category = "family" if re.fullmatch(KIN, one, re.IGNORECASE) or one == "child" else "pets"
             yield Statement(f"{capitalised(one)} is called {name}", "", category, quote=sentence)
@@ -179,91 +201,8 @@ def _category(who: str) -> str:
     return "pets" if re.fullmatch(phrases(PETS), who) else "family"
 
 
-_MORE: tuple[tuple[re.Pattern[str], str, str, str], ...] = tuple(
-    (_rule(pattern), text, key, category)
-    for pattern, text, key, category in (
-        (
-            r"\bi(?:'m| am| just turned| turned|'ve turned| have turned|'ve just turned)\s+(?:now |already |only )?(?P<v>\d{1,3})(?=\s*(?:now|already|today|years|yrs|[.,;!]|$|and\b|but\b|btw))",
-            "Is {} years old",
-            "age",
-            "personal",
-        ),
-        (
-            r"\bi(?:'m| am)(?: a| also a| now a| a strict)? (?P<v>pescatarian|coeliac|celiac|halal|kosher|keto|flexitarian|teetotal|lactose[ -]intolerant|dairy[ -]free)\b",
-            "Is {}",
-            "diet",
-            "food",
-        ),
-        (
-            r"\bi(?:'m| am)(?: still| now)? (?P<v>(?:not )?(?:single|divorced|widowed|married|engaged))\b(?! to)",
-            "Is {}",
-            "marital_status",
-            "family",
-        ),
-        (
-            r"\bi(?:'m| am)(?: still| now| currently)? (?P<v>retired|unemployed|self-employed|pregnant|left-handed|colou?r-?blind)\b",
-            "Is {}",
-            "",
-            "personal",
-        ),
-        (
-            r"\bi(?:'m| am)(?: still| now| currently)? (?P<v>learning (?:to )?(?:(?-i:[A-Z])\w+|the \w+|\w+)(?: \w+)?)(?=[.,;!]|$| and | but )",
-            "Is {}",
-            "",
-            "leisure",
-        ),
-        (
-            rf"\bi(?:'m| am)(?: still| now| also| currently)? an? (?P<v>(?:[\w-]+ ){{0,2}}(?:{'|'.join(sorted(PROFESSIONS))}))(?=[.,;!]|$| and | but | at | in | for | by )",
-            "Works as a {}",
-            "occupation",
-            "work",
-        ),
-        (
-            r"\bi (?:don't have|do not have|have no|have got no|haven't got)(?: any| an?)? (?P<v>pets?|kids|children|siblings|brothers or sisters|allergies|car|animals|cats?|dogs?)\b",
-            "Has no {}",
-            "",
-            "family",
-        ),
-        (
-            r"\bi used to (?P<v>(?:live|work|be|play|have|drive|study)\b[^,.;!]{1,40}?)(?=[.,;!]|$| and | but )",
-            "Used to {}",
-            "",
-            "past",
-        ),
-        (
-            r"\bi (?:don't|do not|never) (?P<v>smoke|drink|drive|cook|swim|dance|drink alcohol)(?=[.,;!]|$| and | but | at all| anymore)",
-            "Does not {}",
-            "",
-            "habits",
-        ),
-        (r"\bi support (?P<v>(?-i:[A-Z])[\w' -]+?)(?=[.,;!]|$| and | but )", "Supports {}", "", "leisure"),
-        (
-            r"\bi (?:don't|do not|really don't) (?:really )?(?:like|enjoy) (?P<v>(?!it|that|this|to\b|when|how|the way|you)[\w' -]{2,40}?)(?=[.,;!]|$| and | but | because )",
-            "Does not like {}",
-            "",
-            "taste",
-        ),
-        (
-            r"\b(?:please )?(?:always |from now on,? )?(?:answer|reply|respond|write|talk|speak)(?: to)?(?: me)?(?: always)? (?P<v>(?:in|with|briefly|shortly|formally|informally|using|more|only|as)\b[^.!?]*)",
-            "Wants answers {}",
-            "answer_style",
-            "preferences",
-        ),
-        (
-            r"\b(?:please )?(?P<v>keep (?:your |the )?(?:answers|replies|responses|it) [^.!?]+)",
-            "Wants answers: {}",
-            "answer_style",
-            "preferences",
-        ),
-        (
-            r"\bi (?:prefer|like|want) (?:your |the )?(?P<v>(?:short|brief|long|detailed|concise|formal|informal)[\w ,]* (?:answers|replies|responses))",
-            "Wants {}",
-            "answer_style",
-            "preferences",
-        ),
-        (r"\bmy birthday(?:'s| is)(?: on)? (?P<v>" + DATE + ")", "Birthday is {}", "birthday", "personal"),
-        (r"\bi was born on (?P<v>" + DATE + ")", "Born on {}", "date_of_birth", "personal"),
-    )
+_STATEMENTS = tuple(
+    (pattern(row["said"]), row["fact"], row.get("key", ""), row["category"]) for row in TABLES["statements"]
 )
 
 
@@ -275,8 +214,9 @@ _HAVING = _rule(r"i(?:'ve got| have)(?: got)? (?P<what>[^.;!?]+)")
 _EACH = _rule(
     rf"\b(?:an?|one|two|three|four|five|\d) (?:(?:older|younger|little|big|twin) )?(?:{KIN}|{phrases(PETS)})s?\b(?!-|,? (?:called|named|(?-i:[A-Z])))"
 )
-_ASIDE = _rule(
-    rf",?\s*(?:(?:and )?(?P<age>\d{{1,3}})(?: years old)?(?=[.,;!]|$| and|\s+from))?(?:,?\s*(?:and )?(?:i'm )?from (?P<place>{NAME}))?"
+_ASIDE = pattern(
+    r",?\s*(?:(?:and )?(?P<age>\d{1,3})(?: years old)?(?=[.,;!]|$| and|\s+from))?(?:,?\s*(?:and )?(?:i'm )?(?P<job>an? (?:[\w-]+ ){0,2}(?:<PROFESSIONS>)))?"
+    r"(?:,?\s*(?:and )?(?:i'm )?from (?P<place><NAME>))?"
 )
 _PEOPLES = _rule(
     r".*(?:ish|ese|[^i]sian|anian|alian|ican|nch|ndian|ussian|adian|gian|razilian)$|german|dutch|greek|swiss|thai|czech|muslim|jewish|catholic|hindu|buddhist|welsh|scots"
@@ -291,6 +231,8 @@ def more(message: str) -> Iterator[Statement]:
         if aside := _ASIDE.match(plain(message)[told.end() :]):
             if aside["age"]:
                 yield Statement(f"Is {aside['age']} years old", "age", "personal", quote=message)
+            if aside["job"]:
+                yield Statement(f"Works as {aside['job']}", "occupation", "work", quote=message)
             if aside["place"]:
                 yield Statement(f"Comes from {aside['place']}", "origin", "home", quote=message)
     for sentence in sentences(plain(message)):
@@ -299,6 +241,6 @@ def more(message: str) -> Iterator[Statement]:
         if having := _HAVING.match(sentence):
             for one in _EACH.finditer(having["what"]):
                 yield Statement(f"Has {one[0].lower()}", "", "family", quote=sentence)
-        for rule, text, key, category in _MORE:
+        for rule, text, key, category in _STATEMENTS:
             if match := rule.search(sentence):
                 yield Statement(text.format(match["v"].strip()), key, category, quote=sentence)

@@ -42,7 +42,7 @@ class CaseQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One owner: what they remember, in one of two forms, and what is asked."""
+    """One owner: their memories, in one of two forms, and the questions."""
 
     name: str
     sessions: tuple[ConversationSession, ...]
@@ -63,7 +63,7 @@ class Case:
 
 
 def parse_cases(data: object, form: Form, numbers: Sequence[int] | None = None) -> tuple[Case, ...]:
-    """The cases of a file (only those at `numbers`, from 0). Raises InvalidInput naming what is wrong."""
+    """The cases of a file (only those at `numbers`, from 0). Raises InvalidInput naming the place."""
     if form is Form.LOCOMO:
         count = conversation_count(data)
         entries: Sequence[Any] = data if isinstance(data, list) else [data]

@@ -3,10 +3,8 @@
 Recalls leave no trace here and count no use, so the order of the questions changes nothing; each is asked at the time
 of the last memory, so the day of the measurement changes nothing either.
 
-Recall@k, reciprocal rank and latency of answered questions. Pure.
-
-recall@k is the mean, over the questions, of the share of a question's evidence that is among the first k memories
-recalled; mrr the mean of 1 / rank of the first piece of evidence, 0 beyond the last rank looked at.
+recall@k is the mean, over the questions, of the share of a question's evidence among the first k memories recalled;
+mrr the mean of 1 / rank of the first piece of evidence, 0 beyond the last rank.
 """
 
 from __future__ import annotations
@@ -94,7 +92,7 @@ _WARM_UP = "What is this?"
 
 
 def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance) -> dict[str, Any]:
-    """Measure on all cases; `advance(what, done, total)` hears of the progress. Raises InvalidInput."""
+    """Measure all cases, reporting progress to `advance(what, done, total)`. Raises InvalidInput."""
     outcomes: list[QuestionOutcome] = []
     for number, case in enumerate(cases):
         membership = _member(case, number)
@@ -126,7 +124,7 @@ def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance)
 
 
 def _leave_nothing(membership: Membership) -> None:
-    """Remove the case from an index that others share, and its key; a plane of files goes with its folder."""
+    """Remove the case and its key from a shared index; embedded files go with their folder."""
     plane = search_plane()
     if not plane.joint:
         return

@@ -1,7 +1,7 @@
-"""A place to measure in: another process of this project, with a database and an index folder of its own.
+"""A measuring process of its own, with a throwaway database and index folder.
 
-Invariant: the database and the index files that this process is configured with are neither read nor written. With
-Elasticsearch the indices are shared: the measured members are strangers there, and what they stored is removed again.
+It neither reads nor writes the configured database and index files. On Elasticsearch the indices are shared: the
+measured members are new there, and their documents are removed again.
 """
 
 from __future__ import annotations

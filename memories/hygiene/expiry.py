@@ -1,9 +1,9 @@
 """How long facts live, by what they are about. Pure.
 
-Three classes: a preference may have changed (soft: after a while it is ranked down until it is confirmed), what was
-learned in a task is of no use after it (hard: then it is gone), and all else is true until somebody says otherwise (it
-is listed for review, nothing more). A tenant's rules, by the name of a class or by a category, replace these.
-Invariant: a date that was given is never moved; the others count from the last confirmation.
+Three classes: a preference may change (soft: after a while it ranks lower until it is confirmed); a learning from a
+task is useless after it (hard: then it is gone); everything else holds until somebody says otherwise (it is only
+listed for review). A tenant's rules, by class or by category, replace these. A given date is never moved; the others
+count from the last confirmation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FactClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Days since the last confirmation; None: never. Soft: ranked down. Hard: gone. Review: listed for its owner."""
+    """Days since the last confirmation; None: never. Soft: ranks lower. Hard: removed. Review: listed for the owner."""
 
     soft_days: int | None = None
     hard_days: int | None = None
@@ -46,7 +46,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """After `review_after` a fact is to be confirmed and ranks like a stale one; at `expires_at` it is gone."""
+    """After `review_after` a fact ranks like a stale one until it is confirmed; at `expires_at` it expires."""
 
     review_after: datetime | None = None
     expires_at: datetime | None = None
@@ -68,7 +68,7 @@ _TASK_CATEGORIES = frozenset(("task", "tasks", "to do", "to_do", "todo"))
 
 
 def class_of(about: About) -> FactClass:
-    """The class of a fact. What belongs to a task is a learning of it, whatever it is about."""
+    """The class of a fact. A memory of a task is a task learning, whatever its subject."""
     category = about.category.casefold()
     if about.scope == Scope.TASK or about.source == Source.TASK_OUTCOME or category in _TASK_CATEGORIES:
         return FactClass.TASK_LEARNING
@@ -96,10 +96,10 @@ def stamp(
     valid_to: datetime | None = None,
     given: Dates = Dates(),
 ) -> Dates:
-    """The dates of a fact confirmed at `confirmed_at`; `given` ones stand.
+    """The dates of a fact confirmed at `confirmed_at`; `given` dates are kept.
 
-    What is pinned matters for as long as it is pinned: it has given dates alone. What its owner said to end at
-    `valid_to` is believed in full until then, and is history afterwards: what ended before it was told does not age.
+    A pinned fact has only given dates. A fact whose owner set an end (`valid_to`) is fully believed until then and is
+    history afterwards; one that had ended before it was learned does not age.
     """
     if pinned:
         return given
@@ -115,7 +115,7 @@ def stamp(
 def wants_review(
     about: About, rules: Mapping[str, Lifetime], *, confirmed_at: datetime, review_after: datetime | None, now: datetime
 ) -> bool:
-    """Whether its owner should be asked if it still holds."""
+    """True if the owner should be asked whether it still holds."""
     listed_at = review_after or _after(confirmed_at, lifetime_of(about, rules).review_days)
     return listed_at is not None and listed_at <= now
 

@@ -1,10 +1,9 @@
-"""Staleness: how far a memory is from what can be relied on, 0 to 1, and the status that follows from it. Pure.
+"""Staleness: how unreliable a memory has become, 0 to 1, and the status that follows. Pure.
 
 0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Over 0.7 a memory is stale and ranks half, over
-0.9 it is proposed for eviction. So neither age nor disuse alone makes anything stale, not even both together: somebody
-has to have said otherwise. What merely was not confirmed in time is the business of its dates (`hygiene/expiry.py`).
-Invariant: the scan takes back only what a scan did, so it and the collection (`hygiene/endings.py`), which doubts
-memories of little confidence, never undo each other.
+0.9 it is proposed for eviction. Age and disuse together never make a memory stale: that takes a contradiction. A
+missed confirmation is handled by the memory's dates (`hygiene/expiry.py`). The scan reverts only what a scan did, so
+it and the collection (`hygiene/endings.py`), which doubts memories of low confidence, never undo each other.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class StalenessInputs:
 
 
 def staleness(standing: StalenessInputs, *, now: datetime) -> float:
-    """0 for what can be relied on, 1 for what is old, unused and contradicted; to a hundredth."""
+    """0 for a reliable memory, 1 for an old, unused and contradicted one; to a hundredth."""
     total = (
         AGE_WEIGHT * age(standing.confirmed_at, standing.due_at, now=now)
         + DISUSE_WEIGHT * (disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0)
@@ -61,7 +60,7 @@ def staleness(standing: StalenessInputs, *, now: datetime) -> float:
 
 
 def age(confirmed_at: datetime, due_at: datetime | None, *, now: datetime) -> float:
-    """0 when it was confirmed, 1 from the day on which it is to be confirmed again; 0 for what does not age."""
+    """0 at the confirmation, 1 from the day on which the next one is due; 0 for a memory that does not age."""
     if due_at is None or now <= confirmed_at:
         return 0.0
     if due_at <= confirmed_at:
@@ -85,10 +84,9 @@ def due_of_fact(
     valid_to: datetime | None,
     pinned: bool,
 ) -> datetime | None:
-    """When a fact is to be confirmed at the latest: by its own dates, else as its class says; None: never.
+    """When a fact needs its next confirmation: by its own dates, else by its class; None: never.
 
-    What is pinned matters for as long as it is pinned; what its owner told the end of is believed in full until then,
-    and is history afterwards; what cannot change is permanent.
+    Pinned facts, permanent keys, and facts whose owner set an end (`valid_to`) do not age.
     """
     if pinned or valid_to is not None or about.key.casefold() in PERMANENT_KEYS:
         return None

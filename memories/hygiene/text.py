@@ -1,6 +1,6 @@
-"""Text as it comes in: what can be stored at all, and the form in which two texts count as the same.
+"""Checks of incoming text, and the form in which two texts count as equal.
 
-Invariant: a text that passes `clean_text` is returned verbatim; it is refused, never repaired.
+`clean_text` returns a text verbatim or refuses it; it never repairs one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _SPACE = re.compile(r"\s+")
 def clean_text(value: object, *, field: str, limit: int, required: bool = True) -> str:
     """Return `value` unchanged if it can be stored, else raise InvalidInput naming `field`.
 
-    `limit` is in characters. Refused: what is not text, NUL characters (PostgreSQL cannot hold them), lone surrogates
-    (no valid UTF-8), and, if `required`, text in which nothing is visible.
+    `limit` is in characters. Refused: values that are no text, NUL characters (PostgreSQL cannot hold them), lone
+    surrogates (no valid UTF-8), and, if `required`, text without a visible character.
     """
     if not isinstance(value, str):
         raise InvalidInput(field, "must be text.")
@@ -35,7 +35,7 @@ def clean_text(value: object, *, field: str, limit: int, required: bool = True) 
 
 
 def has_visible_text(value: str) -> bool:
-    """Whether anything in `value` shows: spaces, controls and format characters (such as direction marks) do not."""
+    """True if a character of `value` is visible; spaces, controls and format characters are not."""
     return any(not (character.isspace() or unicodedata.category(character) in ("Cc", "Cf")) for character in value)
 
 

@@ -1,7 +1,7 @@
-"""Reading what comes from elsewhere: conversations and memories in the forms that the import commands know.
+"""Parsers of conversations and memories in the forms that the import commands read.
 
-Invariant: pure. A parser takes text or JSON values and gives frozen dataclasses; it imports no Django and writes
-nothing. What it cannot read it refuses with the place (a line number, a turn's id) and the reason.
+Pure: a parser takes text or JSON values and returns frozen dataclasses. It imports no Django, and an error names the
+place (a line number, a turn's id).
 """
 
 from memories.importing.conversations import ConversationSession, ConversationTurn

@@ -1,17 +1,14 @@
-"""Conversations as JSON lines: `{"session", "role", "content", "timestamp"}`, all four required.
+"""Forms of conversations: JSON lines, ChatGPT exports, and the LoCoMo benchmark.
 
-Roles: `user` is the owner; `assistant` goes to the transcript only; `system`, `developer` and `tool` are left out; any
-other role is the name of a person, whose turns become episodes like the owner's. Turns of a session are ordered by
-time, then by line.
+JSON lines: `{"session", "role", "content", "timestamp"}`, all required. Roles: `user` is the owner; `assistant` goes
+to the transcript only; `system`, `developer` and `tool` are left out; any other role is the name of a person, whose
+turns become episodes like the owner's. Turns of a session are ordered by time, then by line.
 
-The `conversations.json` of a ChatGPT account export: a tree of messages, of which the last visible path counts.
+ChatGPT: `conversations.json` of an account export is a tree of messages, of which the last visible path is taken, the
+text of user and assistant only. A user message longer than a memory stays in the transcript and becomes no episode.
 
-Text of the user and of the assistant is taken; images, code runs, hidden prompts and tool traffic are left out. A user
-message that is longer than a memory may be stays in the transcript and becomes no episode.
-
-Conversations in the form of the LoCoMo benchmark: two people, dated sessions, every turn an episode of its speaker.
-
-A session has one time; its turns follow a minute apart, so that their order is also their order in time.
+LoCoMo: two people, dated sessions, every turn an episode of its speaker. A session has one time; its turns follow a
+minute apart, so that their order is also their order in time.
 """
 
 from __future__ import annotations
@@ -96,9 +93,9 @@ _TEXTS = frozenset(["text", "multimodal_text"])
 
 
 def parse_chatgpt(data: object, index: int | None = None) -> tuple[ConversationSession, ...]:
-    """A session for each conversation with something said (only for number `index`, from 0, if given).
+    """A session for each conversation with a message (only number `index`, from 0, if given).
 
-    Raises InvalidInput: not that form, or no such conversation.
+    Raises InvalidInput for another form or a missing conversation.
     """
     if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
         raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
@@ -124,7 +121,7 @@ def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
 
 
 def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The messages from the root to `current_node`: what the user last saw, without abandoned branches."""
+    """The messages from the root to `current_node`: the last visible path, without abandoned branches."""
     mapping, here = entry["mapping"], entry.get("current_node")
     if not isinstance(mapping, dict):
         raise InvalidInput(place, '"mapping" must be an object.')

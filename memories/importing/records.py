@@ -158,7 +158,7 @@ def record_line(record: MemoryRecord) -> str:
 
 
 def _checked(line: Mapping[str, Any], name: str, place: str, fits: Callable[[Any], bool], what: str) -> Any:
-    """The value of a member, None if it is missing. Raises InvalidInput unless it `fits`, saying `what` it must be."""
+    """The value of a member, None if it is missing. Raises InvalidInput unless `fits(value)`; `what` says why."""
     value = line.get(name)
     if value is not None and not fits(value):
         raise InvalidInput(place, f'"{name}" must be {what}.')

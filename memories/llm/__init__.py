@@ -23,7 +23,7 @@ def json_endpoint(name: str) -> JsonAnswers:
 
 
 def classifier_endpoint() -> JsonAnswers | None:
-    """The model that tells secrets from harmless values, if one is configured; somebody waits for it to answer."""
+    """The model that tells secrets from harmless values, if configured, with short timeouts: a writer waits for it."""
     if not settings.MEMORYHUB_CLASSIFIER_MODEL:
         return None
     # The key of one endpoint is never sent to another.

@@ -1,7 +1,7 @@
-"""What the agent loop asks of a language model, whichever it is.
+"""The interface between the agent loop and a language model.
 
-Invariant: `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. It
-never keeps a listener for long without a word: while nothing comes it yields Silence.
+`ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the
+model is silent it yields Silence, so its listener is never blocked for long.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ToolSchema = Mapping[str, Any]
 
 
 class FaultCause(StrEnum):
-    """What a fault lies in, which says what helps: time, another answer, less to read, another question, or a person.
+    """The cause of a fault, which tells what helps.
 
-    ENDPOINT: it is down, slow, busy, or its answer got lost on the way. ANSWER: what came is no use. TOO_MUCH: what was
-    sent is too long, or the endpoint will not take it. REFUSAL: the model or its filter declined. CONFIGURATION: the
-    key, the model's name or the address is wrong.
+    ENDPOINT: down, slow or busy, or the answer got lost; wait. ANSWER: unusable; ask again. TOO_MUCH: the request is
+    too long or refused; send less. REFUSAL: the model or its filter declined. CONFIGURATION: the key, the model's name
+    or the address is wrong.
     """
 
     ENDPOINT = "endpoint"
@@ -67,7 +67,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A whole tool call; `arguments` is what the model wrote, which may not even be JSON."""
+    """A whole tool call; `arguments` is the text from the model, which may not be valid JSON."""
 
     name: str
     arguments: str
@@ -107,7 +107,7 @@ class ChatModel(Protocol):
 
     @property
     def offline(self) -> bool:
-        """Whether this is the offline responder."""
+        """True for a responder that is no language model."""
         ...
 
     def stream(

@@ -1,20 +1,11 @@
-"""One model at any endpoint that speaks the OpenAI chat-completions protocol, streaming, by the `openai` package.
+"""One model at an OpenAI-compatible endpoint, streaming, by the `openai` package.
 
-Invariant: whatever the endpoint does, `outputs` ends with one Finished or raises one ModelFault whose message holds
-neither the key nor the address. An answer that was cut, or whose tool calls were, is never taken for a whole one.
+`outputs` ends with one Finished or raises one ModelFault whose message holds neither the key nor the address. A cut
+answer, or one with cut tool calls, never counts as whole: text is yielded as it arrives, tool calls at the end. An
+answer in one piece is read like a stream of one chunk.
 
-Putting an answer together from the chunks of a stream.
-
-Invariant: text comes out as it arrives; tool calls come out whole, in the order in which they began, at the end.
-
-What an endpoint turns out not to know of the chat-completions protocol, and how it is asked instead.
-
-Invariant: a request is changed only after the endpoint refused it and named what it refused; each change is made once,
-so asking again ends. An endpoint that knows no JSON schemas reads the schema in the instructions.
-
-The chunks of an answer, also from an endpoint that was asked for a stream and answers in one piece.
-
-Invariant: an answer in one piece gives the one chunk that a stream of it would add up to.
+A request is changed (`Dialect`) only after the endpoint refused it and named what it refused. Each change is made
+once, so the retries end. An endpoint without JSON schemas gets the schema in the instructions.
 """
 
 from __future__ import annotations
@@ -64,7 +55,7 @@ _STOPS = {
 
 @dataclass(slots=True)
 class _StreamedCall:
-    """A tool call under way. `place` and `id` are how the endpoint tells its calls apart; either may be missing."""
+    """An unfinished tool call. `place` and `id` are the endpoint's names for it; either may be missing."""
 
     place: int | None
     id: str
@@ -94,7 +85,7 @@ class Assembly:
                 self.stop = _STOPS.get(choice.finish_reason, StopReason.DONE)
 
     def stopped(self) -> StopReason:
-        """Why the model stopped. Raises ModelFault if it never said so: then the answer was cut off."""
+        """The stop reason. Raises ModelFault if the model gave none, because the answer was cut off then."""
         if self.stop is None:
             raise ModelFault(tokens.BROKEN_OFF if self._characters else tokens.UNREADABLE, retryable=True)
         if self._refused:
@@ -139,7 +130,7 @@ class Assembly:
 
 
 def _text(value: object) -> str:
-    """`value` if it is text, empty if it is missing: the package hands on what came. Raises TypeError."""
+    """`value` if it is text, empty if it is missing. Raises TypeError."""
     if not isinstance(value, str | None):
         raise TypeError(f"A {type(value).__name__} where a tool call has text.")
     return value or ""
@@ -168,7 +159,7 @@ class Dialect:
         self._refused: set[str] = set()
 
     def fitted(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """`request` without what the endpoint refuses, said otherwise where that is possible."""
+        """`request` in the form that the endpoint accepts."""
         fitted = dict(request)
         for name in self._refused & {"stream_options", "temperature"}:
             fitted.pop(name, None)
@@ -185,7 +176,7 @@ class Dialect:
         return fitted
 
     def learns(self, error: Exception, sent: Mapping[str, Any]) -> bool:
-        """Whether the endpoint refused something in `sent` that it need not be asked; then ask it again."""
+        """True if the endpoint refused an optional part of `sent`, so that a changed request may succeed."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in _REFUSALS:
             return False
         words = str(error)
@@ -212,7 +203,7 @@ _MAX_BYTES = 2 * 6 * MAX_ANSWER_CHARACTERS
 
 
 def chunks_of(stream: Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
-    """The chunks. Raises what a broken stream raises, and ModelFault for an answer that is too long."""
+    """The chunks. Raises the errors of a broken stream, and ModelFault for an answer that is too long."""
     if "application/json" in stream.response.headers.get("content-type", ""):
         yield _as_chunk(_body(stream))
     else:
@@ -260,10 +251,10 @@ _BROKEN = (
 
 
 class Completions:
-    """Sends requests and reads what comes. Safe to share between threads.
+    """Sends requests and reads the answers. Safe to share between threads.
 
-    `stall_seconds` bounds each silence, `answer_seconds` a whole answer; a request that fails before its answer is
-    tried `retries` more times, `retry_seconds` later, then twice that.
+    `stall_seconds` bounds each silence, `answer_seconds` a whole answer. A request that fails before its answer is
+    tried `retries` more times, after `retry_seconds`, then twice that.
     """
 
     def __init__(
@@ -329,7 +320,7 @@ class Completions:
         return Finished(stop, usage)
 
     def _open(self, request: Mapping[str, Any]) -> Stream[ChatCompletionChunk]:
-        """Send the request; try again, a bounded number of times, what may pass."""
+        """Send the request; retry passing faults a bounded number of times."""
         retries = 0
         whole = {**request, "model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         while True:
@@ -356,7 +347,7 @@ class Completions:
             response.stream = _Deadline(response.stream, self._answer_seconds)
 
     def _log_fault(self, error: Exception) -> None:
-        """Log the kind of fault alone: messages of the client may quote keys, and bodies may quote the conversation."""
+        """Log the class of the fault only: messages may quote keys, and bodies the conversation."""
         status = getattr(error, "status_code", None)
         logger.warning("model %s: %s%s", self.name, type(error).__name__, f" {status}" if status else "")
 

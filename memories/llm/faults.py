@@ -1,6 +1,6 @@
-"""What can go wrong at an endpoint, as sentences for the user.
+"""Faults of an endpoint, as sentences for the user.
 
-Invariant: no sentence quotes the error: its text may hold the key, the address or the conversation.
+No sentence quotes the error, which may hold the key or the conversation.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def in_the_middle(error: Exception) -> ModelFault:
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether the same request may succeed a moment later."""
+    """True if the same request may succeed a moment later."""
     if isinstance(error, openai.APIStatusError):
         return error.status_code in _PASSING or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     return isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)

@@ -1,12 +1,8 @@
 """One strict JSON answer to one question, from any OpenAI-compatible endpoint.
 
-Invariant: `ask` returns an answer of exactly the shape that was asked for, or raises NoAnswer. Whether the endpoint
-knows JSON schemas makes no difference: what comes is read and checked here.
-
-A pydantic model as a JSON schema that endpoints take as strict.
-
-Invariant: every member is required and no other is allowed, as strict schemas want it. Bounds that not all endpoints
-know are left out here; whoever reads the answer checks it against the model itself.
+`ask` returns an answer of exactly the requested shape or raises NoAnswer, whether or not the endpoint knows JSON
+schemas: the answer is checked here. Strict schemas require every member and allow no other; bounds that some endpoints
+refuse are left out of the schema and checked against the pydantic model.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ _KEPT = frozenset({"anyOf", "description", "enum", "items", "type"})
 
 @cache
 def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The schema of `model`, with its parts under `$defs`; nobody changes it, for all requests share it."""
+    """The schema of `model`, with its parts under `$defs`, shared by all requests."""
     schema = model.model_json_schema()
     parts = {name: _strict(part) for name, part in schema.get("$defs", {}).items()}
     return _strict(schema) | ({"$defs": parts} if parts else {})
@@ -73,7 +69,7 @@ class JsonAnswer(Generic[Shape]):
 
 
 class NoAnswer(ModelFault):
-    """No usable answer. `output` is what came of it, for the record; the message quotes none of it."""
+    """No usable answer. `output` is the raw text, for the record; the message quotes nothing of it."""
 
     def __init__(self, fault: ModelFault, *, output: str, usage: Usage) -> None:
         super().__init__(fault.message, retryable=fault.retryable, cause=fault.cause, retry_after=fault.retry_after)
@@ -92,7 +88,7 @@ class JsonAnswers(Completions):
         name: str,
         max_tokens: int = MAX_JSON_ANSWER_TOKENS,
     ) -> JsonAnswer[Shape]:
-        """The answer to `messages`, whose first are the instructions. Raises NoAnswer."""
+        """The answer to `messages`, the first of which are the instructions. Raises NoAnswer."""
         schema = {"name": name, "strict": True, "schema": strict_schema(shape)}
         request = {
             "messages": list(messages),

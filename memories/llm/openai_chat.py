@@ -1,7 +1,4 @@
-"""A conversation with a model at an endpoint, word by word.
-
-Invariant: `stream` never keeps its listener for long without a word; see ChatModel.
-"""
+"""A streaming conversation with a model at an endpoint; see ChatModel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Texts of people inside a prompt.
+"""Users' texts inside a prompt.
 
-Invariant: a quoted text can neither close its quotes, open a tag, nor form the special tokens by which chat templates
-tell roles apart.
+A quoted text can neither close its quotes, open a tag, nor form the special tokens that mark roles in chat templates.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Listening to a model without being stuck in it: while it says nothing, the listener is told so and may leave.
+"""Listening to a model without blocking, and cleaning streamed text.
 
-Invariant: leaving takes no longer than one silence, whatever the model does. A model that was left is closed as soon as
-it speaks again or gives up, and what it says then is dropped.
-
-Text that arrives in pieces, made storable: no NUL, no halves of characters.
-
-Invariant: what comes out encodes to UTF-8 and fits a PostgreSQL text column, whatever the model sent.
+A silent model never holds its listener longer than one silence. An abandoned model is closed as soon as it yields
+again or fails, and its output is dropped. Cleaned text encodes to UTF-8 and fits a PostgreSQL text column.
 """
 
 from __future__ import annotations
@@ -23,15 +19,15 @@ from memories.llm.base import Output, Silence
 _AHEAD = 64
 
 
-class _Done:
+class _EndOfStream:
     """The model is done."""
 
 
-Said = Output | _Done | Exception
+Said = Output | _EndOfStream | Exception
 
 
 def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
-    """What `outputs` yields, with a Silence whenever nothing came for `silence_seconds`; raises what it raises."""
+    """Yield from `outputs`, with a Silence for every `silence_seconds` without output; raise its errors."""
     said: Queue[Said] = Queue(_AHEAD)
     left = threading.Event()
 
@@ -49,7 +45,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
                     put(output)
                     if left.is_set():
                         return
-            put(_Done())
+            put(_EndOfStream())
         except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
             put(error)
 
@@ -58,7 +54,7 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
     try:
         while True:
             output = _next(said, silence_seconds)
-            if isinstance(output, _Done):
+            if isinstance(output, _EndOfStream):
                 return
             if isinstance(output, Exception):
                 raise output

@@ -1,11 +1,7 @@
-"""How many tokens a text takes in the model in use, as an estimate: its tokenizer is not at hand, its counts are.
+"""Estimated token counts, corrected by the counts that the endpoint reports, and the sentences for failed answers.
 
-Invariant: only an empty text takes nothing. What an endpoint reports moves the estimate within bounds, and what it
-cannot mean does not.
-
-What the user is told when no whole answer came, and when something was erased.
-
-Invariant: a sentence says what happened and what to do, and quotes nothing of what was sent, received or remembered.
+The tokenizer of the model is not available. Implausible reports are ignored, and the correction is bounded. A sentence
+says what happened and what to do, and quotes nothing that was sent, received or remembered.
 """
 
 from __future__ import annotations
@@ -71,16 +67,16 @@ def estimated_prompt(messages: Iterable[ChatMessage], tools: Iterable[ToolSchema
 
 
 def forget_models() -> None:
-    """Forget what was learned of every model."""
+    """Forget the corrections of all models."""
     with _lock:
         _ratios.clear()
 
 
 class ModelTokens:
-    """Counts for the model `name`, alike as long as this object lives.
+    """Token counts for the model `name`, stable for the life of this object.
 
-    What an endpoint reports is remembered by this process, for whoever counts for that model next. The estimate is
-    multiplied by `factor`: the worst of the last calls, within bounds; 1 before the first.
+    Reported counts are kept by the process for later objects. `factor` corrects the estimate by the worst ratio of the
+    last calls, within bounds; it is 1 before the first.
     """
 
     def __init__(self, name: str = "") -> None:

@@ -1,7 +1,7 @@
-"""What the commands on one member's memory share: naming the member, sentences for errors, progress, a warm index.
+"""What commands on one member's memory share: finding the member, errors as sentences, progress, a warm index.
 
-Invariant: a command that fails says one sentence on standard error and ends with code 1; standard output holds only
-what was asked for, so it can be piped.
+A command that fails writes one sentence to standard error and ends with code 1. Standard output holds only the result,
+so it can be piped.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Numbers that tell when memory goes bad: what is measured, sampled, exposed and warned of."""
+"""Metrics of memory: definitions, measuring, sampling, alerts, charts and the export for Prometheus."""

@@ -1,6 +1,6 @@
-"""What happened in a window of time: writes, recalls, turns, consolidations, and what was kept out. See `measuring.py`.
+"""Metrics of a window of time: writes, recalls, turns, consolidations and refused values.
 
-Only active tenants are looked at where an index begins with the tenant, so that it serves for all of them at once.
+Queries name the active tenants where an index begins with the tenant, so that the index serves all of them at once.
 """
 
 from __future__ import annotations

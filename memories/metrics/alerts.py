@@ -1,11 +1,8 @@
-"""Which alerts hold, since when, and whether they fire: what Prometheus does with the rules file, for the page. Pure.
+"""Which alerts hold, since when, and whether they fire; and the same alerts as a rules file for Prometheus. Pure.
 
-Invariant: decided by `definitions.ALERTS` alone, as the rules file is (`tests/memories/metrics/test_agreement.py`). An
-alert is pending while its condition holds, and fires once it has held at every look for as long as it must last.
-
-The rules file for Prometheus, from the definitions. Pure.
-
-Several processes serve the same values, so each rule takes the worst of them; it compares tenant by tenant.
+`definitions.ALERTS` alone decides both (`tests/memories/metrics/test_agreement.py` compares them). An alert is pending
+while its condition holds, and fires once it has held at every sampling for its whole duration. Several processes export
+the same values, so each Prometheus rule takes the worst of them, tenant by tenant.
 """
 
 from __future__ import annotations
@@ -129,7 +126,7 @@ def summary(alert: Alert) -> str:
 
 
 def description(alert: Alert) -> str:
-    """What it means and what to do."""
+    """The meaning of the alert, and what to do."""
     return f"{alert.means} {alert.do}"
 
 

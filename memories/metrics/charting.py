@@ -1,7 +1,7 @@
-"""Charts as numbers: where lines, ticks and thresholds lie in a drawing, and the table beside it. Pure.
+"""Charts as numbers: the places of lines, ticks and thresholds in a drawing, and the table beside it. Pure.
 
-Invariant: a time that nothing was sampled in is a gap, unless it is a single step between two that were; each step
-shows its worst value, so that no peak is lost, however long the time.
+A time without a sample is a gap, unless it is a single step between two sampled ones. Each step shows its worst value,
+so that no peak is lost, however long the time.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ USUAL_SPAN = SPANS["24h"]
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One line: its name, what it is drawn by, and its latest value in words. `place` (from 1) is its look.
+    """One line: its name, its SVG path, and its latest value in words. `place` (from 1) chooses its style.
 
     `dots` draws the values that stand alone, which are too short for a line.
     """
@@ -126,14 +126,14 @@ class Chart:
 
     @property
     def words_at(self) -> float:
-        """Where the words of the threshold stand: above its line, or below it where that is near the top."""
+        """The height of the threshold's label: above its line, or below it near the top."""
         if self.threshold is None:
             return TOP - _BESIDE
         return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
 def placed(looks: Iterable[datetime], span: Span, until: datetime) -> list[tuple[datetime, int]]:
-    """The looks of the span that ends at `until`, each with the step that it falls into."""
+    """The samplings in the span that ends at `until`, each with its step."""
     since = until - span.length
     places = ((at, (at - since) // span.step) for at in looks)
     return [(at, place) for at, place in places if 0 <= place < span.steps]
@@ -239,7 +239,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:
-    """Moves and lines, and the steps that stand alone: each no way at all, a dot where the ends of a line are round."""
+    """The SVG path of the lines, and that of single steps, which round line ends draw as dots."""
     width = (WIDTH - LEFT - RIGHT) / len(values)
     parts: list[str] = []
     dots: list[str] = []
@@ -292,6 +292,6 @@ def _explained(metric: Metric) -> str:
 
 
 def _described(metric: Metric, alert: Alert | None, latest: Mapping[str, Value]) -> str:
-    """The chart in a sentence, for whoever does not see it."""
+    """The chart as a sentence, for screen readers."""
     parts = [f"{name}: last {_cell(value, metric.unit)}" for name, value in latest.items()]
     return "; ".join([*parts, f"alert {condition(alert)}"] if alert else parts) + "."

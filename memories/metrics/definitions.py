@@ -1,7 +1,7 @@
-"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md take them from here. Pure.
+"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md read them from here. Pure.
 
-Invariant: an alert on a share or a percentile names the events that it needs first (`at_least`), so that three events
-never alarm anybody; the condition on the page and the expression for Prometheus are made from the same fields.
+An alert on a share or a percentile names the number of events that it needs first (`at_least`), so that three events
+never alarm anybody. The condition on the page and the expression for Prometheus are made from the same fields.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`window`: what is looked back on; none for a state. `idle`: the value where nothing happened; none: no value.
+    """`window`: the time that it covers; none for a state. `idle`: the value without events; none: no value.
 
     `label` tells values of one metric apart. Every metric is measured for each tenant.
     """

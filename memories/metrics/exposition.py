@@ -1,7 +1,4 @@
-"""The metrics as Prometheus reads them: gauges with the tenant's slug, and no word of anybody.
-
-Invariant: a process looks once in CACHED_SECONDS at most, however often it is asked.
-"""
+"""The metrics in Prometheus' text format: gauges labelled with the tenant's slug, measured once in CACHED_SECONDS."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The values of all metrics now, of all active tenants together, from the database: right whatever process asks.
+"""The values of all metrics now, of all active tenants together, from the database, so every process agrees.
 
-Invariant: the number of queries does not grow with tenants, and each reads a window or an index; a value of one tenant
-is made of that tenant's rows alone. What belongs to no tenant (changes of global knowledge) has the tenant None.
-
-What waits: changes for the search plane, episodes for a consolidation. See `measuring.py`.
+The number of queries does not grow with tenants, and each reads a window or an index. A tenant's value is made of that
+tenant's rows alone; changes of global knowledge have the tenant None.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ def _age(since: datetime, now: datetime) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured `at`; `readings` leave out what is idle, `slugs` names each active tenant."""
+    """The values measured `at`; idle values are omitted, and `slugs` names each active tenant."""
 
     at: datetime
     readings: Readings

@@ -1,12 +1,8 @@
-"""Samples of all metrics, every five minutes: what the charts are drawn from, and which alerts hold since when.
+"""Samples of all metrics, every five minutes: the data of the charts, and since when which alerts hold.
 
-Invariant: a look is stored whole or not at all, and once, whoever looks: its mark is unique. What is idle is not
-stored: at a marked time without a sample a metric had its idle value. So rows are as many as there is activity, and old
-ones are thinned out to one look an hour, then dropped.
-
-Reading what was sampled: the state at the last look, and the course of values over a time.
-
-Invariant: only what belongs to the named tenants is read; `None` among them is what belongs to no tenant.
+A sampling is stored whole or not at all, and once, whichever process takes it: its mark is unique. Idle values are not
+stored: at a marked time without a sample, a metric had its idle value. Old samplings are thinned out to one an hour,
+then dropped. Reads are limited to the named tenants; `None` among them stands for rows that belong to no tenant.
 """
 
 from __future__ import annotations
@@ -79,7 +75,7 @@ def held(at: datetime) -> dict[Holding, datetime]:
 
 
 def thin(now: datetime) -> int:
-    """Drop what is too old, and of the looks older than FINE all but the first of each hour; return how many looks."""
+    """Drop old samples, and of samplings older than FINE all but the first of each hour; return how many samplings."""
     MetricSample.objects.filter(at__lt=now - KEPT).delete()
     seen: set[datetime] = set()
     spare: list[datetime] = []

@@ -1,6 +1,4 @@
-"""What memory is like at this moment: how stale its facts are, and how much is open. See `measuring.py`.
-
-Percentiles by the nearest rank: a value that occurred, and the same whoever counts. Pure.
+"""Metrics of the present state: how stale facts are, and how many reviews are open; and percentiles by nearest rank.
 
 Source: https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
 """

@@ -143,7 +143,6 @@ class Migration(migrations.Migration):
                 ('attempts', models.PositiveIntegerField(default=0)),
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('waiting_since', models.DateTimeField(blank=True, null=True)),
-                ('lease', models.UUIDField(blank=True, null=True)),
                 ('leased_until', models.DateTimeField(blank=True, null=True)),
                 ('updated_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),

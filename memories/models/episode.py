@@ -62,7 +62,7 @@ class EpisodeLedger(models.Model):
     Every episode with an ordinal up to `consolidated` is covered by a run that is done, or by one that failed for good
     and can be run again. `waiting_since` is when the oldest one above it was stored. `attempts` counts the runs that
     failed since the last one that did not; the next is tried at `retry_at`. `leased_until` keeps two runs off the same
-    owner; `lease` says whose it is.
+    owner.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
@@ -72,7 +72,6 @@ class EpisodeLedger(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True, blank=True)
     waiting_since = models.DateTimeField(null=True, blank=True)
-    lease = models.UUIDField(null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
 

@@ -1,19 +1,17 @@
-"""What stands for a memory in a list, and for the part that memories had in a turn: one line each.
-
-What was done to a memory, by the verb of its audit event, to follow the name of who did it.
-
-How the kinds of memory are called in addresses and in words for people: facts, how-tos, events, shared.
-"""
+"""Words for people: the kinds of memory, what was done to one, how a state ended, and the line under an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from memories.models import CatalogEntry, Playbook, Relation
-from memories.selectors.memories import Memory
+from django.utils import timezone
+
+from memories.models import CatalogEntry, Fact, Playbook, Relation
+from memories.selectors.memories import ChainLink, Memory
 from memories.selectors.sessions import TurnView
-from memories.types import Kind
+from memories.types import CURRENT, Contradiction, Kind, Status
 
 # What changed comes before what was merely read.
 RELATIONS: tuple[tuple[Relation, str, str], ...] = (
@@ -71,6 +69,93 @@ DID: Mapping[str, str] = {
     "revived": "kept it after all",
     "stale": "came to doubt it",
 }
+
+
+# The verbs of the history pages, which name the fault or the act exactly.
+STAFF_DID: Mapping[str, str] = {
+    **DID,
+    "merged": "said it again",
+    "retracted": "marked it as never true",
+    "evicted": "evicted it",
+    "archived": "archived it",
+    "revived": "returned it from eviction",
+    "stale": "marked it as stale",
+    "forgotten": "had it erased",
+    "erased": "erased it after its time",
+    "succeeded": "noted that it worked",
+    "failed": "noted that it did not work",
+    "read": "looked at it",
+    "asked": "asked about it",
+}
+
+
+def did(action: str) -> str:
+    """What an audit event did, after the name of who did it: such as `replaced it`."""
+    noun, _, verb = action.partition(".")
+    return STAFF_DID.get(verb, verb.replace("_", " ") or noun)
+
+
+def state_word(row: Fact | Playbook) -> str:
+    """The state of a row in a word or two; never by colour alone."""
+    if row.status == Status.EVICTED:
+        return "evicted"
+    if row.status == Status.STALE:
+        return "stale"
+    if row.status in CURRENT:
+        return "believed"
+    if row.retracted:
+        return "never true"
+    return "replaced" if row.superseded_by_id else "retired"
+
+
+def ending_of(state: ChainLink | Fact | Playbook, *, staff: bool = False) -> str:
+    """How a state ended, in a sentence; empty while it is believed. Staff also read the kind of contradiction."""
+    link = isinstance(state, ChainLink)
+    ended_at = state.until if isinstance(state, ChainLink) else state.superseded_at
+    replaced = state.superseded_by if link else state.superseded_by_id  # type: ignore[union-attr]  # of the other class
+    if state.status in CURRENT:
+        return ""
+    if ended_at is None:
+        return "It was evicted."
+    if state.retracted or state.contradiction == Contradiction.HARSH:
+        sentence, kind = ("It was wrong." if replaced else "It was wrong, and nothing took its place."), "harsh"
+    else:
+        sentence = "It was true until then; then it changed." if replaced else "It stopped being true."
+        kind = "natural"
+    return f"{sentence[:-1]} ({kind})." if staff and state.contradiction else sentence
+
+
+def believed(row: Fact | Playbook) -> str:
+    """When a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
+    if row.superseded_at == row.learned_at:
+        return "at no time: it puts the past right"
+    return span(row.learned_at, row.superseded_at)
+
+
+def valid(row: Fact | Playbook) -> str:
+    """When a fact was true in the world, as far as known; empty for a how-to."""
+    if not isinstance(row, Fact):
+        return ""
+    if row.retracted:
+        return "never"
+    if row.valid_from is not None:
+        return span(row.valid_from, row.valid_to)
+    return "not known" if row.valid_to is None else f"until {_day(row.valid_to)}"
+
+
+def span(since: datetime, until: datetime | None) -> str:
+    """From one day to another; with the time of day where both are the same."""
+    if until is None:
+        return f"since {_day(since)}"
+    if _day(since) == _day(until):
+        first, last = timezone.localtime(since), timezone.localtime(until)
+        return f"{_day(since)}, {first:%H:%M} to {last:%H:%M}"
+    return f"{_day(since)} to {_day(until)}"
+
+
+def _day(moment: datetime) -> str:
+    local = timezone.localdate(moment)
+    return f"{local.day} {local:%b %Y}"
 
 
 @dataclass(frozen=True, slots=True)

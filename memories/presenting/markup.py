@@ -15,20 +15,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from memories.presenting.lines import SECTIONS
 from memories.presenting.moments import ago, in_full
-from memories.types import Kind, Source
+from memories.types import Kind
 
 register = template.Library()
 
 _MILLISECONDS_IN_WORDS = 100
 _LABEL = re.compile(r'(\bdata-label=")(\w)')
-_SOURCES = {
-    Source.USER_STATED: "the member said it",
-    Source.IMPORTED: "imported",
-    Source.CONFIG_CHANGE: "a setting changed",
-    Source.TASK_OUTCOME: "how a task went",
-    Source.AGENT_INFERRED: "the agent concluded it",
-    Source.PATTERN: "a pattern over time",
-}
 
 
 @register.simple_tag
@@ -95,9 +87,9 @@ def initials(name: str) -> str:
 
 
 @register.filter
-def source(value: str | None) -> str:
-    """How a fact came to be known; nothing of what has no source."""
-    return _SOURCES[Source(value)] if value else ""
+def action_words(action: str) -> str:
+    """An audit action such as `fact.superseded` in words."""
+    return action.replace(".", " ").replace("_", " ")
 
 
 @register.filter

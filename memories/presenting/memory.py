@@ -7,6 +7,7 @@ use count), so that templates and serializers run no query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2s
@@ -232,8 +233,13 @@ def memory_views(
     address: MemoryAddress,
     reasons: Mapping[UUID, tuple[str, ...]] | None = None,
     quotes: bool = False,
+    use_counts: Mapping[UUID, int] | None = None,
+    waiting: AbstractSet[UUID] = frozenset(),
 ) -> tuple[MemoryView, ...]:
-    """The views of these rows in their order, with successors and, if asked, quotes: at most three queries."""
+    """The views of these rows in their order, with successors and, if asked, quotes: at most three queries.
+
+    `use_counts` are the recalls of what does not count its own; `waiting` are the ids that wait for the index.
+    """
     successors = successor_links(principal, rows, address)
     facts = [row.pk for row in rows if isinstance(row, Fact)]
     sources = supporting_episodes(principal, facts) if quotes and facts else {}
@@ -245,7 +251,8 @@ def memory_views(
             successor=successors.get(getattr(row, "superseded_by_id", None)),
             quotes=tuple(_quote(principal, episode, address) for episode in sources.get(row.pk, ())),
             reasons=(reasons or {}).get(row.pk, ()),
-            use_count=row.use_count if isinstance(row, Fact) else 0,
+            use_count=row.use_count if isinstance(row, Fact) else (use_counts or {}).get(row.pk, 0),
+            waiting=row.pk in waiting,
         )
         for row in rows
     )
@@ -308,10 +315,15 @@ def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
     return tuple((term, value) for term, value in details if value)
 
 
+def source_words(row: Memory, *, staff: bool = False) -> str:
+    """Where a fact comes from; empty for the other kinds."""
+    return _SOURCES[Source(row.source)][staff] if isinstance(row, Fact) else ""
+
+
 def _details_of_fact(fact: Fact, *, staff: bool) -> Iterator[Detail]:
     yield "About", fact.key if staff else fact.key.replace("_", " ")
     yield "Category", fact.category.replace("_", " ")
-    yield "Source", _SOURCES[Source(fact.source)][staff]
+    yield "Source", source_words(fact, staff=staff)
     yield "Confidence", share(fact.confidence)
     yield "Believed again" if fact.restores else "Learned", when(fact.learned_at)
     yield "Believed until", when(fact.superseded_at)

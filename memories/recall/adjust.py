@@ -1,16 +1,10 @@
-"""Adjustments of a score by what is known of a memory beside its words: age, use, outcomes, kind. Pure.
+"""Adjustments of a score by age, use, outcomes and kind; the reasons shown to people; the recipe's weights. Pure.
 
-They come last, so nothing overrides them, and are bounded together, so they never override what was asked. Only
-staleness is outside the bound. Times are in days; arrays of one length, or scalars.
+Adjustments come last, so nothing overrides them, and are bounded together (staleness apart), so they never override
+the question. Times are in days; arrays have one length. Every returned memory has at least one reason.
 
-Why a memory came up, in words for people. Pure.
-
-Invariant: every memory that is given out has at least one reason.
-
-The weights of the recall recipe, frozen.
-
-They were tuned once on four LoCoMo conversations and one persona, then run once on others
-(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any of them times 0.6 to 1.5 moves recall@10 by less than .01
+The weights are frozen. They were tuned once on four LoCoMo conversations and one persona, then run once on others
+(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any weight times 0.6 to 1.5 moves recall@10 by less than .01
 on conversations. Do not tune them on a benchmark.
 """
 
@@ -57,21 +51,21 @@ class Circumstances:
 
 
 def decay(age_days: Floats) -> Floats:
-    """1 for what is recent, one half at OFFSET_DAYS + SCALE_DAYS, never below 0; a time to come counts as now."""
+    """1 for a recent memory, one half at OFFSET_DAYS + SCALE_DAYS, never below 0; the future counts as now."""
     beyond = np.maximum(age_days - OFFSET_DAYS, 0.0) / SCALE_DAYS
     return np.asarray(np.exp2(-(beyond**2)), np.float32)
 
 
 def use(count: Floats) -> Floats:
-    """1 for what was never recalled, 1.2 after nine uses, 1.4 after ninety-nine."""
+    """1 for a memory that was never recalled, 1.2 after nine uses, 1.4 after ninety-nine."""
     return np.asarray(1.0 + USE_WEIGHT * np.log10(1.0 + count), np.float32)
 
 
 def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> Floats:
-    """1 without outcomes; the success rate is smoothed as if one success and one failure had been seen before.
+    """1 without outcomes; the success rate is smoothed by one success and one failure.
 
-    A recent success counts as far as it is the rule: what failed three times since it worked is not lifted by that
-    above what nobody has tried.
+    A recent success counts in proportion to the rate: a playbook that failed three times since it worked stays below an
+    untried one.
     """
     rate = (successes + 1.0) / (successes + failures + 2.0)
     lately = np.where(np.isfinite(success_age_days), decay(np.nan_to_num(success_age_days, posinf=0.0)), 0.0)
@@ -80,7 +74,7 @@ def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> F
 
 
 def parts(of: Circumstances) -> Parts:
-    """The factors by what each looks at; all but "stale" are bounded together."""
+    """The factors by name; all but "stale" are bounded together."""
     return {
         "age": decay(of.age_days),
         "use": use(of.use_count),
@@ -111,10 +105,10 @@ ANSWERS = 0.1
 def reasons(
     signals: Mapping[str, float], *, speaker: str = "", tail: bool = False, neighbour: bool = False
 ) -> list[str]:
-    """The reasons, the strongest first.
+    """The reasons, strongest first.
 
-    `signals` holds "cosine", "coverage", "coverage_around" (plain) and what each signal of the recipe added.
-    `neighbour`: no leg of the search found it, it stands beside one that was found.
+    `signals` holds "cosine", "coverage", "coverage_around" and the contribution of each signal of the recipe.
+    `neighbour`: no sub-query found it; it is next to a hit.
     """
     said = []
     if signals.get("coverage", 0.0) >= SAME_WORDS:

@@ -1,11 +1,8 @@
-"""Where candidates come from: the search plane, what it does not have yet, and the database where the plane fails.
+"""Candidates: from the search plane, the outbox's tail, and the database where the plane fails.
 
-Invariant: a write is a candidate for the very next recall, and a plane that is down or lost costs quality, never an
-error: what the database can serve is served, and said to be so.
-
-The just-written tail: rows that have no vector yet are encoded on demand, so that they can be scored like any other.
-
-Invariant: only rows that passed `visible_rows` are encoded, and nothing but vectors and word pieces is kept.
+A write is a candidate for the next recall. A plane that is down or lost costs quality, never an error: the database
+serves what it can, and the answer says that it is degraded. Just-written rows without a vector are encoded on demand,
+only after they passed `visible_rows`; nothing but their vectors and word pieces is kept.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ _SEARCHED = {
 
 @dataclass(slots=True)
 class CandidateIds:
-    """Ids by kind. `lexical` and `dense` are what the plane's legs said of them; `tail` was just written."""
+    """Ids by kind. `lexical` and `dense` are scores of the plane's sub-queries; `tail` are just-written memories."""
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
     lexical: dict[str, float] = field(default_factory=dict)
@@ -66,7 +63,7 @@ class CandidateIds:
     degraded: bool = False
 
     def holds(self, kind: Kind, id_: UUID) -> bool:
-        """Whether it was found itself, not only a neighbour of it."""
+        """True if it was found itself, not only as a neighbour of a hit."""
         return id_ in self.ids[kind]
 
 
@@ -123,7 +120,7 @@ def _add_hits(found: CandidateIds, answer: Candidates) -> None:
 
 
 def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:
-    """The latest of what waits in the outbox; the plane may or may not have it already. Whether that was all."""
+    """Add the latest undelivered memories, which the plane may have already; True if those are all."""
     rows = list(fetch(_waiting, principal, request))
     for kind, id_ in rows[:TAIL_LIMIT]:
         found.ids[Kind(kind)].add(UUID(hex_of(id_)))
@@ -137,9 +134,9 @@ def _waiting(principal: Principal, request: Request) -> QuerySet[Any, Any]:
 
 
 def _add_from_database(found: CandidateIds, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
-    """Candidates of an owner whose part of the plane is missing; whether they are all that there is.
+    """Add an owner's memories whose part of the plane is missing; True if those are all.
 
-    A small owner is served whole. Of a large one: the newest, those with the question's words, and facts by their key.
+    A small owner is served whole. A large one: the newest, those with the question's words, and facts by their key.
     """
     whole = True
     part = readable_by(principal).index(owner)
@@ -156,7 +153,7 @@ def _add_from_database(found: CandidateIds, principal: Principal, request: Reque
 
 
 def _of_part(kind: Kind, part: int, principal: Principal, request: Request) -> QuerySet[Any, Any]:
-    """What a request may see of one of the parts that the principal may read."""
+    """The rows of one of the parts that the principal may read."""
     owner = readable_by(principal)[part]
     return visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
 

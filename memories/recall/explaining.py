@@ -135,8 +135,6 @@ def explain(
         task=screened(principal, task),
         include_superseded=include_superseded,
         as_of=as_of,
-        session_id=None,
-        exclude_episode_ids=(),
         token_budget=token_budget,
         threshold=threshold,
         now=now or timezone.now(),

@@ -73,9 +73,7 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
             task=task or "",
             include_superseded=include_superseded,
             as_of=as_of,
-            session_id=None,
             exclude=frozenset(exclude),
-            token_budget=None,
             now=now,
         )
         return build(principal, request, *ids)

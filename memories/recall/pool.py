@@ -1,7 +1,7 @@
-"""The pool: candidates with the texts around them, as arrays that the signals work on. Pure.
+"""The pool: candidates with the texts around them, as arrays for the signals. Pure.
 
-Invariant: candidate i is `rows[i]` and speaks through text `own[i]`; `neighbours[i]` are the texts at offsets -4 to +4
-of its session, -1 where there is none.
+Candidate i is `rows[i]` and its text is number `own[i]`; `neighbours[i]` are the texts at offsets -4 to +4 of its
+session, -1 where there is none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What a recall asks, checked. Pure.
-
-Invariant: a request that exists can be answered; everything wrong with it was said by InvalidInput.
-
-A question as it may go on: to the search plane, the encoder and the trace.
-"""
+"""The parameters of a recall, checked and masked. An existing Request can be answered."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
@@ -27,69 +23,45 @@ MAX_TASK_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question, and what may answer it. `cost` is what an item takes of the token budget; None: its word pieces."""
+    """A question and its limits. `cost` counts the tokens of an item; without it an item costs its word pieces."""
 
     query: str
     kinds: tuple[Kind, ...]
     limit: int
-    task: str
-    include_superseded: bool
-    as_of: datetime | None
-    session_id: UUID | None
-    exclude: frozenset[UUID]
-    token_budget: int | None
     now: datetime
+    task: str = ""
+    include_superseded: bool = False
+    as_of: datetime | None = None
+    session_id: UUID | None = None
+    exclude: frozenset[UUID] = frozenset()
+    token_budget: int | None = None
     threshold: float | None = None
     cost: Callable[[Recalled], int] | None = None
 
     @property
     def alive_after(self) -> datetime:
-        """What expires by then is gone: it is not there now, or it was not any more at `as_of`."""
+        """Memories that expire by this time are gone, now or at `as_of`."""
         return self.now if self.as_of is None else max(self.now, self.as_of)
 
 
 def checked(
-    query: str,
-    *,
-    types: Iterable[Kind | str],
-    limit: int,
-    task: str,
-    include_superseded: bool,
-    as_of: datetime | None,
-    session_id: UUID | None,
-    exclude_episode_ids: Sequence[UUID],
-    token_budget: int | None,
-    now: datetime,
-    threshold: float | None = None,
-    cost: Callable[[Recalled], int] | None = None,
+    query: str, *, types: Iterable[Kind | str], exclude_episode_ids: Sequence[UUID] = (), **options: Any
 ) -> Request:
-    """The request, or InvalidInput naming the argument."""
+    """The request with these fields (`options`), or InvalidInput naming the argument."""
+    request = Request(query=query, kinds=_kinds(types), exclude=frozenset(exclude_episode_ids), **options)
     clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
-    clean_text(task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
-    if not 1 <= limit <= MAX_RECALL_LIMIT:
+    clean_text(request.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
+    if not 1 <= request.limit <= MAX_RECALL_LIMIT:
         raise InvalidInput("limit", f"must be between 1 and {MAX_RECALL_LIMIT}.")
-    if as_of is not None and as_of.tzinfo is None:
+    if request.as_of is not None and request.as_of.tzinfo is None:
         raise InvalidInput("as_of", "needs a time zone.")
-    if as_of is not None and not FIRST_YEAR <= as_of.year <= LAST_YEAR:
+    if request.as_of is not None and not FIRST_YEAR <= request.as_of.year <= LAST_YEAR:
         raise InvalidInput("as_of", f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}.")
-    if token_budget is not None and token_budget < 1:
+    if request.token_budget is not None and request.token_budget < 1:
         raise InvalidInput("token_budget", "must be at least 1.")
-    if threshold is not None and not math.isfinite(threshold):
+    if request.threshold is not None and not math.isfinite(request.threshold):
         raise InvalidInput("threshold", "must be a number.")
-    return Request(
-        query=query,
-        kinds=_kinds(types),
-        limit=limit,
-        task=task,
-        include_superseded=include_superseded,
-        as_of=as_of,
-        session_id=session_id,
-        exclude=frozenset(exclude_episode_ids),
-        token_budget=token_budget,
-        threshold=threshold,
-        cost=cost,
-        now=now,
-    )
+    return request
 
 
 def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
@@ -103,6 +75,6 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
 
 
 def screened(principal: Principal, query: str) -> str:
-    """`query`, masked where the principal's tenant would not store it. What cannot be asked is left to `checked`."""
+    """`query`, masked where the tenant would not store it. Too long a query is left to `checked`."""
     findings = scan(query) if len(query) <= MAX_QUERY_CHARACTERS else ()
     return judged(query, findings, policy_of(principal.tenant_id).handling).text if findings else query

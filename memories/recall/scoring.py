@@ -1,15 +1,10 @@
-"""From signals to one score. Pure.
+"""From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
 
-The recipe is a sum on absolute scales, so a score depends neither on how many candidates there are nor on what the
-others score. Reciprocal rank fusion is here because the reference design uses it; it measures lower (docs/recall.md).
+The recipe is a sum on absolute scales: a candidate's score depends on the question, on itself and on the turns around
+it, and on no other candidate. Reciprocal rank fusion, the reference design's, measures lower (docs/recall.md).
 
-Word pieces that mark a memory as a question, as speaking of its speaker, or as saying when. Pure.
-
-Recall sees thousands of texts for each question and loads none of them: their stored pieces say all it needs.
-
-From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
-
-Invariant: a candidate's score depends on the question, on itself and on the turns around it, and on nothing else.
+Stored word pieces tell whether a text is a question, speaks of its speaker or names a time: recall scores thousands of
+texts for each question and loads none of them.
 """
 
 from __future__ import annotations
@@ -85,14 +80,14 @@ def contributions(
 
 
 def total(parts: Mapping[str, Floats]) -> Floats:
-    """The score of the recipe: the sum of what each signal adds."""
+    """The sum of the contributions."""
     return np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
 
 
 def reciprocal_rank(legs: Mapping[str, Floats], k: int = RRF_K) -> Floats:
-    """Reciprocal rank fusion: the sum over the legs of 1 / (k + rank), rank from 1; a leg's 0 means "not found".
+    """Reciprocal rank fusion: the sum over the rankings of 1 / (k + rank), rank from 1; a score of 0 means "not found".
 
-    Equal values share the better rank, so the order of the candidates decides nothing.
+    Equal scores share the better rank, so the order of the candidates decides nothing.
     """
     return np.asarray(np.stack([_shares(values, k) for values in legs.values()]).sum(axis=0), np.float32)
 
@@ -139,7 +134,7 @@ class Fusion(StrEnum):
 class Scores:
     """One value for each candidate. `fused` is before adjustment, `final` after; `signals` by name, for the trace.
 
-    `added`: those of the signals that make up the sum; `adjustments`: what makes up `factor`, before its bounds.
+    `added`: the signals that make up the sum; `adjustments`: the factors that make up `factor`, before its bounds.
     """
 
     fused: Floats
@@ -152,7 +147,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was computed about a pool: its `texts`, what marks them, and each candidate's cosine and lexical score."""
+    """A pool's `texts`, the pieces that mark them, and each candidate's cosine and lexical score."""
 
     texts: Texts
     markers: Markers
@@ -243,7 +238,7 @@ def _circumstances(pool: Pool, now: datetime) -> adjust.Circumstances:
 
 
 def _stale(pool: Pool, now: datetime) -> NDArray[np.bool_]:
-    """Which are stale: by their state, or because nobody confirmed them in time."""
+    """Stale candidates: by status, or because their confirmation is overdue."""
     present = f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     return np.array(
         [row.stale or (row.review_after is not None and row.review_after <= present) for row in pool.rows], np.bool_

@@ -1,7 +1,7 @@
-"""Which recall threshold recorded use speaks for. Pure.
+"""The recall threshold that recorded use supports. Pure.
 
-Invariant: a value is proposed only if it had kept almost all memories that answers made use of and spared a good part
-of the others, on enough of both. Questions without an answer score as high as others, so in doubt there is none.
+A value is proposed only if it would have kept nearly all memories that answers used and cut a good part of the others,
+on enough of both. Questions without an answer score as high as others, so in doubt none is proposed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class ConsideredThreshold:
-    """A threshold, and what it had done: how many of the used memories it had kept and of the ignored ones cut."""
+    """A threshold, how many used memories it would have kept, and how many ignored ones it would have cut."""
 
     value: float
     kept: int

@@ -1,6 +1,6 @@
-"""The search plane: a copy of the memories that finds candidates. The database is the record; this can be rebuilt.
+"""The search plane of this process, named by `MEMORYHUB_SEARCH`: a copy of the memories that finds candidates.
 
-Invariant: a process has one plane, the one that `MEMORYHUB_SEARCH` names.
+The database is the record; a plane can be rebuilt from it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def search_plane() -> SearchPlane:
 
 
 def seems_well() -> bool:
-    """Whether the plane could be read and written a moment ago: for pages, which must not ask a cluster each time."""
+    """The health of the plane within the last SEEN_SECONDS, for pages that must not ask a cluster each time."""
     global _seen  # noqa: PLW0603 - one plane for each process
     plane, now = search_plane(), time.monotonic()
     seen = _seen

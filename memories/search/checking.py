@@ -1,7 +1,4 @@
-"""Comparing the search plane with the database, row by row, and making it agree again.
-
-Invariant: the database is right. What still waits in the outbox is no difference: it is on its way.
-"""
+"""Comparing the search plane with the database, row by row. Undelivered changes in the outbox are no difference."""
 
 from __future__ import annotations
 
@@ -55,12 +52,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the plane says what the database says."""
+        """True without differences."""
         return not self.differences
 
 
 def owners() -> list[Owner]:
-    """Everybody who has memories in the database or a part in the plane (if it can be read)."""
+    """All owners with memories in the database or a part in the plane (if the plane can be read)."""
     known = {Owner(None, None)}
     with suppress(SearchUnavailable):
         known |= set(search_plane().owners())

@@ -53,24 +53,10 @@ class DrainReport:
         return DrainReport(self.delivered + other.delivered, self.failed + other.failed, self.rebuilt + other.rebuilt)
 
 
-def enqueue(row: MemoryRow, operation: Operation = Operation.UPSERT) -> None:
-    """Note that `row` changed; inside the transaction of the change."""
-    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, operation)])
-
-
-def enqueue_many(rows: Sequence[MemoryRow]) -> None:
-    """Note that `rows` changed; inside the transaction of the change."""
-    enqueue_entries([outbox_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows])
-
-
-def enqueue_delete(kind: Kind, memory_id: UUID, version: int, owner: Owner) -> None:
-    """Note that a memory is gone; `version` is one that it never had. Inside the transaction of the erasure."""
-    enqueue_entries([outbox_entry(kind, memory_id, version, owner, Operation.DELETE)])
-
-
-def enqueue_deletes(rows: Sequence[MemoryRow]) -> None:
-    """Note that `rows` are gone, as `enqueue_delete` does of one. Inside the transaction of the erasure."""
-    enqueue_entries([outbox_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows])
+def enqueue(rows: Sequence[MemoryRow], operation: Operation = Operation.UPSERT) -> None:
+    """Record that `rows` changed or, with a version that they never had, were deleted; in the same transaction."""
+    gone = operation == Operation.DELETE
+    enqueue_entries([outbox_entry(row.kind, row.pk, row.version + gone, row.owner, operation) for row in rows])
 
 
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
@@ -99,7 +85,7 @@ def request_rebuild(owner: Owner) -> None:
         search_plane().rebuild(owner, ())
         return
     with transaction.atomic():
-        enqueue(row)
+        enqueue([row])
 
 
 def rebuild_all(owners: Iterable[Owner]) -> int:
@@ -275,9 +261,6 @@ __all__ = [
     "drain",
     "drain_some",
     "enqueue",
-    "enqueue_delete",
-    "enqueue_deletes",
-    "enqueue_many",
     "pending",
     "rebuild_all",
     "rebuild_owner",

@@ -170,7 +170,7 @@ _OF_PLAYBOOKS = ("last_success_at", "last_failure_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UsageCounts:
     """How often each memory was recalled in conversations since `since`; `asked`: whether anything was at all."""
 
     since: datetime
@@ -185,29 +185,29 @@ class Surroundings:
     `contradicted`: those that an open review asks about; `proposed`: those that are to go for their staleness.
     """
 
-    use: Use
+    use: UsageCounts
     contradicted: frozenset[UUID]
     proposed: frozenset[UUID]
     rules: Mapping[str, Lifetime]
 
 
-def use_by(owner: Owner, now: datetime) -> Use:
+def use_by(owner: Owner, now: datetime) -> UsageCounts:
     """What an owner's recalls of the window used, counted once for all their memories.
 
     Of what is shared nothing is counted: what one member asks must not move what another is given.
     """
     since = now - USE_WINDOW
     if owner.user_id is None:
-        return Use(since, {}, asked=False)
+        return UsageCounts(since, {}, asked=False)
     recalled = Mention.objects.unscoped("retention of every owner").filter(
         tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
     )
     times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
     traces = RecallTrace.objects.of_owner(owner.tenant_id, owner.user_id).filter(created_at__gte=since)
-    return Use(since, times, asked=bool(times) or traces.exists())
+    return UsageCounts(since, times, asked=bool(times) or traces.exists())
 
 
-def surroundings_of(owner: Owner, use: Use) -> Surroundings:
+def surroundings_of(owner: Owner, use: UsageCounts) -> Surroundings:
     """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
     open_items = (
         ReviewItem.objects.unscoped("retention of every owner")

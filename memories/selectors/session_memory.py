@@ -1,7 +1,7 @@
 """Reading the working memory of a session (L0), and searching what the session holds (L1): turns, tools, entries.
 
-Invariant: one session of the principal's own and nothing else; unknown and foreign ids are NotFound. What expired is
-gone from here at that moment, whenever a sweep comes to erase it.
+Everything here is of one session of the principal's own; unknown and foreign ids are NotFound. An expired session is
+empty here from that moment, whenever a sweep comes to erase its parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tenants.principal import Principal
 
 
 class SessionPart(StrEnum):
-    """What of a turn was found; entries are found as their own kind."""
+    """The part of a turn that was found; an entry is found as its own kind."""
 
     SAID = "said"
     ANSWERED = "answered"
@@ -38,7 +38,7 @@ class SessionPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionFinding:
-    """Something that the session holds. `turn` is 0 for what was noted outside of a turn."""
+    """A part of a turn, or an entry. `turn` is 0 for an entry that was noted outside of a turn."""
 
     part: SessionPart | EntryKind
     turn: int
@@ -68,10 +68,10 @@ def session_entries(principal: Principal, session_id: UUID) -> QuerySet[SessionE
 def search_session(
     principal: Principal, session_id: UUID, query: str, *, limit: int, before: int | None = None
 ) -> tuple[SessionFinding, ...]:
-    """What in the session holds words of `query`, best first; without a word to look for the latest entries.
+    """The parts of the session that hold words of `query`, best first; without such words, the latest entries.
 
-    A word counts the more the fewer things hold it; ties go to what came last. `before` leaves out what was said and
-    done from that turn on, not what was noted there. Raises NotFound.
+    A rare word weighs more; ties go to the latest part. `before` leaves out the turns from that one on, not the
+    entries that were noted in them. Raises NotFound.
     """
     entries = [
         SessionFinding(

@@ -52,9 +52,9 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn: what was said, what the agent did, what it answered. `answer_state` is None while it has no answer.
+    """A turn: the user's words, the agent's steps and its answer. `answer_state` is None while it has no answer.
 
-    `memory_tokens`: what memories took of the prompts, where that was counted.
+    `memory_tokens`: how many tokens of the prompts memories took, where that was counted.
     """
 
     session_id: UUID
@@ -76,12 +76,12 @@ class TurnView:
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """The kinds of what was taken out of the words before they were stored."""
+        """The kinds of values that were taken out of the words before they were stored."""
         return tuple(kind for kind, becomes in self.sensitivity.items() if becomes == Handling.MASK)
 
     @property
     def mentions(self) -> tuple[MentionView, ...]:
-        """All memories of the turn, in the order in which they came up."""
+        """All memories of the turn, in order of appearance."""
         return tuple(mention for step in self.steps for mention in step.mentions)
 
     def having(self, *relations: Relation) -> tuple[MentionView, ...]:
@@ -149,7 +149,7 @@ def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
     return turns[0]
 
 
-def _told(
+def _between(
     tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None = None
 ) -> QuerySet[Message]:
     rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id)
@@ -161,18 +161,18 @@ def _told(
 def _messages(
     tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None
 ) -> QuerySet[Message]:
-    """What was said between two turns, each with the id of its episode."""
-    rows = _told(tenant_id, user_id, session_id, before, after).order_by("turn", "step")
+    """The messages between two turns, each with the id of its episode."""
+    rows = _between(tenant_id, user_id, session_id, before, after).order_by("turn", "step")
     return rows.annotate(episode_pk=F("episode__pk"))
 
 
 def _said(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None) -> QuerySet[Message]:
-    """The same without what tools answered."""
+    """The same messages without the results of tools."""
     return _messages(tenant_id, user_id, session_id, before, after).exclude(role=MessageRole.TOOL)
 
 
 def _newest(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None) -> QuerySet[Message, Any]:
-    return _told(tenant_id, user_id, session_id, before).order_by("-turn").values_list("turn")[:1]
+    return _between(tenant_id, user_id, session_id, before).order_by("-turn").values_list("turn")[:1]
 
 
 def _mentions(tenant_id: UUID, user_id: UUID, messages: list[UUID]) -> QuerySet[Mention]:
@@ -231,7 +231,7 @@ def _memories(principal: Principal, mentions: Iterable[Mention]) -> dict[UUID, M
 
 
 def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) -> TurnView:
-    """A conversation from elsewhere may open with a word of the assistant, or answer in several messages."""
+    """An imported conversation may open with the assistant, or have an answer of several messages."""
     said = messages[0]
     rest = messages if said.role == MessageRole.ASSISTANT else messages[1:]
     answers = list(takewhile(_is_answer, reversed(rest)))[::-1]

@@ -1,7 +1,7 @@
-"""Originals: what was said before it was masked, encrypted, for tenants whose policy asks to keep it.
+"""Originals: encrypted texts from before masking, for tenants whose policy keeps them.
 
-Invariant: an original is stored in the transaction of its memory and goes with it; nobody but the owner opens it, and
-that is an event of the owner's trail. What opens it (MEMORYHUB_ORIGINAL_KEYS) is not in the database.
+An original is stored in the transaction of its memory and erased with it. Only the owner can open it, which is
+audited. The keys (MEMORYHUB_ORIGINAL_KEYS) are not in the database.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ log = logging.getLogger(__name__)
 
 
 def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> None:
-    """Seal what was masked in these memories, if the tenant keeps originals.
+    """Encrypt the texts of masked memories if the tenant keeps originals.
 
-    Where the key is gone that sealed them until now, what is said goes on being stored, masked, and the log says why
-    no more is kept.
+    Without the key the masked texts are stored all the same, and the log says why no original is kept.
     """
     if not originals or not w.policy.keep_originals:
         return
@@ -53,9 +52,9 @@ def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> No
 
 
 def open_original(principal: Principal, *, memory_id: UUID) -> str:
-    """What the owner said, unmasked; noted in the trail. Raises NotFound, Conflict (no key opens it), Forbidden.
+    """The owner's unmasked text; audited. Raises NotFound, Conflict (no key opens it), Forbidden.
 
-    For the owner in person: an agent or a program that could read it would bring the value where it must not be.
+    Only for the owner in person: an agent or program would carry the value to places where it must not be.
     """
     principal.require(Right.READ)
     if principal.actor_kind is not ActorKind.MEMBER:
@@ -67,20 +66,20 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
         try:
             named, text = json.loads(_box().decrypt(row.sealed.encode()))
         except (InvalidToken, ImproperlyConfigured) as error:
-            raise Conflict("The key that opens it is not configured any more.") from error
+            raise Conflict("The key that opens this original is not configured any more.") from error
         if named != str(memory_id):
-            raise Conflict("It was sealed for another memory.")
+            raise Conflict("This original was sealed for another memory.")
         w.audit("original.opened", target_kind=row.kind, target_id=memory_id)
         return str(text)
 
 
 def erase_originals(principal: Principal, memory_ids: Collection[UUID]) -> None:
-    """Erase the originals of memories that go; the caller holds the owner's lock."""
+    """Erase the originals of erased memories; the caller holds the owner's lock."""
     SealedOriginal.objects.of(principal).filter(memory_id__in=memory_ids).delete()
 
 
 def _box() -> MultiFernet:
-    """What seals with the first key and opens with all. Raises ImproperlyConfigured in production without one."""
+    """Encrypts with the first key and decrypts with all. Raises ImproperlyConfigured in production without one."""
     keys: tuple[str, ...] = settings.MEMORYHUB_ORIGINAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_ORIGINAL_KEYS: a tenant keeps what was masked.")

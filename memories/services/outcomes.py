@@ -75,7 +75,7 @@ def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
         raise NotFound("playbook")
     while playbook.status not in CURRENT:
         if playbook.status != Status.SUPERSEDED or playbook.superseded_by_id is None:
-            raise Conflict("It was retired or has expired; store it anew if it is used again.")
+            raise Conflict("This playbook was retired or has expired; store it anew if it is used again.")
         playbook = own.get(pk=playbook.superseded_by_id)
     return playbook
 

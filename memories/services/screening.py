@@ -1,7 +1,7 @@
-"""Screening: nothing is stored before its words were looked through for what must not be.
+"""Screening: every text is scanned for sensitive values before it is stored.
 
-A memory that somebody writes is refused (`Blocked`); what somebody says in a conversation is stored with the value
-masked. Invariant: a value that is blocked is in nothing that a `Screen` returns, raises or records.
+A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value
+is in nothing that a `Screen` returns, raises or records.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Screen:
         return stored, marks
 
     def said(self, text: str) -> Said:
-        """Words of a conversation: what is to be blocked or masked is masked."""
+        """A text of a conversation, with blocked and masked values masked."""
         found = self.judge(text)
         return Said(found.text, found.marks, text if found.masked else None)
 
@@ -110,12 +110,12 @@ class Screen:
 
 
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
-    """The words among `fields` that say what the field `name` holds."""
+    """Names among `fields` that identify the content of the field `name`."""
     return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
 
 
 def screened_reason(principal: Principal, reason: str) -> str:
-    """A reason that somebody gave, as it may be stored. Raises InvalidInput, Blocked."""
+    """A given reason in storable form. Raises InvalidInput, Blocked."""
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     words, _ = Screen(principal).memory({"reason": reason})
     return words["reason"]
@@ -134,7 +134,7 @@ def masked_kinds(marks: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def joined(*marks: Mapping[str, str]) -> dict[str, str]:
-    """The marks of several words of one memory; what was masked in one of them was masked."""
+    """The marks of several texts of one memory; a kind that was masked in one counts as masked."""
     found: dict[str, str] = {}
     for each in marks:
         found |= {kind: becomes for kind, becomes in each.items() if found.get(kind) != Handling.MASK}

@@ -13,7 +13,7 @@ from django.db import connection
 
 
 class LockTaken(Exception):
-    """Somebody else is at it."""
+    """Another process holds the lock."""
 
 
 @contextmanager

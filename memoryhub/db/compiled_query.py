@@ -1,8 +1,7 @@
-"""SQL that the ORM builds once, for queries that are asked again and again: building one costs more than running it.
+"""SQL that the ORM compiles once, for queries that are asked all the time: compiling one costs more than running it.
 
-A query is built with stand-ins for its values, and each call puts its own values where they stand. What the query says
-stays defined in the ORM. Invariant: every stand-in is replaced; one that no place of the SQL holds is refused when it
-is built, so no value is ever left out.
+A query is compiled with stand-ins for its values, and each call puts its own values in their places; the ORM still
+defines the query. Compiling fails if a stand-in has no place in the SQL, so no value is ever left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The modes in which an installation can run: the choices of the environment's variables, by name.
+"""The types of the environment's variables: the choices, and validated values.
 
-What a value must look like: types that say in words what to give instead, and never repeat what was given.
+An error says what to give instead and never repeats the value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 
 class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` stands behind TLS."""
+    """`development` serves plain HTTP on this machine; `production` is served behind TLS."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -56,7 +56,7 @@ class Search(StrEnum):
 
 
 class TuneRecall(StrEnum):
-    """What is done by itself with the recall thresholds that recorded use speaks for."""
+    """What a daily job does with recall thresholds that recorded use suggests."""
 
     OFF = "off"
     PROPOSE = "propose"

@@ -34,9 +34,9 @@ from memoryhub.env.values import (
 BASE_DIR = Path(__file__).resolve().parents[2]
 
 
-def variable(name: str, description: str, *, default: Any) -> Any:
-    """A setting read from the environment variable `name`."""
-    return Field(default=default, alias=name, description=description)
+def variable(name: str, description: str, *, default: Any = "") -> Any:
+    """A setting read from the environment variable `name`; its type reads the default, too."""
+    return Field(default=default, alias=name, description=description, validate_default=True)
 
 
 class Env(BaseModel):
@@ -58,17 +58,14 @@ class Env(BaseModel):
         "MEMORYHUB_SECRET_KEY",
         "Signs sessions and forms; 50 characters or more. Required in production; in development one is made once and"
         " kept in the data folder.",
-        default=SecretStr(""),
     )
     allowed_hosts: Hosts = variable(
         "MEMORYHUB_ALLOWED_HOSTS",
         "Host names that are served, separated by commas. Required in production.",
-        default=(),
     )
     csrf_trusted_origins: Origins = variable(
         "MEMORYHUB_CSRF_TRUSTED_ORIGINS",
         "Origins (`https://host`) that may post forms when a proxy changes the host name, separated by commas.",
-        default=(),
     )
     trust_proxy: bool = variable(
         "MEMORYHUB_TRUST_PROXY",
@@ -78,7 +75,6 @@ class Env(BaseModel):
     database_url: DatabaseUrl = variable(
         "DATABASE_URL",
         "`postgres://user:password@host/name` or `sqlite:///path`. Default: SQLite in the data folder.",
-        default=SecretStr(""),
     )
     data_dir: AbsolutePath = variable(
         "MEMORYHUB_DATA_DIR",
@@ -98,7 +94,6 @@ class Env(BaseModel):
     elasticsearch_urls: Nodes = variable(
         "ELASTICSEARCH_URL",
         "Addresses of the cluster's nodes, separated by commas. Required with `MEMORYHUB_SEARCH=elasticsearch`.",
-        default=(),
     )
     elasticsearch_ca_certs: AbsolutePath | None = variable(
         "ELASTICSEARCH_CA_CERTS",
@@ -113,54 +108,45 @@ class Env(BaseModel):
     elasticsearch_archive_policy: str = variable(
         "ELASTICSEARCH_ARCHIVE_POLICY",
         "Name of a lifecycle policy of the cluster for the index of archived memories. Empty: none.",
-        default="",
     )
     elasticsearch_indexer: SecretStr = variable(
         "ELASTICSEARCH_INDEXER",
         "Credential (`user:password` or an encoded API key) of the identity that writes documents.",
-        default=SecretStr(""),
     )
     elasticsearch_minter: UserCredential = variable(
         "ELASTICSEARCH_MINTER",
         "Credential (`user:password`, never an API key) of the identity that makes the members' keys.",
-        default=SecretStr(""),
     )
     elasticsearch_manager: SecretStr = variable(
         "ELASTICSEARCH_MANAGER",
         "Credential of the identity that makes templates, indices and aliases; for commands.",
-        default=SecretStr(""),
     )
     elasticsearch_checker: SecretStr = variable(
         "ELASTICSEARCH_CHECKER",
         "Credential of the identity that compares the indices with the database; for commands.",
-        default=SecretStr(""),
     )
     elasticsearch_setup: SecretStr = variable(
         "ELASTICSEARCH_SETUP",
         "Credential of an administrator of the cluster, for `manage.py elasticsearch setup` alone. Never set it where"
         " memoryhub serves.",
-        default=SecretStr(""),
     )
     credential_keys: FernetKeys = variable(
         "MEMORYHUB_CREDENTIAL_KEYS",
         "Fernet keys that encrypt the members' search keys at rest, separated by commas: the first encrypts, all"
         " decrypt. Required in production with Elasticsearch; in development one is made once and kept in the data"
         " folder.",
-        default=SecretStr(""),
     )
     original_keys: FernetKeys = variable(
         "MEMORYHUB_ORIGINAL_KEYS",
         "Fernet keys that encrypt originals of masked texts at rest, separated by commas: the first encrypts, all"
         " decrypt. Required in production as soon as a tenant keeps originals; in development one is made once and kept"
         " in the data folder.",
-        default=SecretStr(""),
     )
     signing_keys: SigningKeys = variable(
         "MEMORYHUB_SIGNING_KEYS",
         "Ed25519 keys that sign exports and receipts of erasure, separated by commas: the first signs, all verify"
         " (`manage.py signing_keys new`). In production nothing is exported or erased on request without one; in"
         " development one is made once and kept in the data folder.",
-        default=SecretStr(""),
     )
     key_days: PositiveInt = variable(
         "MEMORYHUB_KEY_DAYS",
@@ -170,7 +156,6 @@ class Env(BaseModel):
     broker_url: BrokerUrl = variable(
         "MEMORYHUB_BROKER_URL",
         "`redis://…` of the broker that Celery's workers listen to. Required with `MEMORYHUB_JOBS=celery`.",
-        default=SecretStr(""),
     )
     jobs: JobRunner = variable(
         "MEMORYHUB_JOBS",
@@ -196,7 +181,6 @@ class Env(BaseModel):
     model: str = variable(
         "MEMORYHUB_MODEL",
         "Name of the language model at `OPENAI_BASE_URL`. Empty: the offline responder answers, and says so.",
-        default="",
     )
     consolidate: Consolidate = variable(
         "MEMORYHUB_CONSOLIDATE",
@@ -208,7 +192,6 @@ class Env(BaseModel):
         "MEMORYHUB_CONSOLIDATION_MODEL",
         "Name of the language model that consolidates, at the same endpoint. Empty: `MEMORYHUB_MODEL`; without that,"
         " the rules of `MEMORYHUB_RULES`.",
-        default="",
     )
     rules: RulePackage = variable(
         "MEMORYHUB_RULES",
@@ -231,26 +214,20 @@ class Env(BaseModel):
     openai_base_url: HttpUrl = variable(
         "OPENAI_BASE_URL",
         "Address of any OpenAI-compatible endpoint, such as `https://host/v1`. Empty: the provider's own.",
-        default="",
     )
-    openai_api_key: SecretStr = variable("OPENAI_API_KEY", "Key for that endpoint.", default=SecretStr(""))
+    openai_api_key: SecretStr = variable("OPENAI_API_KEY", "Key for that endpoint.")
     classifier_model: str = variable(
         "MEMORYHUB_CLASSIFIER_MODEL",
         "Name of the model that judges the shape of suspicious values. Empty: nobody judges them.",
-        default="",
     )
     classifier_url: HttpUrl = variable(
         "MEMORYHUB_CLASSIFIER_URL",
         "Address of that model's OpenAI-compatible endpoint. Empty: `OPENAI_BASE_URL`, with its key.",
-        default="",
     )
-    classifier_key: SecretStr = variable(
-        "MEMORYHUB_CLASSIFIER_KEY", "Key for an endpoint of its own.", default=SecretStr("")
-    )
+    classifier_key: SecretStr = variable("MEMORYHUB_CLASSIFIER_KEY", "Key for an endpoint of its own.")
     metrics_token: Token = variable(
         "MEMORYHUB_METRICS_TOKEN",
         "The token, 32 characters or more, with which Prometheus reads `/metrics`. Empty: nobody reads it.",
-        default=SecretStr(""),
     )
     log_format: LogFormat = variable(
         "MEMORYHUB_LOG_FORMAT",
@@ -261,12 +238,11 @@ class Env(BaseModel):
         "MEMORYHUB_TRACES_URL",
         "Address that takes OpenTelemetry's spans over HTTP, such as `http://collector:4318/v1/traces`; needs the extra"
         " `otel`. Empty: off.",
-        default="",
     )
 
     @property
     def production(self) -> bool:
-        """Whether this process stands behind TLS and must be strict."""
+        """True if this installation is served behind TLS and must be strict."""
         return self.mode is Mode.PRODUCTION
 
     @property

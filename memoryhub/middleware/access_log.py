@@ -1,6 +1,6 @@
-"""The outermost middleware: one log line and one span for each request, from the first byte of it to the last answered.
+"""The outermost middleware: one log line and one span for each request, until the last byte of its answer.
 
-Invariant: a request is named by its route, never by its address: an address and its query are what somebody typed.
+A request is logged by its route, never by its address: people type addresses and queries.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Watch:
 
 
 class _Watched:
-    """The body of a stream; whoever closes it, or reads it to its end, ends the watch."""
+    """The body of a stream; closing it, or reading it to its end, writes the log line."""
 
     def __init__(self, body: Iterable[bytes], end: Callable[[], None]) -> None:
         self._body = body
@@ -98,7 +98,7 @@ class _Watched:
             raise
 
     def close(self) -> None:
-        """Close what is behind it; then the watch is over."""
+        """Close the stream behind it, then write the log line."""
         close: Any = getattr(self._body, "close", None)
         try:
             if close is not None:

@@ -1,14 +1,8 @@
-"""Text comes as UTF-8, and nothing else is read.
+"""UTF-8 requests, response headers that Django has no setting for, and a page for a wrong method.
 
-Django reads the query and the form of a request in whatever encoding its Content-Type names, the query before any
-middleware: some encodings are not for text and end the request in its beginning, others make characters that no
-database holds. So this stands before Django.
-
-Response headers that Django has no setting for.
-
-A page for an address that takes no GET, or no POST: without it a browser shows an error of its own.
-
-Invariant: status and headers stay, and only an empty answer to somebody who reads HTML gets the page.
+Django decodes the query and the form of a request in the encoding that its Content-Type names, the query before any
+middleware runs. Some encodings are not for text and fail the request, others produce characters that no database
+holds; so `reading_utf8` stands before Django.
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ _HEADERS = [
 
 
 def reading_utf8(application: Application) -> Application:
-    """The application; what is said to be in another encoding is answered with 400 and reaches nobody."""
+    """The application behind a check that answers requests in another encoding with 400."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if _is_read(environ.get("CONTENT_TYPE", "")):
@@ -96,7 +90,7 @@ class WrongMethodMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer; what is not allowed says so."""
+        """Answer the request; an empty 405 becomes a page."""
         response = self.get_response(request)
         if not isinstance(response, HttpResponseNotAllowed) or response.content or not _reads_html(request):
             return response

@@ -1,7 +1,4 @@
-"""For whom this thread works now, as ids: every log line and span carries them.
-
-Invariant: ids alone, never a name, an address or a text. A thread that begins work for somebody else forgets first.
-"""
+"""The log context: ids of whom this thread works for, in every log line and span; never a name or a text."""
 
 from __future__ import annotations
 

@@ -1,14 +1,8 @@
-"""What a database still holds, outside its tables, of what was deleted from them.
+"""Log lines as text or JSON, with the ids of the log context and without anybody's text.
 
-How log lines are written: as text or as JSON, both with the ids of whoever the work is for.
-
-Invariant: a formatter writes what it names itself and no other attribute of a record; see log_words for the rest.
-
-What a log line may say. Invariant: no text of a person, no parameter of a statement, no body of a request.
-
-Our own messages hold ids, counts and kinds. Those of libraries are made for debugging: of them the template is said,
-with numbers filled in, for their other arguments are paths, rows, headers and exceptions. Of an exception its type is
-said and where it came from, never its message: that of a database quotes the row, that of a parser what it read.
+Our own messages hold ids, counts and kinds. Messages of libraries are made for debugging: their arguments are paths,
+rows, headers and exceptions, so only the template is written, with numbers filled in. Of an exception its type and
+origin are written, never its message: a database quotes the row, a parser quotes its input.
 """
 
 from __future__ import annotations
@@ -23,7 +17,6 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from django.db import DatabaseError, connection
 from pythonjsonlogger.json import JsonFormatter
 
 from memoryhub.env.values import LogFormat
@@ -31,58 +24,6 @@ from memoryhub.observability import context as log_context
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
-
-# How long to wait for readers of the log (milliseconds). Writers wait meanwhile, so it is short.
-_PATIENCE_MS = 2_000
-
-
-def scrub_log() -> bool:
-    """Bring SQLite's write-ahead log into the database file, where deleted words are overwritten, and empty it.
-
-    Returns whether it is empty now, or there is none.
-
-    To be called after the commit of an erasure. It never raises: what is committed is done, and SQLite itself reuses
-    the log sooner or later.
-    """
-    if connection.vendor != "sqlite":
-        return True
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA busy_timeout")
-            (patience,) = cursor.fetchone()
-            cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
-            try:
-                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                busy, *_ = cursor.fetchone()
-            finally:
-                cursor.execute(f"PRAGMA busy_timeout = {int(patience)}")
-    except DatabaseError as error:
-        busy = type(error).__name__
-    if busy:
-        log.warning("The database's log could not be emptied (%s); it keeps erased words until it is reused.", busy)
-    return not busy
-
-
-def rewrite_file() -> bool:
-    """Write SQLite's file anew from its rows, so that no free room of a page holds what was deleted; whether it is.
-
-    Needs room for a copy, and writers wait meanwhile. It never raises: what is committed is done. The log holds the
-    new file afterwards, until `scrub_log`.
-    """
-    if connection.vendor != "sqlite":
-        return True
-    try:
-        with connection.cursor() as cursor:
-            # The copy holds what is kept, and may be too large for the memory.
-            cursor.execute("PRAGMA temp_store = FILE")
-            try:
-                cursor.execute("VACUUM")
-            finally:
-                cursor.execute("PRAGMA temp_store = MEMORY")
-    except DatabaseError as error:
-        log.warning("The database's file could not be written anew (%s).", type(error).__name__)
-        return False
-    return True
 
 
 OURS = ("memoryhub", "tenants", "memories")
@@ -176,7 +117,7 @@ _SHORT = {
 }
 
 
-class Ids(logging.Filter):
+class ContextFilter(logging.Filter):
     """Adds `ids` to each record, where it is made: a formatter may work elsewhere."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -186,7 +127,7 @@ class Ids(logging.Filter):
         return True
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """A line of text, with the ids at its end; an exception below it."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -202,7 +143,7 @@ class Lines(logging.Formatter):
         return "\n".join(lines)
 
 
-class Objects(JsonFormatter):
+class JsonLineFormatter(JsonFormatter):
     """A line of JSON: time, level, logger, message, ids, what `extra={"fields": …}` gave, and exceptions."""
 
     def __init__(self) -> None:
@@ -224,7 +165,7 @@ class Objects(JsonFormatter):
 
 
 def settings_for(log_format: LogFormat) -> dict[str, Any]:
-    """Django's LOGGING: everything to standard error, in one form, whoever logs."""
+    """Django's LOGGING: every logger writes to standard error, in one format."""
     quiet = {"handlers": ["nowhere"], "propagate": False}
     levels = {
         **dict.fromkeys(("memoryhub", "tenants", "memories"), "INFO"),
@@ -241,10 +182,10 @@ def settings_for(log_format: LogFormat) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"ids": {"()": "memoryhub.observability.logs.Ids"}},
+        "filters": {"ids": {"()": "memoryhub.observability.logs.ContextFilter"}},
         "formatters": {
-            "line": {"()": "memoryhub.observability.logs.Lines"},
-            "json": {"()": "memoryhub.observability.logs.Objects"},
+            "line": {"()": "memoryhub.observability.logs.LineFormatter"},
+            "json": {"()": "memoryhub.observability.logs.JsonLineFormatter"},
         },
         "handlers": {
             "console": {"class": "logging.StreamHandler", "formatter": log_format.value, "filters": ["ids"]},

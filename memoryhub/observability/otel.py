@@ -1,7 +1,7 @@
-"""Spans by OpenTelemetry's SDK, sent in batches by a thread of its own; loaded only where spans are collected.
+"""Export of spans by OpenTelemetry's SDK, in batches from its own thread; loaded only where spans are collected.
 
-No ready-made instrumentation is used: those for Django and for clients record addresses with their queries. Invariant:
-no exception is recorded, only the type of one.
+No ready-made instrumentation is used: those for Django and for clients record addresses with their queries. Of an
+exception only the type is recorded.
 """
 
 from __future__ import annotations

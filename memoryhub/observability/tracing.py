@@ -1,8 +1,7 @@
-"""Spans: what a request, a recall or a task spent its time on, for a collector of OpenTelemetry's.
+"""Spans of requests, recalls and jobs, for an OpenTelemetry collector.
 
-Invariants: without an address (MEMORYHUB_TRACES_URL), or without the extra `otel`, everything here does nothing and
-costs a call; a collector that is away costs nobody anything; a span says ids, counts and kinds, never a text, an
-address or an error's message.
+Without MEMORYHUB_TRACES_URL, or without the extra `otel`, every function here does nothing. A collector that is away
+delays nobody. A span holds ids, counts and kinds, never a text, an address or an error's message.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Noting(Protocol):
     """A span that is open."""
 
     def note(self, **attributes: Attribute) -> None:
-        """Add what is known by now."""
+        """Add attributes to the span."""
         ...
 
 
@@ -84,7 +83,7 @@ def flush() -> None:
 def span(
     name: str, *, parent: Mapping[str, str] | None = None, **attributes: Attribute
 ) -> AbstractContextManager[Noting]:
-    """A span around the block. `parent` are the headers (`traceparent`) of whoever asked for the work from elsewhere.
+    """A span around the block. `parent` are the headers (`traceparent`) of the process that asked for the work.
 
     An attribute is an id, a count, a kind, or a name from the code or the settings.
     """
@@ -99,7 +98,7 @@ def trace_id() -> str:
 
 
 def headers() -> dict[str, str]:
-    """What tells another service which span it works for: `traceparent`; empty if there is none."""
+    """The `traceparent` header for another service; empty without a span."""
     return _spans.headers() if _spans is not None else {}
 
 

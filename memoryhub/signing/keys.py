@@ -1,8 +1,8 @@
-"""Signatures of what leaves memoryhub, such as exports and receipts: Ed25519, checked by whoever has the public key.
+"""Ed25519 signatures of exports and receipts, which anybody with the public key can check.
 
 Keys are 32 random bytes in URL-safe base64 (`manage.py signing_keys new`). A signature is one line,
-`ed25519:<id of the key>:<base64>`. Invariant: the first key of MEMORYHUB_SIGNING_KEYS signs, all of them verify, so a
-replaced key stays in the list for as long as what it signed is to be verified here; nothing private is ever printed.
+`ed25519:<id of the key>:<base64>`. The first key of MEMORYHUB_SIGNING_KEYS signs and all of them verify: a replaced key
+stays in the list as long as its signatures are to be verified here. Nothing private is ever printed.
 """
 
 from __future__ import annotations

@@ -1,32 +1,11 @@
-"""The attacks, a module for each edge; importing this package registers all of them in `proof.attempt.ATTACKS`."""
+"""The attacks, a module for each entry point; importing this package registers them all (`proof.attack.ATTACKS`)."""
 
-from proof.attacks import (
-    admin,
-    agent,
-    api,
-    cluster_counting,
-    cluster_refusing,
-    cluster_searching,
-    guards,
-    pages,
-    services,
-)
-from proof.attempt import ATTACKS, Attack
+from proof.attack import ATTACKS, Attack
+from proof.attacks import agent, cluster_requests, cluster_searches, recall, services, web
 
-__all__ = [
-    "admin",
-    "agent",
-    "api",
-    "attacks_on",
-    "cluster_counting",
-    "cluster_refusing",
-    "cluster_searching",
-    "guards",
-    "pages",
-    "services",
-]
+__all__ = ["agent", "attacks_on", "cluster_requests", "cluster_searches", "recall", "services", "web"]
 
 
 def attacks_on(plane: str) -> list[Attack]:
-    """The attacks that apply to a search plane, sorted by name."""
-    return sorted((attack for attack in ATTACKS.values() if attack.only_on in ("", plane)), key=lambda each: each.name)
+    """The attacks for this search plane, by name."""
+    return sorted((each for each in ATTACKS.values() if each.only_on in ("", plane)), key=lambda each: each.name)

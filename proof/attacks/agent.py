@@ -1,113 +1,106 @@
-"""The agent, which asks the member's memory on its own: asked for the words of others, and told to reach for them.
+"""Attacks on the agent, which reads and writes memory by itself.
 
-The offline responder answers, whatever model is configured: nothing of this leaves the machine.
+The offline responder answers whatever model is configured, so no text of the proof leaves the machine.
 """
 
 from __future__ import annotations
 
-from uuid import UUID, uuid4
+from typing import Any
+from uuid import UUID
 
 from memories.agent.events import TurnStarted
 from memories.agent.loop import retry_turn, run_turn
-from memories.agent.offline import OfflineResponder
+from memories.agent.model import chat_model
 from memories.agent.tools import Toolbox
-from proof.attempt import Attempt, attack
-from proof.http import call
-from proof.residents import Part
+from proof.attack import Aim, Attempt, Response, attack
+from proof.requests import Request, call
+from proof.world import Persona
+
+# A tool, its arguments, and the session in which it is called.
+_Call = tuple[str, dict[str, Any], str]
+MEMORY_TOOLS: tuple[_Call, ...] = (
+    ("forget_memory", {"memory_id": "{memory}"}, "{own_session}"),
+    ("retire_memory", {"memory_ids": ["{memory}"], "contradiction": "natural"}, "{own_session}"),
+    ("retire_memory", {"memory_ids": ["{memory}"], "contradiction": "harsh"}, "{own_session}"),
+    ("write_memory", {"kind": "semantic", "text": "Mine", "supersedes_ids": ["{memory}"]}, "{own_session}"),
+)
+SESSION_TOOLS: tuple[_Call, ...] = (
+    ("set_task", {"goal": "Mine"}, "{session}"),
+    ("update_plan", {"steps": ["Mine"], "done": 0}, "{session}"),
+    ("observe", {"text": "Mine", "importance": "critical"}, "{session}"),
+    ("note", {"text": "Mine"}, "{session}"),
+    ("search_session", {"query": "{words}"}, "{session}"),
+    ("search_session", {"query": "look after"}, "{session}"),
+    ("finish_task", {"outcome": "Mine"}, "{session}"),
+)
+RECALL_TOOL: _Call = ("recall_memory", {"query": "{words}", "limit": 20, "include_superseded": True}, "{own_session}")
+TURNS = (
+    Request("POST", "/api/v1/turns/", {"message": "What do you know of {rare}?"}),
+    Request("POST", "/chat/send/", form={"message": "What do you know of {rare}?", "tenant": "{own_tenant}"}),
+)
 
 
 @attack("agent: asked for the words of others", weight=2)
 def asked(attempt: Attempt) -> None:
-    """A whole turn: what is recalled, said and shown."""
-    attacker, chance = attempt.attacker(), attempt.chance
-    target = attempt.target(attempt.victim(attacker))
-    message = chance.choice([f"What do you know of {target.rare}?", f"Is it true that {target.words} what?"])
-    session = chance.choice([None, chance.choice(attacker.sessions)])
-    events = list(run_turn(attacker.principal, text=message, session_id=session, model=OfflineResponder()))
+    """A whole turn: recall, answer and events."""
+    aim, pick = attempt.aim(), attempt.chance.choice
+    message = pick([f"What do you know of {aim.target.rare}?", f"Is it true that {aim.target.words} what?"])
+    session = pick([None, pick(aim.attacker.sessions)])
+    events = list(run_turn(aim.who, text=message, session_id=session, model=chat_model()))
     started = next(event for event in events if isinstance(event, TurnStarted))
-    attempt.world.marks.own(attacker.number, [started.session_id, started.message_id, started.episode_id])
-    attempt.shows(attacker, events)
+    attempt.world.marks.own(aim.attacker.number, [started.session_id, started.message_id, started.episode_id])
+    attempt.scan(aim.attacker, events)
 
 
 @attack("agent: tools with the ids of others", weight=4)
-def tools(attempt: Attempt) -> None:
-    """What a model that was talked into it could call."""
-    attacker, chance = attempt.attacker(), attempt.chance
-    victim = attempt.victim(attacker)
-    target = attempt.target(victim)
-    calls: list[tuple[str, dict[str, object]]] = [
-        ("forget_memory", {"memory_id": "{id}"}),
-        ("retire_memory", {"memory_ids": ["{id}"], "contradiction": chance.choice(["natural", "harsh"])}),
-        ("write_memory", {"kind": "semantic", "text": "Mine", "supersedes_ids": ["{id}"]}),
-        ("recall_memory", {"query": target.words, "limit": 20, "include_superseded": True}),
-    ]
-    name, arguments = chance.choice(calls)
-    session = chance.choice(attacker.sessions)
-
-    def use(id_: UUID) -> str:
-        toolbox = Toolbox(attacker.principal, session_id=session, episode_id=None)
-        filled = {key: _filled(value, id_) for key, value in arguments.items()}
-        return toolbox.run(name, filled).content.replace(str(id_), "ID")
-
-    foreign = use(target.id)
-    attempt.shows(attacker, foreign)
-    if name != "recall_memory":
-        attempt.unequal(attacker, victim.number, foreign, use(uuid4()))
+def memory_tools(attempt: Attempt) -> None:
+    """Calls that a manipulated model could make, and a recall of another's words."""
+    if attempt.maybe(0.25):
+        aim = attempt.aim()
+        row, _ = aim.fill(RECALL_TOOL)
+        attempt.scan(aim.attacker, _use(aim, row))
+    else:
+        _compare_tool(attempt, MEMORY_TOOLS)
 
 
 @attack("agent: tools in the session of another", weight=3)
-def task(attempt: Attempt) -> None:
-    """To read, change or end the task of somebody else, and to search what their session holds."""
-    attacker, chance = attempt.attacker(), attempt.chance
-    victim = attempt.victim(attacker)
-    calls: list[tuple[str, dict[str, object]]] = [
-        ("set_task", {"goal": "Mine"}),
-        ("update_plan", {"steps": ["Mine"], "done": 0}),
-        ("observe", {"text": "Mine", "importance": "critical"}),
-        ("note", {"text": "Mine"}),
-        ("search_session", {"query": attempt.target(victim).words}),
-        ("search_session", {"query": "look after"}),
-        ("finish_task", {"outcome": "Mine"}),
-    ]
-    name, arguments = chance.choice(calls)
-
-    def use(id_: UUID) -> str:
-        return Toolbox(attacker.principal, session_id=id_, episode_id=None).run(name, arguments).content
-
-    foreign = use(chance.choice(victim.sessions))
-    attempt.shows(attacker, foreign, sent=arguments)
-    attempt.unequal(attacker, victim.number, foreign, use(uuid4()))
+def session_tools(attempt: Attempt) -> None:
+    """Read, change or end another's task, and search the session."""
+    _compare_tool(attempt, SESSION_TOOLS)
 
 
-@attack("agent: a turn of another, answered again", weight=2)
+@attack("agent: continue or retry a turn of another", weight=2)
 def retried(attempt: Attempt) -> None:
-    """To continue or retry what another said."""
-    attacker = attempt.attacker()
-    victim = attempt.victim(attacker)
-    who = attacker.principal
-    session = attempt.chance.choice(victim.sessions)
+    """Continue or retry another's conversation."""
     if attempt.maybe(0.5):
-        attempt.refuses(attacker, victim, lambda id_: list(retry_turn(who, session_id=id_, turn=1)), session)
+        attempt.refuses(attempt.aim(), lambda a, id_: list(retry_turn(a.who, session_id=id_, turn=1)), "session")
     else:
-        attempt.refuses(attacker, victim, lambda id_: list(run_turn(who, text="And then?", session_id=id_)), session)
+        attempt.refuses(
+            attempt.aim(), lambda a, id_: list(run_turn(a.who, text="And then?", session_id=id_)), "session"
+        )
 
 
 @attack("agent: a turn by the API or the chat page", weight=1)
 def streamed(attempt: Attempt) -> None:
     """The same over HTTP, streamed, with the page's fragments at its end."""
-    attacker = attempt.attacker(Part.RESIDENT)
-    message = f"What do you know of {attempt.target(attempt.victim(attacker)).rare}?"
+    aim = attempt.aim(Persona.RESIDENT)
+    request, _ = aim.fill(attempt.chance.choice(TURNS))
     stream = {"Accept": "text/event-stream"}
-    if attempt.maybe(0.5):
-        reply = call("POST", "/api/v1/turns/", token=attacker.token, body={"message": message}, headers=stream)
-    else:
-        form = {"message": message, "tenant": str(attacker.principal.tenant_id)}
-        reply = call("POST", "/chat/send/", cookie=attacker.cookie, form=form, headers=stream)
-    attempt.shows(attacker, reply.text)
+    credential = {"cookie": aim.attacker.cookie} if request.form else {"token": aim.attacker.token}
+    attempt.scan(aim.attacker, call(request, headers=stream, **credential).text)
 
 
-def _filled(value: object, id_: UUID) -> object:
-    """The argument with the id in its place."""
-    if isinstance(value, list):
-        return [_filled(each, id_) for each in value]
-    return str(id_) if value == "{id}" else value
+def _compare_tool(attempt: Attempt, rows: tuple[_Call, ...]) -> None:
+    """A tool answers a foreign id in the words for an unknown one; a change is found at the end of the proof."""
+    aim = attempt.aim()
+
+    def use(row: _Call) -> Response:
+        content = _use(aim, row)
+        return Response(refused=True, text=content, compared=content)
+
+    attempt.compare(aim, attempt.chance.choice(rows), use)
+
+
+def _use(aim: Aim, row: _Call) -> str:
+    name, arguments, session = row
+    return Toolbox(aim.who, session_id=UUID(session), episode_id=None).run(name, arguments).content

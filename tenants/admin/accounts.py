@@ -1,10 +1,8 @@
-"""Tenants in the admin: the platform's staff make them; a tenant's own admins see their own.
+"""Tenants, users and API tokens in the admin.
 
-Users in the admin. They belong to the platform, not to a tenant: superusers change them, tenant admins look.
-
-A tenant's admin who could set a password could sign in as a user of another tenant; so they cannot.
-
-API tokens in the admin: issued, listed by prefix, revoked. The plaintext is shown once, when it is issued.
+The platform's staff make tenants and change users; a tenant's admins see their own. An admin of a tenant who could set
+a user's password could sign in as that user in another tenant, so only superusers can. A token's plaintext is shown
+once, when it is issued.
 """
 
 from __future__ import annotations
@@ -178,7 +176,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
-        """What it may do, in words; the theme would draw the stored list with styles that the policy forbids."""
+        """The scopes in words; the theme would draw the stored list with inline styles, which the policy forbids."""
         return ", ".join(token.scopes)
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> QuerySet[ApiToken]:

@@ -1,13 +1,8 @@
-"""The audit trail in the admin, read-only: a list of sentences, each event with what it says, proofs and exports.
+"""The audit log in the admin, read-only: a list of sentences, a page for each event, proofs and exports.
 
-Invariant: a reader sees the trail of a tenant where they audit, one tenant at a time; all others are as unknown. The
-list shows no word of a memory; an event's own page does, and says so in the trail before it does.
-
-Where an event leads: pages of other apps about what it is about, offered by those apps.
-
-Invariant: a link is offered only to whom its page would open.
-
-The badge of a chain's verification: what `templates/admin/_verification.html` shows.
+A reader sees the log of one tenant at a time, of those that they audit; others answer as unknown. The list shows no
+words of a memory. An event's page does, and records that it was read before it shows them. Other apps offer links from
+an event; each is shown only to a reader who may open its page.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ from tenants.selectors import role_in
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class AuditLink:
     """An address and its words."""
 
     words: str
@@ -52,8 +47,8 @@ class Link:
 
 
 May = Callable[[Sequence[Role]], bool]
-Offer = Callable[[AuditEvent, May], Iterable[Link]]
-MemberOffer = Callable[[Membership, May], Iterable[Link]]
+Offer = Callable[[AuditEvent, May], Iterable[AuditLink]]
+MemberOffer = Callable[[Membership, May], Iterable[AuditLink]]
 _offers: list[Offer] = []
 _member_offers: list[MemberOffer] = []
 
@@ -64,18 +59,18 @@ def offer_links(offer: Offer) -> None:
         _offers.append(offer)
 
 
-def links_of(event: AuditEvent, may: May) -> list[Link]:
+def links_of(event: AuditEvent, may: May) -> list[AuditLink]:
     """All that is offered to this reader."""
     return [link for offer in _offers for link in offer(event, may)]
 
 
 def offer_member_links(offer: MemberOffer) -> None:
-    """Ask `offer` for links of every member whose trail is shown."""
+    """Ask `offer` for links of every member whose audit log is shown."""
     if offer not in _member_offers:
         _member_offers.append(offer)
 
 
-def links_of_member(member: Membership, may: May) -> list[Link]:
+def links_of_member(member: Membership, may: May) -> list[AuditLink]:
     """All that is offered to this reader."""
     return [link for offer in _member_offers for link in offer(member, may)]
 
@@ -178,18 +173,18 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             page = page_of_events(wanted, cursor=request.GET.get("cursor", ""))
         except InvalidValue as error:
             fault = error
-        told = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
+        params = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
         context = {
             "title": "Audit trail",
             "scope": scope,
             "asked": _asked(request.GET),
-            "told": told,
-            "is_narrowed": len(told) > 1,
+            "told": params,
+            "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
-            "lines": _lines(page.events, told) if page else [],
+            "lines": _lines(page.events, params) if page else [],
             "page": page,
-            "next": _address(told, cursor=page.next_cursor) if page and page.next_cursor else "",
-            "newest": _address(told) if request.GET.get("cursor") else "",
+            "next": _address(params, cursor=page.next_cursor) if page and page.next_cursor else "",
+            "newest": _address(params) if request.GET.get("cursor") else "",
             "kinds": [kind.value for kind in ActorKind],
             "actions": _ACTIONS,
             "badge": self._badge(wanted, scope.address, back=request.get_full_path()),
@@ -199,14 +194,14 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return self._render(request, "list", context, status=400 if fault else 200)
 
     def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
-        """One event with what it says; that it was read is in the trail first."""
+        """Show one event with its payload, after recording that it was read."""
         event = self._found(request, event_id)
         note_event_read(signed_in(request), acting(request), event)
         payload = getattr(event, "payload", None)
         said: Mapping[str, Any] = payload.data if payload else {}
         (sentence,) = sentences([event])
         whose = address_of(Tenant.objects.get(pk=event.tenant_id) if event.tenant_id else None)
-        told = {PARAMETER: whose}
+        params = {PARAMETER: whose}
         wanted = AuditFilter(event.tenant_id, member=event.owner_id)
         neighbours = {
             row.sequence: row
@@ -217,7 +212,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         context = {
             "title": "Event of the audit trail",
             "event": event,
-            "line": _line(sentence, told),
+            "line": _line(sentence, params),
             "erased": payload is None,
             "reason": said.get("reason", ""),
             "differences": differences(said.get("before"), said.get("after")),
@@ -227,7 +222,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "after": neighbours.get(event.sequence + 1),
             "fault": _fault(event),
             "links": links_of(event, lambda roles: self._may(request, event.tenant_id, roles)),
-            "list_url": _address(told),
+            "list_url": _address(params),
             "badge": self._badge(wanted, whose, back=request.get_full_path()),
         }
         return self._render(request, "event", context)
@@ -260,7 +255,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return HttpResponseRedirect(back)
 
     def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> TenantScope:
-        """The tenant asked for among those whose trail this user may read. Raises Http404, PermissionDenied."""
+        """The tenant asked for among those whose audit log this user may read. Raises Http404, PermissionDenied."""
         if not self.may_enter(request):
             raise PermissionDenied
         return one_of(request, AUDITS, asked)
@@ -277,8 +272,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         staff: User = signed_in(request)
         return staff.is_superuser or (tenant_id is not None and role_in(staff, tenant_id) in roles)
 
-    def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[Link]:
-        """Of the member whose trail is shown, if they still are one."""
+    def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[AuditLink]:
+        """Of the member whose audit log is shown, if they still are one."""
         if wanted.tenant is None or wanted.member is None:
             return []
         member = Membership.objects.filter(tenant_id=wanted.tenant, user_id=wanted.member).first()
@@ -287,20 +282,20 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
         check = verification.latest(chain, Checked.AUDIT)
-        told = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
+        params = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
         bad = check.event_id if check else None
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
             bad = None
         return Badge(
             what=Checked.AUDIT,
             check=check,
-            verify_url=f"{reverse(f'{_ADDRESS}verify')}?{urlencode(told)}",
+            verify_url=f"{reverse(f'{_ADDRESS}verify')}?{urlencode(params)}",
             bad_event_url=reverse(f"{_ADDRESS}change", args=[bad]) if bad else "",
             back=back,
         )
 
     def _broken(self, wanted: AuditFilter, whose: str) -> list[tuple[str, str]]:
-        """Members of the tenant whose trail did not verify the last time: who, and the address of their trail."""
+        """Members of the tenant whose chain did not verify the last time: name and address of their audit log."""
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
@@ -341,8 +336,8 @@ def _asked(given: Mapping[str, str]) -> dict[str, str]:
     return {name: given.get(name, "").strip() for name in _ASKED}
 
 
-def _address(told: Mapping[str, str], **more: str) -> str:
-    return f"{reverse(f'{_ADDRESS}changelist')}?{urlencode({**told, **more})}"
+def _address(params: Mapping[str, str], **more: str) -> str:
+    return f"{reverse(f'{_ADDRESS}changelist')}?{urlencode({**params, **more})}"
 
 
 def _chain(wanted: AuditFilter) -> str:
@@ -351,11 +346,11 @@ def _chain(wanted: AuditFilter) -> str:
     return owner_chain(wanted.tenant, wanted.member) if wanted.member else tenant_chain(wanted.tenant)
 
 
-def _lines(events: Sequence[AuditEvent], told: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [_line(sentence, told) for sentence in sentences(events)]
+def _lines(events: Sequence[AuditEvent], params: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [_line(sentence, params) for sentence in sentences(events)]
 
 
-def _line(sentence: Sentence, told: Mapping[str, str]) -> dict[str, Any]:
+def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
     """A sentence, and the addresses that narrow the list to what it names."""
     event = sentence.event
     narrowed = {
@@ -369,12 +364,12 @@ def _line(sentence: Sentence, told: Mapping[str, str]) -> dict[str, Any]:
         "sentence": sentence,
         "event": event,
         "url": reverse(f"{_ADDRESS}change", args=[event.pk]),
-        "by": {name: _address({**told, name: value}) for name, value in narrowed.items() if value},
+        "by": {name: _address({**params, name: value}) for name, value in narrowed.items() if value},
     }
 
 
 def _fault(event: AuditEvent) -> str:
-    """What is wrong with this event taken by itself, if anything is."""
+    """The fault of this event on its own; empty if its digests fit."""
     if event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}) != event.digest:
         return "The event was changed: its digest is another."
     payload = getattr(event, "payload", None)

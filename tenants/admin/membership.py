@@ -1,9 +1,6 @@
-"""A member's search key in the admin: in which state it is, and replacing, making and taking it.
+"""Members in the admin: added by username, given a role, deactivated; and their search keys.
 
-Invariant: the secret is not even read here; keys are shown and changed of the memberships that the page may show
-(scoping.py): those of the tenants that one administers.
-
-Members in the admin: added by username, given a role, switched off.
+The secret of a key is never read here. Keys can be changed for the members that the page shows (scoping.py).
 """
 
 from __future__ import annotations

@@ -1,21 +1,10 @@
-"""Whose rows an admin page shows: superusers see all tenants, staff only those where their role lets them.
+"""Whose rows an admin page shows: superusers see all tenants, staff only those where their role allows it.
 
-Invariant: a row of another tenant is not in the queryset at all, so its address answers as that of an unknown row and
-no choice, filter or search offers it. Django's model permissions play no part: only roles do.
+A row of another tenant is not in the queryset, so its address answers as an unknown row's, and no choice, filter or
+search offers it. Roles alone decide; Django's model permissions play no part.
 
-Fields that forms of the admin declare themselves, as the theme draws them; those of models get theirs anyway.
-
-People in lists of the admin: the name by which pages call them, and the one by which they sign in.
-
-Times in lists and fields of the admin, as Django's own columns beside them write theirs.
-
-Which tenants a page of staff is about: those that the reader may see together, or one of them that an address names.
-
-An address names a tenant by `?tenant=` and its slug, or its id, as older links do; `platform` is what belongs to no
-tenant, for whoever runs the platform. Pages of sums show all tenants unless one is named (`scope_of`), trails and
-histories one at a time (`one_of`).
-
-Invariant: a tenant of others is as one that does not exist.
+An address names a tenant by `?tenant=` and its slug or id; `platform` stands for rows that belong to no tenant. Pages
+of totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
 """
 
 from __future__ import annotations
@@ -38,12 +27,11 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tenants.errors import TenantsError
+from tenants.errors import TenantsError, is_storable
 from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
-from tenants.validation import is_storable
 
 __all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
 
@@ -184,7 +172,7 @@ def _can_be_asked(value: str) -> bool:
 
 
 def _name(offered: Any) -> str:
-    """What a list filter is called in an address, or the column that it is about."""
+    """A list filter's parameter in an address, or its column."""
     if isinstance(offered, type) and issubclass(offered, SimpleListFilter):
         return str(offered.parameter_name)
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
@@ -244,7 +232,7 @@ class TenantScope:
 
     @property
     def names(self) -> dict[UUID | None, str]:
-        """Of what is shown."""
+        """The names of the shown tenants, by id."""
         names: dict[UUID | None, str] = {tenant.id: tenant.name for tenant in self.shown}
         return names | {None: SHARED_NAME} if self.everything and self.chosen is None else names
 
@@ -265,7 +253,7 @@ class TenantScope:
 
     @property
     def address(self) -> str:
-        """How an address names what is shown; empty: all together."""
+        """The value of `?tenant=` for the shown tenants; empty: all of them."""
         return "" if self.chosen is None and self.together else address_of(self.chosen)
 
     def within(self, roles: Sequence[Role]) -> Collection[UUID] | None:

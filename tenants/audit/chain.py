@@ -1,8 +1,8 @@
-"""The audit trail: appending to a chain and erasing payloads; its proof is in `tenants/audit/verification.py`.
+"""The audit log: appending events to a chain and erasing payloads. `tenants/audit/verification.py` verifies chains.
 
-Invariant: events of one chain are numbered 1, 2, 3 … without a gap, each holding the digest of the one before, and the
-chain's head says how many there are and how the last one ends; all of it in the transaction of what they record.
-Owner chains are appended to under the owner's membership lock (`tenants/locks.py`), others under that of their head.
+Events of one chain are numbered 1, 2, 3 … without a gap, each with the digest of the one before. The chain's head holds
+the length and the last digest, in the same transaction. Owner chains are appended to under the owner's membership lock
+(`tenants/locks.py`), others under the lock of their head.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an event says was so before, beside what was so after: pure, row by row, with the words that differ."""
+"""The values of an event before and after, row by row, with the differing words marked. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ValuePiece:
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One value; a side that does not tell it is empty. `state`: changed, added, same, or before (there alone)."""
+    """One value; a side without it is empty. `state`: changed, added, same, or before (there alone)."""
 
     name: str
     before: tuple[ValuePiece, ...]

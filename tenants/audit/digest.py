@@ -1,7 +1,7 @@
-"""The digests of the audit trail: pure, over plain values, so that whoever holds an export can check it again.
+"""The digests of the audit log. Pure, over plain values, so that whoever holds an export can check it again.
 
-A payload's digest is sha256(salt + canonical JSON): without the salt, erasing a payload would leave its text open to
-guessing. An event's digest is sha256 of the canonical JSON of all its other columns, the digest before it among them.
+A payload's digest is sha256(salt + canonical JSON): without the salt, an erased payload's text could be guessed. An
+event's digest is sha256 of the canonical JSON of all its other columns, including the previous digest.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Exporting the audit trail: the events that somebody asks for, signed, with all that takes their digests again.
+"""Signed exports of the audit log, and checking the digests in one.
 
-Invariant: that it was exported is committed to the trail before the first byte leaves, and only who audits the tenant
-gets any; events are read while they are sent.
+The export is recorded in the audit log before its first byte leaves, and only auditors of the tenant get one. Events
+are read while they are sent.
 
-Events of the audit trail in an archive, and taking their digests again there: pure, without a database.
-
-`audit_events.jsonl` has a line for each event: the columns of its digest as the digest has them, the digest, and the
-payload with its salt (null: erased). Invariant: what `event_line` writes is enough to take every digest again.
+`audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
+(null: erased). That is enough to compute every digest again, without a database.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ class ChainPart:
 
 
 class BadEvent(Exception):
-    """An event whose digests do not fit; the message names it and says no word of what it holds."""
+    """An event whose digests do not fit; the message names the event, never its contents."""
 
 
 def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
@@ -70,7 +68,7 @@ class ChainParts:
         part.first, part.last = min(part.first, sequence), max(part.last, sequence)
         part.events += 1
 
-    def told(self) -> list[dict[str, Any]]:
+    def as_dicts(self) -> list[dict[str, Any]]:
         """For the manifest, by name."""
         return [asdict(self.parts[name]) for name in sorted(self.parts)]
 
@@ -81,18 +79,18 @@ def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) ->
     Neighbours must follow from each other; between others nothing was claimed. Returns how many events there were.
     Raises BadEvent with the first that is wrong.
     """
-    told = {chain["chain"]: chain for chain in chains}
+    claimed = {chain["chain"]: chain for chain in chains}
     found = ChainParts()
     before: dict[str, tuple[int, str]] = {}
     count = 0
     for event in _events(lines):
         chain, sequence = str(event["chain"]), int(event["sequence"])
         found.count(chain, sequence)
-        _check(event, before.get(chain), told.get(chain))
+        _check(event, before.get(chain), claimed.get(chain))
         before[chain] = (sequence, str(event["digest"]))
         count += 1
-    for name in sorted(told.keys() | found.parts.keys()):
-        _compare(name, told.get(name), found.parts.get(name))
+    for name in sorted(claimed.keys() | found.parts.keys()):
+        _compare(name, claimed.get(name), found.parts.get(name))
     return count
 
 
@@ -107,7 +105,7 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         yield event
 
 
-def _check(event: Mapping[str, Any], before: tuple[int, str] | None, told: Mapping[str, Any] | None) -> None:
+def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Mapping[str, Any] | None) -> None:
     payload = event["payload"]
     if event_digest(event) != event["digest"]:
         raise _bad(event, "the event was changed")
@@ -118,18 +116,18 @@ def _check(event: Mapping[str, Any], before: tuple[int, str] | None, told: Mappi
         previous = before[1]
     if previous is not None and event["previous_digest"] != previous:
         raise _bad(event, "the event does not follow from the one before")
-    if told and event["sequence"] == told["length"] and event["digest"] != told["digest"]:
+    if claimed and event["sequence"] == claimed["length"] and event["digest"] != claimed["digest"]:
         raise _bad(event, "the head of the chain does not match this event")
 
 
-def _compare(name: str, told: Mapping[str, Any] | None, found: ChainPart | None) -> None:
-    if told and not told["events"] and found is None:
+def _compare(name: str, claimed: Mapping[str, Any] | None, found: ChainPart | None) -> None:
+    if claimed and not claimed["events"] and found is None:
         return
-    if told is None or found is None or (found.first, found.last, found.events) != (
-        told["first"], told["last"], told["events"],
+    if claimed is None or found is None or (found.first, found.last, found.events) != (
+        claimed["first"], claimed["last"], claimed["events"],
     ):  # fmt: skip
         raise BadEvent(f"the events of chain {name} are not those that the manifest names.")
-    if found.last > told["length"]:
+    if found.last > claimed["length"]:
         raise BadEvent(f"chain {name} has events beyond its head.")
 
 
@@ -154,7 +152,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
     """
     _require(staff, wanted)
     public_keys()
-    draft = EventDraft(EXPORTED, after={"wanted": wanted.told(), "formats": [form.value for form in forms]})
+    draft = EventDraft(EXPORTED, after={"wanted": wanted.as_dict(), "formats": [form.value for form in forms]})
     with transaction.atomic():
         event = (
             record_platform_event(actor, draft)
@@ -163,18 +161,18 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
         )
     found = wanted.events().filter(created_at__lte=event.created_at)
     in_order = found.order_by("sequence") if wanted.along_chain else found.order_by("created_at", "chain", "sequence")
-    trail = TrailFiles([in_order])
+    log_files = AuditLogFiles([in_order])
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
-    told = {"what": "audit", "whose": whose, "range": wanted.told()}
+    claimed = {"what": "audit", "whose": whose, "range": wanted.as_dict()}
     return stream_archive(
-        trail.files(forms),
-        lambda: {**told, **made_by(actor, event), "chains": trail.chains()},
+        log_files.files(forms),
+        lambda: {**claimed, **made_by(actor, event), "chains": log_files.chains()},
         may_go_on=lambda: _require(still(staff), wanted),
     )
 
 
 def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
-    """Who exported when, and the event that tells of it."""
+    """Who exported, when, and the event that records it."""
     return {
         "by": {"kind": actor.kind.value, "id": _text(actor.id), "request_id": actor.request_id},
         "at": event.created_at.astimezone(UTC).isoformat(),
@@ -182,7 +180,7 @@ def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
     }
 
 
-class TrailFiles:
+class AuditLogFiles:
     """Events as files of an archive, and what those had of each chain.
 
     Each of `events` is read once for each file, in its own order; `heads` says how a chain stands where that is known.
@@ -208,7 +206,7 @@ class TrailFiles:
         for name, part in self._parts.parts.items():
             head = self._heads[name]
             part.length, part.digest = head.length, head.digest
-        return self._parts.told()
+        return self._parts.as_dicts()
 
     def _lines(self) -> Iterator[bytes]:
         for event in self._streamed():
@@ -240,7 +238,7 @@ def _text(value: object) -> str | None:
 def _require(staff: User, wanted: AuditFilter) -> None:
     audits = wanted.tenant is not None and has_role(staff, wanted.tenant, AUDITS)
     if not (staff.is_active and (staff.is_superuser or audits)):
-        raise Forbidden("Only an auditor or administrator of the tenant may export its trail.")
+        raise Forbidden("Only an auditor or administrator of the tenant may export its audit log.")
 
 
 def file_name(what: str, moment: datetime | None = None) -> str:

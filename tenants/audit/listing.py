@@ -1,17 +1,12 @@
-"""Which events of the audit trail somebody asks for: read from an address, and written into one.
+"""Filtering and listing the audit log, a page at a time, newest first, without counting it.
 
-Invariant: an `AuditFilter` is of one tenant, or of the platform's own affairs; a name is looked up in that tenant
-alone, so that a member of another one and nobody at all get the same answer.
+An `AuditFilter` is of one tenant, or of the platform's own events; names are looked up in that tenant alone, so another
+tenant's member and an unknown name get the same answer. A page reads no more events than it shows or, without an index
+for the filter, LOOKED_AT; it then says how far back it looked, and the next page continues there. A cursor holds a
+position, never an owner.
 
-Reading the audit trail a page at a time, newest first, without counting it.
-
-Invariant: a page looks at no more events than it shows or, where no index leads to what is asked for, at `LOOKED_AT`;
-it then says how far it came, and the next page goes on there. A cursor says where a page ended, never whose events.
-
-That somebody read what an event of the audit trail says is itself an event, in the same chain.
-
-Invariant: it is committed before anything is shown. A chain that somebody broke may take no event any more; then the
-next wider one tells of the look, so that whoever is to find the damage can see it.
+Reading an event's payload is itself an event, committed before the page shows it. If the chain is broken and takes no
+event, the next wider chain records the read.
 """
 
 from __future__ import annotations
@@ -38,12 +33,11 @@ from tenants.audit.chain import (
     record_platform_event,
     record_tenant_event,
 )
-from tenants.errors import AuditConflict, InvalidValue
+from tenants.errors import AuditConflict, InvalidValue, is_storable
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import AUDITS, Actor, ActorKind, Principal
 from tenants.principals import reading_principal
-from tenants.validation import is_storable
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150
@@ -128,8 +122,8 @@ class AuditFilter:
             rows = rows.filter(tenant_id=self.tenant)
         return rows.filter(owner_id=self.member) if self.member else rows
 
-    def told(self) -> dict[str, str]:
-        """What was asked for, in plain values without what is empty: for addresses, manifests and the trail."""
+    def as_dict(self) -> dict[str, str]:
+        """The non-empty filters as plain values: for addresses, manifests and the audit log."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         said = {
             name: value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
@@ -266,7 +260,7 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) 
     edge = _edge(_indexed(wanted).filter(after), order) if _scans(wanted) else None
     parts = [each.events().filter(after) for each in (_apart(wanted, order) if edge is None else [wanted])]
     if edge is not None:
-        # The first bound is for the index: without it the database would walk to the end of the trail.
+        # The first bound is for the index: without it the database would walk to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
     found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: limit + 1]]
     if len(parts) > 1:
@@ -309,7 +303,7 @@ def _indexed(wanted: AuditFilter) -> QuerySet[AuditEvent]:
 
 
 def _edge(rows: QuerySet[AuditEvent], order: Sequence[str]) -> AuditEvent | None:
-    """The last event that is looked at, if there are more."""
+    """The last event that this page may read, if more exist."""
     found = rows.order_by(*order).only("sequence", "created_at")[LOOKED_AT - 1 : LOOKED_AT + 1]
     edges = list(found)
     return edges[0] if len(edges) > 1 else None
@@ -403,5 +397,5 @@ def _first(own: Callable[[], AuditEvent], wider: Callable[[], AuditEvent]) -> Au
         with transaction.atomic():
             return own()
     except (AuditConflict, IntegrityError) as error:
-        log.error("A chain of the audit trail takes no event (%s): have it verified.", type(error).__name__)  # noqa: TRY400 - no row in the log
+        log.error("A chain of the audit log takes no event (%s): have it verified.", type(error).__name__)  # noqa: TRY400 - no row in the log
         return wider()

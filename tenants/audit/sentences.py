@@ -1,9 +1,7 @@
-"""Events of the audit trail as sentences: who did what to which thing of whom.
+"""Events of the audit log as sentences: who did what to which thing of whom.
 
-Invariant: a sentence holds names and ids, a fact's key and a reason that the program itself gives; never the words of a
-memory. Those are on the event's own page, and that somebody read them there is an event.
-
-Who did what, as staff of one tenant may know them: the people and tokens of that tenant by name, all others not.
+A sentence holds names and ids, a fact's key and a reason that the program gives; never the words of a memory. Only
+people and tokens of the reader's tenant are named.
 """
 
 from __future__ import annotations
@@ -229,7 +227,7 @@ def _key(said: Mapping[str, Any]) -> str:
 
 
 def _detail(said: Mapping[str, Any]) -> str:
-    """The page that was looked at, or how a state ended: words of the program."""
+    """The page that staff read, or how a state ended: words of the program."""
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):

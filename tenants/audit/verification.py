@@ -1,14 +1,11 @@
-"""The proof of the audit trail: every chain read in order, every digest taken again.
+"""Verifying the audit log: every chain is read in order and every digest computed again; results are recorded.
 
-It finds: an event changed, made unreadable, deleted or put in; events cut off the end; a payload changed or given to
-another event.
-It cannot find a chain rewritten from some event to its end together with its head: keep the digests that
-`verify_audit --json` prints somewhere else, and compare.
+It finds an event that was changed, made unreadable, deleted or inserted, events cut off the end, a changed payload or
+one given to another event, and triggers that are missing. It cannot find a chain rewritten up to its head: keep the
+digests that `verify_audit --json` prints somewhere else, and compare.
 
-Proofs of chains that are kept: what was proven, when, how long it took, and what was found.
-
-Invariant: the latest proof of a chain is what its badge shows; proofs of long ago go, the latest of each chain stays.
-A proof tells of ids and digests, never of what an event says.
+The latest check of a chain is what its badge shows. Old checks are pruned, but the latest of each chain stays. A check
+holds ids and digests, never the text of an event.
 """
 
 from __future__ import annotations
@@ -20,10 +17,41 @@ from time import perf_counter
 from typing import TypeVar
 from uuid import UUID
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, event_digest, payload_digest
 from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Checked, User
+
+_ON_BOTH = {
+    "audit_event_is_not_updated",
+    "audit_event_is_not_deleted",
+    "audit_payload_is_not_updated",
+    "audit_head_is_not_deleted",
+    "audit_head_only_grows",
+}
+# SQLite fires no delete triggers for `INSERT OR REPLACE`; PostgreSQL has TRUNCATE.
+_ON_SQLITE = {"audit_event_is_not_replaced", "audit_payload_is_not_replaced", "audit_head_is_not_replaced"}
+_ON_POSTGRESQL = {"audit_event_is_not_truncated", "audit_payload_is_not_truncated", "audit_head_is_not_truncated"}
+
+
+def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
+    """The names of triggers that should be there and are not; a rebuilt SQLite table loses its triggers silently."""
+    query = (
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        if connection.vendor == "sqlite"
+        else "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        present = {name for (name,) in cursor.fetchall()}
+    return sorted(expected_triggers(connection.vendor) - present)
+
+
+def expected_triggers(vendor: str) -> set[str]:
+    """The names of all triggers on this kind of database."""
+    return _ON_BOTH | (_ON_SQLITE if vendor == "sqlite" else _ON_POSTGRESQL)
+
 
 _EVENTS_AT_ONCE = 1000
 
@@ -235,7 +263,7 @@ def latest_of(chains: Collection[str], what: Checked = Checked.AUDIT) -> Mapping
 
 
 def broken(what: Checked | None = None) -> QuerySet[ChainCheck]:
-    """The chains whose latest proof failed, newest first; whoever asks narrows them to what they may see."""
+    """The chains whose latest proof failed, newest first; callers narrow them to what the reader may see."""
     rows = _latest().filter(ok=False)
     return rows if what is None else rows.filter(what=what.value)
 

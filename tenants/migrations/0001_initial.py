@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-# The triggers of the audit log, as they were when this migration was written; `tenants/audit/triggers.py` has today's.
+# The triggers of the audit log, as they were when this migration was written; `tenants/audit/verification.py` has today's.
 CREATE = {
     'sqlite': [
         "CREATE TRIGGER IF NOT EXISTS audit_event_is_not_updated BEFORE UPDATE ON tenants_auditevent FOR EACH ROW BEGIN SELECT RAISE(ABORT, 'The audit trail is append-only.'); END",

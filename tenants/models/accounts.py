@@ -1,10 +1,8 @@
-"""Tenant: an organisation; nothing but global knowledge crosses it.
+"""Tenants, users, memberships and API tokens.
 
-User: a login, or an end user that a tenant's own system names by an external id (no usable password then).
-
-Membership: a user in a tenant, with a role. Its row is the lock that serialises the writes of one owner.
-
-ApiToken: lets a program act for one membership. The plaintext exists only in the answer that issued it.
+Only global knowledge crosses tenants. A user has a login, or is an end user with an external id of the tenant's own
+system and no usable password. A membership's row is the lock that serialises the writes of one owner. A token acts for
+one membership; its plaintext exists only in the answer that issued it.
 """
 
 from __future__ import annotations

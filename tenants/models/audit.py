@@ -1,8 +1,7 @@
-"""AuditEvent, AuditPayload, AuditHead: the append-only trail of who did what, a hash chain for each owner.
+"""The append-only audit log: events, payloads and heads of a hash chain for each owner; and recorded proofs of chains.
 
-Invariant: the database itself refuses to change or delete events (`tenants/audit/triggers.py`), to change payloads and
-to shrink heads. Rows name tenants, users and memories by plain ids: the trail outlives what it speaks of.
-Only `tenants/audit/chain.py` writes here.
+Triggers in the database refuse to change or delete events, to change payloads and to shrink heads. Rows name tenants,
+users and memories by plain ids, so the log outlives what it is about. Only `tenants/audit/chain.py` writes events.
 
 ChainCheck: when a chain was last proven, and what the proof found.
 """

@@ -1,8 +1,7 @@
-"""SearchCredential and RetiredKey: the key with which a member searches the cluster, and the keys that must end there.
+"""A member's search key for the cluster, and the keys that must end there. Only `tenants/search_keys/` writes here.
 
-Invariant: a membership has at most one active key, whose secret is stored encrypted and nowhere else; a key that stops
-being the active one is in RetiredKey from the same transaction until the cluster has confirmed its end.
-Only `tenants/search_keys/` writes here.
+A membership has at most one active key, whose secret is stored encrypted. A key that is no longer the active one is in
+RetiredKey from the same transaction until the cluster has confirmed its end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The keys with which members search the cluster: made, handed out, replaced, taken away, verified.
+"""The keys with which members search the cluster: made, handed out, replaced, revoked, verified.
 
-Invariant: a member searches with the one active key of their own membership or not at all, and that key can do nothing
-but search what this member may see. With the embedded search plane there are no keys, and nothing here is asked.
+A member searches with the one active key of their own membership or not at all, and that key can do nothing but search
+the documents this member may see. With the embedded search plane there are no keys.
 """
 
 from tenants.search_keys.claims import SearchKey, record_refusal, search_key

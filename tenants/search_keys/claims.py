@@ -1,15 +1,9 @@
-"""The secrets of the members' keys at rest: encrypted with rotatable keys, each bound to the member it was made for.
+"""One member's key: its encrypted secret, the claim of its maker, and reading it for a search.
 
-Making one key for one member at a time, without holding a lock while the cluster is asked.
-
-Whoever makes a key claims the credential in a short transaction, asks the cluster, and stores the answer in another one
-if the claim is still theirs. Invariant: a key whose maker lost the claim (they took too long, or the member was
-deactivated meanwhile) never becomes active: it is retired. The lock is the owner's (tenants/locks.py), taken before
-any audit chain's.
-
-Which key a member searches with now: one query, no network, and no answer for whoever may not act.
-
-A trace of searches that were refused, on the owner's own chain: who was turned away, when and why.
+A maker claims the credential in a short transaction, asks the cluster without a lock, and stores the answer in another
+transaction if the claim still holds. A key whose maker lost the claim never becomes active: it is retired. The lock is
+the owner's (tenants/locks.py), taken before any audit chain's. Each secret is bound to its member; encryption keys
+rotate. A refused search is recorded on the owner's chain.
 """
 
 from __future__ import annotations
@@ -31,6 +25,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryhub.env.development_key import development_credential_key
+from memoryhub.leases import backoff
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import NoSearchKey, SearchKeysUnavailable
 from tenants.locks import wait_for_owner
@@ -97,8 +92,8 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)
 # Searches that hold the old key when a new one takes over have ended long before: they take SEARCH_SECONDS at most.
 GRACE = timedelta(seconds=10)
-FIRST_RETRY = timedelta(seconds=5)
-LAST_RETRY = timedelta(minutes=10)
+FIRST_RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 600.0
 # A key is replaced after this share of its life, so that a cluster that is down for days costs nobody their searches.
 ROTATE_AFTER = 2 / 3
 
@@ -132,7 +127,7 @@ def locked_one(membership_id: UUID) -> SearchCredential | None:
 
 
 def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> KeyClaim | None:
-    """Claim the next key of a member whose credential is `wanted`; None if it is not, or somebody else is at it."""
+    """Claim the next key of a member if their credential is `wanted`; None if not, or if another maker claimed it."""
     now = timezone.now()
     with transaction.atomic():
         credential = locked_one(membership_id)
@@ -176,7 +171,8 @@ def give_up(held: KeyClaim, error: SearchKeysUnavailable) -> None:
         if credential is None or credential.claim != held.token:
             return
         credential.claim = credential.claimed_until = None
-        credential.retry_at = timezone.now() + min(FIRST_RETRY * 2 ** min(credential.attempts, 10), LAST_RETRY)
+        wait = FIRST_RETRY_SECONDS * backoff(credential.attempts, LONGEST_RETRY_SECONDS / FIRST_RETRY_SECONDS)
+        credential.retry_at = timezone.now() + timedelta(seconds=wait)
         credential.attempts += 1
         credential.trouble = error.trouble
         if credential.state == CredentialState.ACTIVE:  # somebody wanted another key: the sweep goes on trying

@@ -1,6 +1,6 @@
-"""The minter's requests to the cluster: make, prove, end and read the members' keys.
+"""The minter's requests to the cluster: make, prove, end and read members' keys.
 
-Invariant: no error repeats what the cluster said, nor any part of a key; what is made is limited (descriptor.py).
+No error repeats the cluster's answer or any part of a key. Every key that is made is limited (policy.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Taking keys away: at once in the application, and at the cluster as soon as it answers.
+"""Ending keys: at once in the application, and at the cluster as soon as it answers.
 
-Invariant: whoever loses the right to search loses it in the transaction that says so, for the application hands no key
-out any more; the cluster follows within seconds, or when it is back, and until then the key is in RetiredKey.
-
-Whether members' search keys come near their end unreplaced: then nobody replaces keys, and soon nobody searches.
+A member who loses the right to search loses it in that very transaction: the application hands out the key no more. The
+cluster follows within seconds, or when it is back; until then the key is in RetiredKey.
 """
 
 from __future__ import annotations
@@ -108,7 +106,7 @@ def invalidate(key_ids: Iterable[str]) -> None:
 
 
 def end_on_commit(key_ids: Sequence[str]) -> None:
-    """End these retired keys as soon as the caller's transaction is over, if the cluster answers."""
+    """End these retired keys after the caller's transaction commits, if the cluster answers."""
     if key_ids:
         transaction.on_commit(lambda: _end_all(key_ids), robust=True)
 

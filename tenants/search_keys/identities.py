@@ -1,7 +1,7 @@
-"""The service identities at the cluster: made by `setup`, and what is wrong with them, found by `check`.
+"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with policy.py.
 
-Invariants: an identity is a user with one role that this code describes (roles.py), or an API key with the same rights;
-nobody else's user is ever changed; no message repeats a password, a key or what the cluster said.
+An identity is a user with one role that this code describes, or an API key with the same rights. `setup` changes no
+other user. No message repeats a password, a key or the cluster's answer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
 from elastic_transport import ConnectionTimeout, TlsError, TransportError
 from elasticsearch import ApiError, BadRequestError, Elasticsearch
 
-from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, service_client
+from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, in_use, service_client
 from tenants.errors import SearchKeysUnavailable, TenantsError
 from tenants.search_keys import cluster
 from tenants.search_keys.lifecycle import temporary_key
@@ -53,7 +55,7 @@ class IdentityReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to mend."""
+        """True if the identity has no problem."""
         return not self.problems
 
 
@@ -249,3 +251,41 @@ def _unready(error: ApiError, whose: str) -> ClusterUnready:
     if error.meta.status == _FORBIDDEN:
         return ClusterUnready(f"{whose}: the search cluster does not allow this user what it needs.")
     return ClusterUnready(f"The search cluster answered with error {error.meta.status}.")
+
+
+# A start waits no longer for a cluster that does not answer; `manage.py elasticsearch check` does.
+CHECK_SECONDS = 2.0
+
+
+@register(Tags.security)
+def identities_are_limited(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """An error for an identity that is a superuser; a warning for one that is otherwise not as `setup` makes it."""
+    if not (settings.PRODUCTION and in_use() and settings.ELASTICSEARCH_URLS):
+        return []
+    messages: list[CheckMessage] = []
+    for identity in SERVICES:
+        if not settings.ELASTICSEARCH_CREDENTIALS.get(identity.value):
+            continue
+        try:
+            messages += _said_of(identity)
+        except ClusterUnreachable:
+            hint = "The search cluster does not answer, so nobody knows what the service identities may do."
+            return [
+                *messages,
+                checks.Warning("The service identities could not be checked.", hint=hint, id="tenants.W001"),
+            ]
+    return messages
+
+
+def _said_of(identity: Identity) -> list[CheckMessage]:
+    report = describe(identity, seconds=CHECK_SECONDS)
+    variable = f"ELASTICSEARCH_{identity.name}"
+    if report.is_superuser:
+        hint = "Let `manage.py elasticsearch setup` make a user for it."
+        return [Error(f"{variable} is a superuser at the search cluster.", hint=hint, id="tenants.E001")]
+    if report.ok:
+        return []
+    hint = f"{' '.join(report.problems[:3])} See `manage.py elasticsearch check`."
+    return [
+        checks.Warning(f"{variable} is not as `manage.py elasticsearch setup` makes it.", hint=hint, id="tenants.W002")
+    ]

@@ -1,11 +1,8 @@
-"""Giving members their first key, and another one before it expires.
+"""Making and rotating members' keys, and what happens to a key when a member comes, changes, goes or returns.
 
-Invariant: a key takes over from another one only after a search with it succeeded, and the other one ends only when no
-search can still hold it. Nothing here raises for a cluster that is down: the credential says so and is tried again.
-
-What the services of tenants do about keys when members come, change, go and come back.
-
-Each is called in the transaction of the change; the cluster is asked when that is committed, and never fails it.
+A key takes over from another only after a search with it succeeded, and the other ends only when no search can still
+hold it. Functions here do not raise for a cluster that is down: the credential records it and is tried again. Changes
+of members call them within their transaction; the cluster is asked after the commit and never fails it.
 """
 
 from __future__ import annotations
@@ -206,13 +203,13 @@ def role_changed(membership: Membership, *, actor: Actor = SYSTEM) -> None:
 
 
 def deactivated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """The keys of whoever can act no more are taken."""
+    """Take the keys of members who can no longer act."""
     noun = what._meta.model_name or ""
     suspend(_of(what), reason=f"{noun} deactivated", actor=actor)
 
 
 def activated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """Whoever can act again gets a new key."""
+    """Give members who can act again a new key."""
     if SearchCredential.objects.filter(_of(what), state=CredentialState.SUSPENDED).exists():
         transaction.on_commit(lambda: _provide(resume(_of(what)), actor), robust=True)
 

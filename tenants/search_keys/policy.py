@@ -1,13 +1,8 @@
-"""The names of keys at the cluster: `<prefix>:<membership id>:<number>`, and `<prefix>:temporary:<random>`.
+"""The names and rights of members' keys and of service identities at the cluster. Pure.
 
-What a member's key may do, as the cluster is told: search five aliases for what the member may see, nothing else.
-
-Pure: minting sends what is built here, and verifying compares with it. Invariant: no key is asked for that is not
-limited by a query for each alias; the cluster takes empty descriptors to mean all rights of whoever asks.
-
-What each service identity may do at the cluster: the least that its work needs, found out on a real one.
-
-Pure: `manage.py elasticsearch setup` sends what is here, `check` compares with it.
+Keys are named `<prefix>:<membership id>:<number>`, or `<prefix>:temporary:<random>`. A member's key may search five
+aliases, each limited by a query; empty descriptors would mean all rights of whoever asks, so none is sent without one.
+Minting and `setup` send these descriptions, verification and `check` compare with them.
 """
 
 from __future__ import annotations

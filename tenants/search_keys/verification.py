@@ -1,9 +1,7 @@
-"""In what a key at the cluster differs from the one that this code would make today, by name. Pure.
+"""Comparing every key at the cluster with the key that this code would make today, and repairing differences.
 
-Every key read back from the cluster and compared with what this code would make today; and mending what differs.
-
-The database says which keys there should be; the cluster, which there are and what they may do. A key in one and not in
-the other is drift as well.
+The database says which keys should exist; the cluster, which do and what they may do. A key in one and not in the other
+is drift as well.
 """
 
 from __future__ import annotations
@@ -151,7 +149,7 @@ class KeyFinding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How many members were looked at, and what was found."""
+    """The number of checked members, and the findings."""
 
     members: int
     findings: tuple[KeyFinding, ...]

@@ -25,7 +25,7 @@ from memories.demo.story import PASSWORD
 from tenants.principal import Role
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.pictured import make_pictured
-from tests.memories.admin.isolation.cases import MODELS, PAGES
+from tests.memories.staff.isolation.cases import MODELS, PAGES
 
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 TALLEST = 1600

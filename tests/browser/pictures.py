@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import django
+import pytest
 
 
 def main() -> int:
@@ -26,6 +27,7 @@ def main() -> int:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         django.setup()
         # Only now can models be imported.
+        import_module("tests.unguarded").pass_tests(pytest.MonkeyPatch())
         import_module("tests.browser.photographing").photograph(Path(sys.argv[1]))
     return 0
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from tenants.models import Membership, User
-from tests.memories.admin.isolation.cases import MODELS, PAGES
-from tests.memories.admin.isolation.place import Place, make_place
+from tests.memories.staff.isolation.cases import MODELS, PAGES
+from tests.memories.staff.isolation.place import Place, make_place
 
 SERIOUS = ("serious", "critical")
 # What the policy forbids, with the element that it was about.

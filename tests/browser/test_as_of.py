@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from tenants.models import Membership, User
 from tests.browser.conftest import OpenPage
 from tests.factories import own_principal
-from tests.memories.admin.members.looking import page_of
 from tests.memories.services.reviewing import say
+from tests.memories.staff.looking import page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -13,7 +13,7 @@ from tenants.models import Membership, User
 from tests.browser.conftest import OpenPage
 from tests.browser.staff_pages import faults_of
 from tests.factories import make_membership, own_principal
-from tests.memories.admin.members.looking import page_of, talk
+from tests.memories.staff.looking import page_of, talk
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -76,7 +76,7 @@ def test_a_key_is_replaced_and_verified_on_a_real_cluster(
     expect(page.get_by_role("status")).to_contain_text("The key was replaced by a new one.")
     page.get_by_role("button", name="Verify at the cluster").click()
     expect(page.get_by_role("status")).to_contain_text("The key is as it should be")
-    expect(page.get_by_role("region", name="What was done with it")).to_contain_text("Rotated by staff")
+    expect(page.get_by_role("region", name="Events")).to_contain_text("Rotated by staff")
     assert key_of(workshop.ada) != before
     assert status_of(key_of(workshop.ada)) == 200
     assert credential(workshop.ada).secret not in page.content()

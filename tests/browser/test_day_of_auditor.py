@@ -40,7 +40,7 @@ def five(workshop: Workshop) -> Five:
     lived = live_five(workshop.own)
     tamsin = Client()
     tamsin.force_login(workshop.support.user)
-    looked = tamsin.get(reverse("admin:memories_membermemory_record", args=[workshop.ada.pk, lived.wrong]))
+    looked = tamsin.get(reverse("staff:record", args=[workshop.ada.pk, lived.wrong]))
     assert looked.status_code == 200
     return lived
 

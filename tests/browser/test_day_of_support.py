@@ -125,8 +125,8 @@ def _ask_again_and_see_what_lost(page: Page) -> None:
 
 def _follow_the_fact_to_its_history(page: Page) -> None:
     page.get_by_role("link", name=MISHEARD).first.click()
-    expect(page.get_by_role("region", name="From which words")).to_contain_text(TOM)
-    expect(page.get_by_role("region", name="Answers that it came up for")).to_contain_text(ASKED)
+    expect(page.get_by_role("region", name="Source")).to_contain_text(TOM)
+    expect(page.get_by_role("region", name="Recalled in")).to_contain_text(ASKED)
     page.get_by_role("link", name="the whole chain").click()
     here = page.locator(".history-state[aria-current]")
     expect(here).to_contain_text("The agent of Ada Fenwick wrote it down")

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tenants.models import Membership, User
 from tests.browser.conftest import OpenPage
-from tests.memories.admin.test_metrics_page import PAGE, go_wrong
+from tests.memories.staff.test_metrics_page import PAGE, go_wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

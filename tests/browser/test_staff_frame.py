@@ -9,7 +9,7 @@ from memories.services.erasure.holds import place_hold
 from tenants.models import Membership, User
 from tenants.principal import SYSTEM
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage
-from tests.memories.admin.members.looking import page_of
+from tests.memories.staff.looking import page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

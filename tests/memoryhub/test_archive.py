@@ -13,9 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from memoryhub.signing.archive import MANIFEST, SIGNATURE, ArchiveFile, RowTable, TableFormat, as_file, stream_archive
+from memoryhub.signing.archive import (
+    MANIFEST,
+    SIGNATURE,
+    ArchiveFile,
+    NotGenuine,
+    RowTable,
+    TableFormat,
+    as_file,
+    genuine,
+    stream_archive,
+)
 from memoryhub.signing.keys import new_key, public_keys, sign
-from memoryhub.signing.verify import NotGenuine, genuine
 
 ROWS = [("moss", "likes shade,\nand rain"), ("fern", '"unfurls" in May')]
 

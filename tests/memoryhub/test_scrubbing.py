@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
-from memoryhub.observability.logs import rewrite_file, scrub_log
+from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.principal import Principal
 
 pytestmark = [
@@ -39,7 +39,7 @@ def test_a_forgotten_word_is_in_no_file(principal: Principal) -> None:
 def test_a_log_in_use_is_left_and_reported(
     principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memoryhub.observability.logs._PATIENCE_MS", 10)
+    monkeypatch.setattr("memoryhub.db.sqlite._PATIENCE_MS", 10)
     reader = connections.create_connection("default")
     try:
         reader.ensure_connection()

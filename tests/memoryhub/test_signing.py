@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from memoryhub.env.development_key import SIGNING_FILE_NAME
 from memoryhub.signing.keys import new_key, public_keys, read_public_key, sign, verify
 
 DOCUMENT = b"The bread is proved for fourteen hours."
@@ -79,7 +78,7 @@ def test_production_says_what_to_set(settings: Settings) -> None:
 def test_development_makes_its_key_once(settings: Settings, tmp_path: Path) -> None:
     settings.MEMORYHUB_DATA_DIR, settings.MEMORYHUB_SIGNING_KEYS = tmp_path, ()
     assert verify(DOCUMENT, sign(DOCUMENT))
-    assert (tmp_path / SIGNING_FILE_NAME).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "signing_key").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_command_prints_a_new_key_and_never_one_that_is_in_use(settings: Settings) -> None:

@@ -108,21 +108,6 @@ def test_garbage_is_looked_for_once_a_command_begins(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_where_a_cluster_is_searched_its_package_starts_without_a_credential(tmp_path: Path) -> None:
-    program = """
-import os
-os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
-import django
-django.setup()
-from elasticsearch.dsl.connections import connections
-print("authorization" in connections.get_connection("default")._headers)
-"""
-    environ = {"MEMORYHUB_SEARCH": "elasticsearch", "ELASTICSEARCH_URL": "http://127.0.0.1:9"}
-    done = run("-c", program, environ={**environ, "MEMORYHUB_DATA_DIR": str(tmp_path)})
-    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
-
-
-@pytest.mark.long
 def test_who_has_read_enough_of_a_command_ends_it_without_a_word(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from memoryhub import jobs, worker
 from memoryhub.jobs import Job, JobQueue, JobResult, Unavailable
-from memoryhub.worker import JobThread, run_worker
+from memoryhub.worker import JobThread, WorkerProcess, run_worker
 from tests.migrated import Migrated
 from tests.proofs.site import Site
 
@@ -140,6 +140,27 @@ def test_a_wake_up_of_another_process_runs_a_job_at_once(
     assert not runner.is_alive()
 
 
+@pytest.mark.parametrize(("runner", "started"), [("worker", 1), ("celery", 0), ("off", 0)])
+def test_a_server_starts_a_worker_unless_others_run_the_jobs(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, runner: str, started: int
+) -> None:
+    commands: list[list[str]] = []
+
+    class Sleeping:
+        def __init__(self, command: list[str], **_options: object) -> None:
+            commands.append(command)
+
+        def poll(self) -> None:
+            """It runs."""
+
+    monkeypatch.setattr("memoryhub.worker.subprocess.Popen", Sleeping)
+    settings.MEMORYHUB_JOBS = runner
+    process = WorkerProcess()
+    process.keep()
+    process.keep()
+    assert len(commands) == started
+
+
 def test_a_worker_ends_with_the_process_that_started_it() -> None:
     run_worker([], threading.Event(), parent=os.getppid() + 1)
 
@@ -155,27 +176,13 @@ def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> I
         yield site
 
 
-def workers_of(site: Site) -> list[int]:
-    """The worker processes that the site's server has started and that still run."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            arguments = (folder / "cmdline").read_bytes().split(b"\0")
-            environment = (folder / "environ").read_bytes()
-        except OSError:  # it ended, or is another user's
-            continue
-        if b"worker" in arguments and str(site.folder).encode() in environment:
-            found.append(int(folder.name))
-    return found
-
-
 @pytest.mark.long
 def test_a_server_has_one_worker_which_delivers_what_it_commits(site: Site) -> None:
     (person,) = site.people(1)
-    assert eventually(lambda: len(workers_of(site)) == 1)
-    (first,) = workers_of(site)
+    assert eventually(lambda: len(site.workers()) == 1)
+    (first,) = site.workers()
     os.kill(first, signal.SIGKILL)
-    assert eventually(lambda: len(workers_of(site)) == 1 and workers_of(site) != [first])
+    assert eventually(lambda: len(site.workers()) == 1 and site.workers() != [first])
     with closing(HTTPConnection("127.0.0.1", site.port, timeout=10)) as connection:
         headers = {"Authorization": f"Bearer {person.token}", "Content-Type": "application/json"}
         connection.request(
@@ -188,11 +195,11 @@ def test_a_server_has_one_worker_which_delivers_what_it_commits(site: Site) -> N
             site.log()
         )
     assert site.stop() == 0
-    assert workers_of(site) == []
+    assert site.workers() == []
 
 
 @pytest.mark.long
 def test_a_worker_notices_that_its_server_was_killed(site: Site) -> None:
-    assert eventually(lambda: len(workers_of(site)) == 1)
-    site.kill()
-    assert eventually(lambda: workers_of(site) == [])
+    assert eventually(lambda: len(site.workers()) == 1)
+    site.kill(with_workers=False)
+    assert eventually(lambda: site.workers() == [])

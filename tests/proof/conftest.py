@@ -1,7 +1,7 @@
-"""Builds in which a guard is missing: what `prove_isolation` must notice.
+"""Fixtures that break a guard, which `prove_isolation` must notice, and that make the proof small.
 
-The search guard is the file for each owner on the embedded plane, and the query in each key, with the filter of each
-leg, on Elasticsearch. The database guard is the owner filter of the load step.
+The search guard is the file for each owner on the embedded plane, and the query in each key with the filter of each
+sub-query on Elasticsearch. The database guard is the owner filter of the load step.
 """
 
 from __future__ import annotations
@@ -27,24 +27,35 @@ from tenants.search_keys.policy import SEARCH_ACTIONS
 Break = Callable[[], None]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The number of attempts of the long proof: `make prove FUZZ=2000`."""
+    parser.addoption("--fuzz", type=int, default=2000, help="how many attempts try to see another's memory")
+
+
+@pytest.fixture
+def fuzz(pytestconfig: pytest.Config) -> int:
+    """The number of attempts of the long proof."""
+    return int(pytestconfig.getoption("--fuzz"))
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two companies do."""
+    """Make two companies instead of three."""
     monkeypatch.setattr(building, "COMPANIES", 2)
 
 
 @pytest.fixture
 def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One company, where nobody attacks another's."""
+    """Make one company."""
     monkeypatch.setattr(building, "COMPANIES", 1)
 
 
 @pytest.fixture
 def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
-    """Recall loads whatever id it is handed."""
+    """Recall loads every id that it is given."""
 
     def everything(_principal: Principal, kind: Kind, _request: Request) -> MemoryQuerySet[Any]:
-        return MEMORY_MODELS[kind].objects.all()
+        return MEMORY_MODELS[kind].objects.unscoped("a build without the owner filter")
 
     def remove() -> None:
         for module in (candidates, hydration, loading):
@@ -81,8 +92,8 @@ def no_query_in_keys(monkeypatch: pytest.MonkeyPatch) -> Break:
 
 
 @pytest.fixture
-def no_filter_in_legs(monkeypatch: pytest.MonkeyPatch) -> Break:
-    """Searches name no owner and trust the key alone."""
+def no_filter_in_searches(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Searches name no owner and rely on the key alone."""
 
     def owners(_principal: Principal, _kind: Kind) -> Iterator[list[dict[str, Any]]]:
         yield [{"match_all": {}}]

@@ -1,4 +1,4 @@
-"""Secrets name their owner wherever they turn up, and what was sent is no finding."""
+"""A secret names its owner wherever it turns up, and an id that was sent is no finding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from memories.types import Owner
-from proof.marks import Marks, Told, as_text
+from proof.marks import Exposure, Marks, as_text
 from tests.memories.search.library import document
 
 ADA, BOB = 1, 2
@@ -19,24 +19,24 @@ def marks() -> Marks:
     return Marks(random.Random(1))
 
 
-def test_a_secret_tells_whose_it_is(marks: Marks) -> None:
+def test_a_secret_names_its_owner(marks: Marks) -> None:
     shown = f"<b>{marks.secret(BOB).upper()}</b>"
-    assert marks.strangers(shown, {ADA}) == {(BOB, Told.TEXT)}
-    assert not marks.strangers(shown, {ADA, BOB})
+    assert marks.foreign(shown, {ADA}) == {(BOB, Exposure.TEXT)}
+    assert not marks.foreign(shown, {ADA, BOB})
 
 
 def test_an_id_is_found_with_and_without_hyphens(marks: Marks) -> None:
     id_ = uuid4()
     marks.own(BOB, [id_, None])
-    assert marks.strangers(f"x{id_.hex}x", {ADA}) == marks.strangers([{"id": id_}], {ADA}) == {(BOB, Told.ID)}
-    assert not marks.strangers(uuid4(), {ADA})
+    assert marks.foreign(f"x{id_.hex}x", {ADA}) == marks.foreign([{"id": id_}], {ADA}) == {(BOB, Exposure.ID)}
+    assert not marks.foreign(uuid4(), {ADA})
 
 
 def test_what_was_sent_is_no_finding(marks: Marks) -> None:
     id_, asked, secret = uuid4(), marks.secret(BOB), marks.secret(BOB)
     marks.own(BOB, [id_])
-    assert not marks.strangers(f"No such memory {id_}: {asked}", {ADA}, sent=[id_, asked])
-    assert marks.strangers(f"{asked} {secret}", {ADA}, sent=asked) == {(BOB, Told.TEXT)}
+    assert not marks.foreign(f"No such memory {id_}: {asked}", {ADA}, sent=[id_, asked])
+    assert marks.foreign(f"{asked} {secret}", {ADA}, sent=asked) == {(BOB, Exposure.TEXT)}
 
 
 def test_everything_in_a_value_is_read() -> None:

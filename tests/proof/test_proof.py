@@ -1,4 +1,4 @@
-"""The whole proof on the embedded plane: clean as it is, and what it says when a guard is gone."""
+"""The whole proof on the embedded plane: clean as the product is, and the report when a guard is missing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from contextlib import closing
 import pytest
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import connection
+from django.utils import timezone
 
 from memories.models import Episode, Fact, Message, OutboxEntry, RecallTrace, ReviewItem, Session
-from memories.search import search_plane
+from memories.search import outbox, search_plane
+from memories.selectors.history.chains import verify_chains
 from memories.types import Owner
-from proof import building, erasing
-from proof.proof import AlreadyRunning, alone, prove
-from proof.report import Report, Verdict
-from proof.running import Runner, Tally
+from proof import building, erasure
+from proof.attacks import attacks_on
+from proof.baseline import measured
+from proof.report import Conclusion, Report, Tally
+from proof.run import AlreadyRunning, Runner, one_proof, prove
+from tenants.audit.chain import verify_all
 from tenants.models import ApiToken, AuditPayload, Membership, Tenant, User
 from tenants.services import add_member, create_tenant, create_user
 from tests.parts import about_the_embedded_plane
@@ -44,9 +48,9 @@ def everything_is_gone() -> bool:
 
 @pytest.mark.long
 @about_the_embedded_plane
-def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
+def test_nothing_leaks_and_nothing_is_left() -> None:
     report = attack(160)
-    assert report.verdict is Verdict.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
     assert guards(report) == {"search": True, "database": True}
     assert report.attempts == sum(report.attacks.values()) == 160
     assert everything_is_gone()
@@ -58,7 +62,7 @@ def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
 def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all: Break) -> None:
     one_file_for_all()
     report = attack()
-    assert report.verdict is Verdict.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
     assert not report.leaks and guards(report) == {"search": False, "database": True}
 
 
@@ -67,7 +71,7 @@ def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all
 def test_without_the_filter_of_the_load_step_the_search_plane_still_holds(no_load_filter: Break) -> None:
     no_load_filter()
     report = attack()
-    assert report.verdict is Verdict.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
     assert not report.leaks and guards(report) == {"search": True, "database": False}
 
 
@@ -77,8 +81,8 @@ def test_without_both_there_are_leaks(one_file_for_all: Break, no_load_filter: B
     one_file_for_all()
     no_load_filter()
     report = attack()
-    assert report.verdict is Verdict.LEAK and report.leaked
-    assert any(line.attack == "recall: the words of others" and line.what == "text" for line in report.leaks)
+    assert report.conclusion is Conclusion.LEAK and report.leaked
+    assert any(line.attack == "recall: the words of others" and line.exposure == "text" for line in report.leaks)
     assert guards(report) == {"search": False, "database": False}
     assert everything_is_gone()
 
@@ -87,7 +91,7 @@ def test_without_both_there_are_leaks(one_file_for_all: Break, no_load_filter: B
 def test_a_later_run_removes_what_a_killed_one_left(smallest: None) -> None:
     building.build(random.Random(1))
     assert Fact.objects.exists()
-    assert erasing.erase_leftovers() == 1
+    assert erasure.erase_leftovers() == 1
     assert everything_is_gone()
     assert not list(search_plane().owners())
 
@@ -99,34 +103,58 @@ def test_ctrl_c_ends_the_proof_and_erases(smallest: None, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Runner, "run", interrupted)
     report = attack()
-    assert report.interrupted and report.verdict is Verdict.UNPROVEN
+    assert report.interrupted and report.conclusion is Conclusion.UNPROVEN
     assert everything_is_gone()
 
 
 @pytest.mark.long
-def test_what_it_did_not_make_is_left_alone(smallest: None) -> None:
+def test_a_tenant_with_a_stranger_in_it_is_left_alone(smallest: None) -> None:
     world = building.build(random.Random(1))
     stranger = create_user(username="ada")
     add_member(tenant=world.companies[0].tenant, user=stranger)
-    with pytest.raises(erasing.NotOurs):
+    with pytest.raises(erasure.NotOurs):
         attack()
     assert Tenant.objects.count() == 1 and Fact.objects.exists()
 
 
-def test_tenants_of_others_are_not_touched() -> None:
+@pytest.fixture
+def member() -> Membership:
+    """A member of a real tenant."""
     tenant = create_tenant(name="Quill Lane", slug="quill-lane")
-    member = add_member(tenant=tenant, user=create_user(username="ada"))
-    with pytest.raises(erasing.NotOurs):
-        erasing.require_ours([member])
-    erasing.erase_leftovers()
+    return add_member(tenant=tenant, user=create_user(username="ada"))
+
+
+def test_real_tenants_are_not_touched(member: Membership) -> None:
+    with pytest.raises(erasure.NotOurs):
+        erasure.require_ours([member])
+    erasure.erase_leftovers()
     assert list(Membership.objects.all()) == [member]
 
 
+@pytest.mark.long
+def test_leftovers_of_a_killed_run_are_no_real_tenants(smallest: None) -> None:
+    building.build(random.Random(1))
+    erasure.require_no_real_tenant()
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(0)
+def test_thousands_of_attempts_find_nothing_and_leave_every_chain_whole(fuzz: int) -> None:
+    world = building.build(random.Random(20))
+    outbox.drain()
+    baseline = measured(world, timezone.now())
+    tally = Runner(world, baseline, attacks_on(search_plane().name), seed=20).run(fuzz, 4)
+    assert not tally.findings and not tally.failures
+    assert tally.attempts.total() == fuzz and not baseline.changed(world)
+    assert verify_chains().ok
+    assert all(report.ok for report in verify_all())
+
+
 def test_there_is_one_proof_at_a_time() -> None:
-    with alone(), ThreadPoolExecutor(1) as others, pytest.raises(AlreadyRunning):
+    with one_proof(), ThreadPoolExecutor(1) as others, pytest.raises(AlreadyRunning):
         others.submit(another_proof).result()
 
 
 def another_proof() -> None:
-    with closing(connection), alone():
+    with closing(connection), one_proof():
         pass

@@ -10,10 +10,10 @@ from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.services.erasure.forget import forget
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
-from proof import building, erasing
-from proof.proof import prove
-from proof.report import Report, Verdict
-from proof.residents import Part
+from proof import building, erasure
+from proof.report import Conclusion, Report
+from proof.run import prove
+from proof.world import Persona
 from tenants.models import RetiredKey, SearchCredential
 from tenants.search_keys.cluster import every_valid_key
 from tests.parts import left_to_the_real_parts
@@ -31,10 +31,10 @@ def attack(attempts: int = 160) -> Report:
     return prove(attempts=attempts, concurrency=4, seed=3)
 
 
-def test_as_it_is_nothing_leaks_and_nothing_is_left() -> None:
+def test_nothing_leaks_and_nothing_is_left() -> None:
     keys = {key.key_id for key in every_valid_key()}
     report = attack(240)
-    assert report.verdict is Verdict.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
     assert guards(report) == {"search": True, "database": True}
     assert everything_is_gone()
     assert not SearchCredential.objects.exists() and not RetiredKey.objects.filter(membership__isnull=False).exists()
@@ -46,10 +46,10 @@ def test_a_later_run_removes_what_a_killed_one_left() -> None:
     world = building.build(random.Random(1))
     drain()
     search_plane().settle()
-    somebody = world.of(Part.RESIDENT)[0]
+    somebody = world.of(Persona.RESIDENT)[0]
     forget(somebody.principal, kind=somebody.planted[0].kind, memory_id=somebody.planted[0].id)
     assert documents_left() > 100
-    assert erasing.erase_leftovers() == 2
+    assert erasure.erase_leftovers() == 2
     assert everything_is_gone() and documents_left() == 0
 
 
@@ -61,33 +61,35 @@ def documents_left() -> int:
 
 
 def test_without_the_query_in_the_keys_the_database_still_holds(
-    no_query_in_keys: Break, no_filter_in_legs: Break
+    no_query_in_keys: Break, no_filter_in_searches: Break
 ) -> None:
     no_query_in_keys()
-    no_filter_in_legs()
+    no_filter_in_searches()
     report = attack()
-    assert report.verdict is Verdict.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
     assert not report.leaks and guards(report) == {"search": False, "database": True}
-    assert {"text", "id", "count"} <= {line.what for guard in report.guards for line in guard.findings}
+    assert {"text", "id", "count"} <= {line.exposure for guard in report.guards for line in guard.findings}
 
 
 def test_a_key_without_its_query_is_noticed_although_searches_name_their_owner(no_query_in_keys: Break) -> None:
     no_query_in_keys()
     report = attack(80)
-    assert report.verdict is Verdict.GUARD_BROKEN and guards(report) == {"search": False, "database": True}
+    assert report.conclusion is Conclusion.GUARD_BROKEN and guards(report) == {"search": False, "database": True}
 
 
 def test_without_the_filter_of_the_load_step_the_keys_still_hold(no_load_filter: Break) -> None:
     no_load_filter()
     report = attack()
-    assert report.verdict is Verdict.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
     assert not report.leaks and guards(report) == {"search": True, "database": False}
 
 
-def test_without_both_there_are_leaks(no_query_in_keys: Break, no_filter_in_legs: Break, no_load_filter: Break) -> None:
+def test_without_both_there_are_leaks(
+    no_query_in_keys: Break, no_filter_in_searches: Break, no_load_filter: Break
+) -> None:
     no_query_in_keys()
-    no_filter_in_legs()
+    no_filter_in_searches()
     no_load_filter()
     report = attack()
-    assert report.verdict is Verdict.LEAK and report.leaked
+    assert report.conclusion is Conclusion.LEAK and report.leaked
     assert guards(report) == {"search": False, "database": False}

@@ -13,7 +13,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How often to try."""
     parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
     parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
-    parser.addoption("--fuzz", type=int, default=2000, help="how many random operations try to see another's memory")
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
     parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
     parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
@@ -38,12 +37,6 @@ def kills(pytestconfig: pytest.Config) -> int:
 def threads(pytestconfig: pytest.Config) -> int:
     """How many threads write the same fact."""
     return int(pytestconfig.getoption("--threads"))
-
-
-@pytest.fixture
-def fuzz(pytestconfig: pytest.Config) -> int:
-    """How many random operations are tried."""
-    return int(pytestconfig.getoption("--fuzz"))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -105,10 +106,27 @@ class Site:
         finally:
             connection.close()
 
-    def kill(self) -> None:
+    def workers(self) -> list[int]:
+        """The worker processes of background jobs that the server has started and that still run."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                arguments = (folder / "cmdline").read_bytes().split(b"\0")
+                environment = (folder / "environ").read_bytes().split(b"\0")
+            except OSError:  # it ended, or is another user's
+                continue
+            if b"worker" in arguments and f"MEMORYHUB_DATA_DIR={self.folder}".encode() in environment:
+                found.append(int(folder.name))
+        return found
+
+    def kill(self, *, with_workers: bool = True) -> None:
         """SIGKILL to the server and all of its processes, if it runs."""
         if self._server is not None:
+            workers = self.workers() if with_workers else []
             os.killpg(self._server.pid, signal.SIGKILL)
+            for worker in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
             self._server.wait()
             self._server = None
 

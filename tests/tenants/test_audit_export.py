@@ -13,20 +13,18 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from memoryhub.signing.archive import TableFormat
+from memoryhub.signing.archive import TableFormat, genuine
 from memoryhub.signing.keys import new_key, public_keys
-from memoryhub.signing.verify import genuine
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.export import EVENTS_FILE, EXPORTED, export_audit
 from tenants.audit.listing import AuditFilter
-from tenants.audit.triggers import drop_triggers
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
+from tests.audit import drop_triggers
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute
 
@@ -78,7 +76,7 @@ def test_that_it_was_exported_is_recorded_before_the_first_byte(auditor: User, p
     pieces = export_audit(auditor, Actor(ActorKind.STAFF, auditor.pk), wanted, [TableFormat.CSV])
     event = AuditEvent.objects.get(action=EXPORTED)
     assert event.chain == tenant_chain(principal.tenant_id) and event.actor_id == auditor.pk
-    assert event.payload.data["after"] == {"wanted": wanted.told(), "formats": ["csv"]}
+    assert event.payload.data["after"] == {"wanted": wanted.as_dict(), "formats": ["csv"]}
     assert next(pieces)
 
 
@@ -149,7 +147,7 @@ def test_an_export_of_a_trail_that_was_tampered_with_names_the_event(
     change: str, told: str, auditor: User, principal: Principal, tmp_path: Path
 ) -> None:
     append(principal, *["fact.created"] * 3)
-    drop_triggers(connection)
+    drop_triggers()
     execute(change)
     archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id))
     answer = io.StringIO()

@@ -92,5 +92,5 @@ def test_an_address_gives_the_same_filter_back(principal: Principal) -> None:
         action="fact.*", request="request-1234", target=uuid.uuid4(), since=datetime(2026, 3, 1, 8, 30, tzinfo=UTC),
         until=datetime(2026, 3, 2, tzinfo=UTC),
     )  # fmt: skip
-    told = wanted.told()
+    told = wanted.as_dict()
     assert read_filter(uuid.UUID(told.pop("tenant")), told) == wanted

@@ -14,14 +14,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from memoryhub.signing.verify import genuine
+from memoryhub.signing.archive import genuine
 from tenants.audit.chain import EventDraft, owner_chain, record_event, record_tenant_event
 from tenants.audit.listing import PAGE
-from tenants.audit.triggers import drop_triggers
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal
-from tests.audit import audit_unguarded
+from tests.audit import audit_unguarded, drop_triggers
 from tests.factories import make_membership
 from tests.tenants.trail import append, execute
 
@@ -125,7 +124,7 @@ def test_erased_words_are_said_to_be(auditor: Client, principal: Principal) -> N
 
 def test_a_changed_event_says_so_on_its_page(auditor: Client, principal: Principal) -> None:
     event = changed(principal)
-    drop_triggers(connection)
+    drop_triggers()
     execute('UPDATE tenants_auditpayload SET document = \'{"reason": "", "before": null, "after": null}\'')
     assert (
         "What the event says was changed"
@@ -261,7 +260,7 @@ def test_verify_now_proves_the_chain_and_shows_it(auditor: Client, principal: Pr
 def test_a_broken_chain_names_its_first_bad_event(auditor: Client, principal: Principal) -> None:
     append(principal, *["fact.created"] * 3)
     bad = AuditEvent.objects.get(sequence=2)
-    drop_triggers(connection)
+    drop_triggers()
     execute("UPDATE tenants_auditevent SET action = 'fact.pinned' WHERE sequence = 2")
     auditor.post(auditor.get(address(), {"member": "Ada"}).context["badge"].verify_url)
     assert address("tenants_auditevent_change", bad.pk) in shown(auditor, member="Ada")

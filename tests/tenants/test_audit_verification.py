@@ -12,10 +12,10 @@ from django.db import IntegrityError, connection, transaction
 
 from tenants.audit.chain import ChainReport, owner_chain, verify_chain
 from tenants.audit.digest import GENESIS, event_digest
-from tenants.audit.triggers import drop_triggers, expected_triggers, install_triggers, missing_triggers
+from tenants.audit.verification import expected_triggers, missing_triggers
 from tenants.models import AuditEvent, AuditHead
 from tenants.principal import Principal
-from tests.audit import audit_unguarded
+from tests.audit import audit_unguarded, drop_triggers, install_triggers
 from tests.tenants.trail import append, execute
 
 LENGTH = 6
@@ -233,14 +233,14 @@ def test_the_command_fails_and_names_the_first_bad_event(chain: str) -> None:
 
 
 def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
-    drop_triggers(connection)
+    drop_triggers()
     try:
         assert missing_triggers(connection) == sorted(expected_triggers(connection.vendor))
         with pytest.raises(CommandError):
             call_command("verify_audit", stdout=(out := StringIO()))
         assert "audit_event_is_not_deleted is missing" in out.getvalue()
     finally:
-        install_triggers(connection)
+        install_triggers()
     assert missing_triggers(connection) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from celery import signals
 from pytest_django import Settings
 
-from tenants.checks import identities_are_limited
+from tenants.search_keys.identities import identities_are_limited
 from tests.cluster import Cluster
 
 

@@ -54,7 +54,7 @@ class ApiView(APIView):
         return _checked(shape, dict(self.request.query_params.items()))
 
     def finalize_response(self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any) -> Any:
-        """Answers hold somebody's memory: nothing between here and the caller keeps a copy."""
+        """Forbid caches: an answer holds somebody's memory."""
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, cast("Response", response), *args, **kwargs)
 
@@ -67,11 +67,11 @@ def _checked(shape: type[StrictSerializer], data: object) -> dict[str, Any]:
 
 @extend_schema(exclude=True)
 class NowhereView(ApiView):
-    """Whatever has no address of its own, for callers known and unknown."""
+    """The answer at every address that does not exist, for any caller."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the framework's signature
-        """There is nothing here, whatever the method."""
+        """Answer 404 to every method."""
         raise Http404

@@ -163,7 +163,7 @@ class ChangeView(ApiView):
 
 
 class CorrectView(ChangeView):
-    """A memory that was wrong."""
+    """Correcting a memory that was wrong."""
 
     @extend_schema(
         operation_id="memories_correct",
@@ -176,7 +176,7 @@ class CorrectView(ChangeView):
 
 
 class SupersedeView(ChangeView):
-    """Facts that something else took the place of."""
+    """Replacing facts."""
 
     @extend_schema(
         operation_id="memories_supersede",
@@ -195,7 +195,7 @@ class SupersedeView(ChangeView):
 
 
 class RetireView(ChangeView):
-    """A memory that is no longer true."""
+    """Ending a memory that is no longer true."""
 
     @extend_schema(
         operation_id="memories_retire",
@@ -208,7 +208,7 @@ class RetireView(ChangeView):
 
 
 class UndoView(ChangeView):
-    """A memory that was replaced or retired by mistake, or took the place of others by mistake."""
+    """Undoing a replacement or an end that was a mistake."""
 
     @extend_schema(
         operation_id="memories_undo",
@@ -224,7 +224,7 @@ class UndoView(ChangeView):
 
 
 class PromoteView(ChangeView):
-    """A memory that holds for more than it was said for."""
+    """Copying a memory into a wider scope."""
 
     @extend_schema(
         operation_id="memories_promote",
@@ -240,7 +240,7 @@ class PromoteView(ChangeView):
 
 
 class PinView(ChangeView):
-    """A fact that matters."""
+    """Pinning a fact."""
 
     @extend_schema(operation_id="memories_pin", request=Pin, responses={200: ANY_MEMORY, **problems(400, 404, 409)})
     def post(self, request: Request, memory_id: UUID) -> Response:  # noqa: ARG002
@@ -254,7 +254,7 @@ class PinView(ChangeView):
 
 
 class ReviewView(ApiView):
-    """Facts that nobody has confirmed for long."""
+    """The facts that have not been confirmed for long."""
 
     rights = {"GET": READ}
 
@@ -268,7 +268,7 @@ class ReviewView(ApiView):
 
 
 class ConfirmView(ChangeView):
-    """A fact that still holds."""
+    """Confirming a fact."""
 
     @extend_schema(
         operation_id="memories_confirm",
@@ -285,7 +285,7 @@ class ConfirmView(ChangeView):
 
 
 class RestoreView(ChangeView):
-    """A memory that was evicted or archived."""
+    """Restoring an evicted or archived memory."""
 
     @extend_schema(
         operation_id="memories_restore",
@@ -301,7 +301,7 @@ class RestoreView(ChangeView):
 
 
 class OutcomeView(ChangeView):
-    """A playbook that was followed."""
+    """Reporting the outcome of a playbook."""
 
     @extend_schema(
         operation_id="memories_outcome",

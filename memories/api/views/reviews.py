@@ -37,7 +37,7 @@ from tenants.principal import Principal
 
 
 class ReviewsView(ApiView):
-    """What waits for the owner, or was decided."""
+    """The owner's reviews, open or decided."""
 
     rights = {"GET": READ}
 
@@ -63,7 +63,7 @@ class ReviewItemView(ApiView):
 
 
 class DecideView(ApiView):
-    """An answer."""
+    """Deciding a review."""
 
     rights = {"POST": READ_WRITE}
 
@@ -80,7 +80,7 @@ class DecideView(ApiView):
 
 
 class UndecideView(ApiView):
-    """An answer taken back."""
+    """Undoing a decision."""
 
     rights = {"POST": READ_WRITE}
 
@@ -153,7 +153,7 @@ class RunView(ApiView):
 
 
 class RerunView(ApiView):
-    """A run, once more."""
+    """Running a consolidation again."""
 
     rights = {"POST": READ_WRITE}
 

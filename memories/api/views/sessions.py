@@ -133,7 +133,7 @@ class WorkingMemoryView(ApiView):
 
 
 class SessionEntriesView(ApiView):
-    """What a session holds."""
+    """Searching a session."""
 
     rights = {"GET": READ}
 
@@ -148,7 +148,7 @@ class SessionEntriesView(ApiView):
 
 
 class EndSessionView(ApiView):
-    """The end of a task, or of a session."""
+    """Ending a task or a session."""
 
     rights = {"POST": READ_WRITE}
 

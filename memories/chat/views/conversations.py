@@ -94,7 +94,7 @@ def render_chat(
 
 
 def _chosen(turns: tuple[TurnView, ...], number: int) -> TurnView | None:
-    """The turn whose memories stand beside the conversation: the asked one, else the last."""
+    """The turn whose memories are shown beside the conversation: the one in the address, else the last."""
     return next((each for each in turns if each.turn == number), turns[-1] if turns else None)
 
 
@@ -219,7 +219,7 @@ def _refused(
 
 
 def _require_same_tenant(tenant: str, principal: Principal) -> None:
-    """Another tab may have switched the tenant since: what was written for one stays out of the next."""
+    """Raise Conflict if another tab switched the tenant since: a message for one tenant must not reach another."""
     if tenant not in ("", str(principal.tenant_id)):
         raise Conflict("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
 

@@ -59,7 +59,7 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 @require_POST
 @member_page
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """That is wrong: the text of the form takes its place."""
+    """Replace a wrong memory by the text of the form."""
     get_memory(principal, kind, memory_id)
     text = TextForm(request.POST).values()["text"]
     try:
@@ -78,7 +78,7 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 @require_POST
 @member_page
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """No longer true, and nothing takes its place."""
+    """End a memory that is no longer true, with nothing in its place."""
     get_memory(principal, kind, memory_id)
     reason = ReasonForm(request.POST).values()["reason"].strip()
     try:
@@ -95,7 +95,7 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
 @require_POST
 @member_page
 def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """That it was replaced or retired, or came back, was a mistake."""
+    """Undo a replacement, an end, or a former undo."""
     get_memory(principal, kind, memory_id)
     try:
         outcome = undo_ending(principal, kind=kind, memory_id=memory_id)
@@ -124,7 +124,7 @@ def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID)
 
 
 def _undone(outcome: WriteOutcome) -> str:
-    """What an undo did, in a sentence or two."""
+    """The result of an undo, in a sentence or two."""
     if outcome.memory_id in outcome.superseded_ids:
         return "Undone: it is not believed any more. It stays in the history, marked as wrong."
     mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
@@ -134,7 +134,7 @@ def _undone(outcome: WriteOutcome) -> str:
 def _blocked(
     request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID, *, text: str, error: Blocked
 ) -> HttpResponse:
-    """The form again, without the value: it says where that was, and what stands there now can be sent."""
+    """The form again, with the value masked in its text and a sentence that says where it was."""
     without = Screen(principal).said(text).text
     told = f"{telling.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
     return _page(request, principal, kind, memory_id, correction=without, correction_error=told)
@@ -210,7 +210,7 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
 
 
 def _told(kind: Kind, outcome: ForgetOutcome) -> str:
-    """What went, in a sentence or two."""
+    """The result of an erasure, in a sentence or two."""
     others = len(outcome.erased) - 1
     along = f", and {counted(others, 'memory', 'memories')} with it" if others else ""
     emptied = f" Emptied too: {counted(outcome.redacted_messages, 'message')}." if outcome.redacted_messages else ""
@@ -218,7 +218,7 @@ def _told(kind: Kind, outcome: ForgetOutcome) -> str:
 
 
 def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
-    """Where the reader came from, unless that was a page of what is gone."""
+    """The page that the reader came from, unless it was that of the erased memory."""
     onward = next_address(request, reverse("remember:list", kwargs={"kind": kind}))
     return reverse("remember:list", kwargs={"kind": kind}) if str(memory_id) in onward else onward
 
@@ -227,7 +227,7 @@ def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
 @never_cache
 @member_page
 def show_original(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Open it, this once: a form leads here and no link does, for opening is an event of the trail."""
+    """Show the original, once. A form leads here and no link does, because opening it is an event of the audit log."""
     row = get_memory(principal, kind, memory_id)
     text = open_original(principal, memory_id=memory_id)
     (card,) = cards_of(principal, [row])

@@ -124,7 +124,7 @@ _DONE = {
 @require_safe
 @member_page
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """What waits, oldest first, and what was settled lately."""
+    """The open questions, oldest first, and the latest decisions."""
     page: Page[ReviewItem] = Paginator(open_reviews(principal), PAGE_SIZE).get_page(request.GET.get("page"))
     settled = [] if page.number > 1 else list(answered_reviews(principal)[:SETTLED_SHOWN])
     context: dict[str, Any] = {
@@ -169,7 +169,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
 @require_POST
 @member_page
 def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
-    """That was a mistake: what it ended comes back, and the question is open again."""
+    """Undo a decision: the memories that it ended come back, and the question is open again."""
     decided = get_review(principal, review_id)
     try:
         undo_decision(principal, item_id=review_id)
@@ -181,7 +181,7 @@ def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
 
 
 def _undone(decided: ReviewItem) -> str:
-    """What taking back an answer did; `decided` is the item as it was until then."""
+    """The result of an undo, in a sentence; `decided` is the item as it was before."""
     if decided.decision == ReviewDecision.EVICT:
         also = " It counts as confirmed just now." if decided.first_id else ""
         return f"Undone: it is recalled again, and the question is open again.{also}"

@@ -1,7 +1,7 @@
-"""What a model is asked about a suspicious value: by its shape alone, with the words around it. Pure.
+"""The question to a model about a suspicious value: its shape and the words around it. Pure.
 
-Invariant: no character of a found value stands in the question. A suspicious value is there as classes (a, A, 9 and
-signs as they are); every other finding is its label.
+The question holds no character of a found value: a suspicious one appears as character classes (a, A, 9, signs as they
+are), every other finding as its label.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Classified(BaseModel):
 
 
 def is_asked(findings: Iterable[Finding]) -> bool:
-    """Whether there is anything in a text that a model should be asked about."""
+    """True if a finding needs the judgement of a model."""
     return any(finding.kind is SensitiveKind.SUSPICIOUS for finding in findings)
 
 

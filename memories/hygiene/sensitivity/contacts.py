@@ -1,8 +1,7 @@
-"""Phones, by phonenumbers, and e-mail addresses.
+"""Phone numbers (by phonenumbers), e-mail addresses, and street addresses in the forms of several countries.
 
-A number with a country code, or of the American or British form, counts alone; another only near words of phoning.
-
-Street addresses, by the forms in which several countries write them. Conservative: a street's name and a number.
+A number with a country code, or of American or British form, counts by itself; any other only near a word of phoning.
+A street address needs the name of a street and a number.
 """
 
 from __future__ import annotations

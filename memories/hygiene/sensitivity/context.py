@@ -1,12 +1,8 @@
-"""Context: whether a number stands by itself, and whether words that say what it is stand near it.
+"""What detectors share: folded text, words near a value, and the entropy of a token.
 
-Entropy: whether a run of characters was drawn by a machine or written by a person.
-
-Folding: a text as the detectors read it, whatever disguise its characters wear, and the way back.
-
-Full-width and other digits become 0 to 9, odd spaces and dashes plain ones, what has no width disappears. What was
-masked before is one BLANK, which is part of no value. Invariant: every range of a folded text maps back to the range
-of the original that it was made from.
+Folding undoes disguises: full-width and other digits become 0 to 9, odd spaces and dashes plain ones, invisible
+characters disappear, and a label of an earlier masking becomes one BLANK, which is part of no value. Every range of a
+folded text maps back to the range of the original that it was made from.
 """
 
 from __future__ import annotations
@@ -104,16 +100,16 @@ AFTER = 28
 
 
 def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, after: int = AFTER) -> bool:
-    """Whether one of `words` (a pattern) stands around `start` to `end` of `text` as a word, in any case."""
+    """True if one of `words` (a pattern) is near `start` to `end` of `text` as a whole word, in any case."""
     pattern = _pattern(words)
     left = text[max(0, start - before) : start]
     return bool(pattern.search(left) or pattern.search(text, end, min(len(text), end + after)))
 
 
 def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags: int = 0) -> Iterator[re.Match[str]]:
-    """Where `form` (a pattern) stands between `start` and `end`, as no part of a word, number or path.
+    """Matches of `form` (a pattern) between `start` and `end` that are not part of a word, number or path.
 
-    Several of one form may stand with slashes between them, or one beside what was found before: "536-90-4399/…".
+    Several matches may be separated by slashes, or follow an earlier finding: "536-90-4399/…".
     """
     first, next_one = _alone(form, flags)
     end = len(text) if end is None else end
@@ -149,7 +145,7 @@ _STANDS_FOR = re.compile(
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` stands for a password in an example: `password`, `xxxx`, `<token>`."""
+    """True for a stand-in in an example: `password`, `xxxx`, `<token>`."""
     return bool(_STANDS_FOR.match(value))
 
 
@@ -165,7 +161,7 @@ def classes(value: str) -> int:
 
 
 def looks_random(value: str) -> bool:
-    """Whether `value`, the part of a token after its prefix, is no placeholder and no words."""
+    """True if `value`, a token after its prefix, is neither a placeholder nor words."""
     if len(value) < 10 or _PLACEHOLDER.search(value):
         return False
     mixed = bool(re.search(r"\d", value)) or (value != value.lower() and value != value.upper())
@@ -173,7 +169,7 @@ def looks_random(value: str) -> bool:
 
 
 def _is_words(value: str) -> bool:
-    """Whether it is made of words and small numbers, such as `tokens-for-testing-2` or `TokensForTesting2`."""
+    """True for words and small numbers, such as `tokens-for-testing-2` or `TokensForTesting2`."""
     parts = [part for part in re.split(r"[-_.=]", value) if part]
     if len(parts) > 1:
         return all(re.fullmatch(r"\d{1,4}|[a-z]{1,12}|[A-Z][a-z]{1,12}|[A-Z]{1,12}", part) for part in parts)

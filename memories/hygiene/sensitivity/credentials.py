@@ -1,17 +1,10 @@
-"""Credentials of known form, by CredSweeper: vendors' tokens, web tokens, keys, and passwords in URLs.
+"""Credentials: vendors' tokens, web tokens, private keys, passwords in URLs, and random tokens of unknown form.
 
-Its rules on format are taken, with their filters and checksums. Its rules on words ("password", "key") are not: they
-were made for source code and lean on a model of it; `passwords.py` reads prose instead. Invariant: its loggers, which
-print the lines that they read, are off.
-
-Vendors' tokens by their prefixes, also those whose check digits CredSweeper cannot confirm.
-
-A token that was shortened, retyped or made up has a wrong checksum and may be a secret all the same: where the prefix
-is unmistakable it is enough. Invariant: every pattern takes time in proportion to the text.
-
-Private keys: a whole PEM block is one finding, also without its end, on one line, or quoted in a program.
-
-Tokens of no known form that a machine drew: secrets near a word that says so, suspicious elsewhere.
+CredSweeper's rules on format are used, with their filters and checksums, and its loggers, which print what they read,
+are off. Its rules on words ("password", "key") need its model of source code; `passwords.py` reads prose instead. A
+token with an unmistakable prefix is a secret even if its checksum is wrong: it may have been shortened or retyped. A
+random token of unknown form is a secret near a word that says so, else suspicious. All patterns are linear in the
+text.
 """
 
 from __future__ import annotations
@@ -258,7 +251,7 @@ _BITS = 3.6
 
 
 def named_tokens(text: str) -> Iterator[Finding]:
-    """The tokens in a folded text that are near a word for what opens something: those are secrets."""
+    """Random tokens in a folded text near a word such as "key" or "token": secrets."""
     for found in _drawn(text):
         if near(text, *found.span(), _OPENS, after=0):
             yield Finding(SensitiveKind.SECRET, *found.span(), "random token near its name")

@@ -1,8 +1,7 @@
-"""Detecting: every sensitive value in a text, by kind. Pure; the libraries are loaded at the first text, or by `load`.
+"""Detecting every sensitive value in a text, by kind. Pure; libraries are loaded at the first text, or by `load`.
 
-Invariant: what `judged` returns with everything masked holds nothing that is found again. It is so by construction: a
-found value becomes one BLANK and what is left is read again until nothing is found, and a label that stands in a text
-is read as that same BLANK.
+A text that `judged` masked contains nothing that another scan finds: each found value becomes one BLANK, the rest is
+read again until nothing is found, and labels in a text are read as the same BLANK.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _WRAP = re.compile(r"(?<=[A-Za-z0-9+/=_.-])\n(?=[A-Za-z0-9+/=_-])")
 
 
 class DetectorFailed(MemoriesError):
-    """A detector broke on a text, so nobody knows what it holds: nothing may be stored. Tells nothing of the text."""
+    """A detector failed on a text, so the text must not be stored. The message quotes nothing of it."""
 
 
 def scan(text: str) -> tuple[Finding, ...]:
@@ -63,14 +62,14 @@ def scan(text: str) -> tuple[Finding, ...]:
 
 
 def scan_named(text: str, names: Iterable[str]) -> tuple[Finding, ...]:
-    """What is sensitive in `text` by itself, or because of what `names` call it. Raises DetectorFailed."""
+    """Sensitive values in `text`, also those that only `names` identify. Raises DetectorFailed."""
     return apart([*scan(text), *(each for name in names for each in named(name, text))]) if text else ()
 
 
 def named(name: str, text: str) -> tuple[Finding, ...]:
-    """What must not be stored of `text` because it begins with the value of `name`, which stands in another field.
+    """Secrets at the beginning of `text` that only the name of its field or title (`name`) identifies.
 
-    A login is a name as often as a password.
+    A login is a name as often as a password, so it identifies nothing.
     """
     if not name or not text or name.lower().endswith("login"):
         return ()
@@ -85,7 +84,7 @@ def named(name: str, text: str) -> tuple[Finding, ...]:
 
 
 def holds_secrets(words: str) -> bool:
-    """Whether words that nobody has to send, such as the id of a request, hold what is blocked; in doubt they do."""
+    """True if optional words, such as a request id, hold a blocked value, or if the scan fails."""
     try:
         return any(each.kind in HIGH_SEVERITY for each in scan(words))
     except DetectorFailed:
@@ -93,7 +92,7 @@ def holds_secrets(words: str) -> bool:
 
 
 def without_secrets(words: str) -> str:
-    """Words that are said back to whoever sent them, with labels for what is blocked."""
+    """Words echoed to their sender, with labels in place of blocked values."""
     return judged(words, scan(words), USUAL_HANDLING).text
 
 
@@ -117,7 +116,7 @@ def _high(text: str) -> tuple[Finding, ...]:
 
 
 def _low(text: str) -> tuple[Finding, ...]:
-    """What a tenant decides on, wherever it stands again; to the ends of words, so that no half of one is left."""
+    """Values that the tenant decides on, in all their places, extended to whole words."""
     found = apart(_whole(text, each) for each in _read(text, _LOW))
     return apart((*found, *repeated(text, found))) if found else ()
 

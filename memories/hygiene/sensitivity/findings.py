@@ -1,9 +1,6 @@
-"""Findings: where a sensitive value lies in a text, what is to become of it, and the text without it. Pure.
+"""Findings: where a sensitive value is in a text, how it is handled, and the text without it. Pure.
 
-Invariant: a finding never holds the value; what is masked is gone from the text, and a masked text masked again stays
-as it is.
-
-Masked texts beside the words that they were made of. Pure.
+A finding never holds the value. Masking a masked text again changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `start` to `end` of a text are of `kind`; `rule` names what found it, such as "AWS Client ID"."""
+    """Characters `start` to `end` of a text are of `kind`; `rule` is the detector's, such as "AWS Client ID"."""
 
     kind: SensitiveKind
     start: int
@@ -39,10 +36,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A text after its findings were handled: what may be stored, what it had, and whether anything was masked.
+    """A text after its findings were handled.
 
-    `marks` maps each kind that was found to what became of it, as it is stored in `sensitivity`. `blocked` are findings
-    for which a memory is refused; in `text` they are masked like those that are only masked.
+    `marks` maps each found kind to its handling, as stored in `sensitivity`. A memory with `blocked` findings is
+    refused; in `text` they are masked like the others.
     """
 
     text: str
@@ -52,7 +49,7 @@ class Judged:
 
 
 def label(kind: SensitiveKind) -> str:
-    """What stands in a text where a value was."""
+    """The text that replaces a masked value."""
     return f"[{kind.value.replace('_', ' ')} removed]"
 
 
@@ -70,10 +67,9 @@ def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def repeated(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Other places of the found values: the words that gave one away stand beside it once, perhaps.
+    """Other places of the found values, also where a line break splits or replaces a space of the value.
 
-    Also where an end of line stands inside a value, or for its space. Each value is looked for once, however often it
-    was found: a pasted log may hold one a thousand times.
+    Each value is searched once, however often it was found: a pasted log may hold one a thousand times.
     """
     first: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
@@ -103,7 +99,7 @@ def _wrapped(text: str, values: Mapping[str, Finding]) -> Iterator[Finding]:
 
 
 def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
-    """Where `value` stands: a short one only by itself, and if it is no word."""
+    """Places of `value`; a short value counts only by itself and if it is no word."""
     if len(value) < LEAST_REPEATED and (len(value) < LEAST_ALONE or value.isalpha()):
         return
     at = text.find(value)
@@ -115,7 +111,7 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether this is no part of a longer word or number, such as 4821.50; the same one beside it is none."""
+    """True if the match is not embedded in a longer word or number (4821.50) and not repeated next to itself."""
     value = text[start:end]
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if _is_word(before[-1:]) or _is_word(after[:1]):
@@ -132,7 +128,7 @@ def _is_word(character: str) -> bool:
 
 
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
-    """`text` as `handling` wants it: what is to be masked or blocked is replaced by a label, wherever it stands."""
+    """`text` under `handling`: every place of a masked or blocked value is replaced by its label."""
     found = tuple(findings)
     marks: dict[str, str] = {}
     blocked: list[Finding] = []
@@ -160,12 +156,12 @@ _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 
 
 def has_label(text: str) -> bool:
-    """Whether something was taken out of `text`."""
+    """True if a value was masked in `text`."""
     return _LABEL.search(text) is not None
 
 
 def could_have_been(masked: str, words: str) -> bool:
-    """Whether `masked` is `words`, but for a value or more behind each label. Both in the same form (`normalised`)."""
+    """True if `masked` is `words` with at least one character behind each label. Both must be `normalised`."""
     first, *rest = _LABEL.split(masked)
     if not rest:
         return masked == words

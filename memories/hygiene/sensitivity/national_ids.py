@@ -32,7 +32,7 @@ _NOT_AN_ID = (
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """`form` is enough by itself; what matches only `bare` needs one of `words` (or a word for any country) near."""
+    """A match of `form` counts by itself; a match of `bare` needs one of `words` (or of any country's words) near."""
 
     module: str
     words: str
@@ -163,7 +163,7 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _said(text: str, found: re.Match[str], words: str) -> bool:
-    """Whether what stands around a number fits: one of `words`, or, for a form that needs none, no other name."""
+    """True if one of `words` is near or, for a form that needs none, no other name is."""
     if words:
         return near(text, *found.span(), words)
     return not near(text, *found.span(), _NOT_AN_ID, before=16, after=0)

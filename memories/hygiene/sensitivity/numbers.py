@@ -95,7 +95,7 @@ def _american(text: str) -> Iterator[Finding]:
 
 
 def _british(text: str) -> Iterator[Finding]:
-    """A sort code said to be one, and the eight digits of the account beside it."""
+    """A named sort code and the eight digits of the account near it."""
     for code in _SORT_CODE.finditer(text):
         if not near(text, *code.span(), r"sort[ -]?code|s/c"):
             continue

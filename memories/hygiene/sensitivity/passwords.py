@@ -1,11 +1,9 @@
-"""Passwords, PINs and keys that somebody says: "the wifi password is ...", `API_KEY=...`, "senha: ...".
+"""Passwords, PINs and keys in prose: "the wifi password is ...", `API_KEY=...`, "senha: ...".
 
-Told from talk about passwords by what follows the name. After a colon or an equals sign it is anything but code and
-the usual words of such talk; after "is" it is what looks chosen as a password (a digit, a sign or capitals inside,
-quotes) or one plain word that ends the clause and describes nothing. Invariant: linear in the text, a bounded
-look at each name.
-
-Words that people use when they talk about passwords without saying one. Lower case.
+What follows the name decides. After a colon or an equals sign anything counts but code and the usual words of talk
+about passwords; after "is" a value counts that looks chosen as a password (a digit, a sign or capitals inside,
+quotes), or one plain word that ends the clause and describes nothing. Linear in the text, with a bounded look at each
+name.
 """
 
 from __future__ import annotations
@@ -154,7 +152,7 @@ _TRAILING = ".,;:)]}>?…*'"
 
 
 def passwords(text: str) -> Iterator[Finding]:
-    """What is said to be a password, PIN, key or token in a folded text."""
+    """Named passwords, PINs, keys and tokens in a folded text."""
     for name in _NAME.finditer(text):
         if name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start()):
             continue
@@ -183,7 +181,7 @@ class _Value:
 
 
 def _after_login(text: str) -> Iterator[Finding]:
-    """The passwords that stand after an e-mail address: "Hulu: amy@example.com / ..."."""
+    """Passwords after an e-mail address: "Hulu: amy@example.com / ..."."""
     if "@" in text:
         for found in _LOGIN_PAIR.finditer(text):
             if _chosen(found["value"]) and not _CODE.search(found["value"]):
@@ -213,12 +211,12 @@ def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Find
 
 
 def _words(text: str, place: int) -> re.Match[str] | None:
-    """The words of a phrase at a place: what is said twice, or up to the end of a clause."""
+    """The words of a phrase at a place: repeated ones, or up to the end of a clause."""
     return _SAID_TWICE.match(text, place) or _FOUR_WORDS.match(text, place)
 
 
 def _read(text: str, place: int) -> _Value | None:
-    """What stands at a place: the inside of quotes, or up to a space without what ends a clause."""
+    """The value at a place: inside quotes, or up to a space, without closing punctuation."""
     if quoted := _QUOTED.match(text, place):
         return _Value(quoted["value"], quoted.start("value"), quoted=True)
     bare = _BARE.match(text, place)
@@ -256,7 +254,7 @@ def _codes(text: str, place: int) -> Iterator[Finding]:
 
 
 def _is_key(value: str, *, weak: bool, name: str) -> bool:
-    """Whether `value` is what a key looks like; after the bare word "key" or "token" it has to look drawn."""
+    """True if `value` looks like a key; after the bare word "key" or "token" it has to look random."""
     one_word = name.lower() in {"key", "token", "api", "chave", "clé", "credential", "credentials"}
     if re.fullmatch(r"[\d.,:/-]+", value) or (one_word and _UUID.fullmatch(value)):
         return False
@@ -282,7 +280,7 @@ def _is_password(text: str, name: str, value: _Value, said: re.Match[str]) -> bo
 
 
 def _chosen(value: str) -> bool:
-    """Whether it looks like a password rather than a word: a digit, a sign or capitals inside."""
+    """True if it looks like a password rather than a word: a digit, a sign or capitals inside."""
     inside = value.strip("!-'")
     return (
         len(value) >= 4

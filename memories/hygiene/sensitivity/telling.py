@@ -60,7 +60,7 @@ def _called(field: str) -> str:
 
 
 def taken_out(kinds: Iterable[str]) -> str:
-    """A sentence for whoever said what is stored without these kinds of values; empty for none."""
+    """A sentence about the masked kinds for the author of a text; empty for none."""
     *others, last = [with_article(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)] or [""]
     if not last:
         return ""

@@ -22,7 +22,7 @@ from tenants.models import Membership, User
 
 
 class Command(BaseCommand):
-    """Seeds once; run again, it changes nothing and serves what is there."""
+    """Seeds once; run again, it only serves."""
 
     help = "Seed a demo with believable memories, print its logins, and serve it."
     requires_migrations_checks = True

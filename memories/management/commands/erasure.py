@@ -1,4 +1,4 @@
-"""`manage.py erasure run|status|verify`: carry out erasures, say how they stand, check a receipt."""
+"""`manage.py erasure run|status|verify`: carry out erasures, show their state, check a receipt."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Command(MemberCommand):
         self.stderr.write(f"Exported {count:,} memories to {path}.")
 
     def _print(self, records: Iterator[MemoryRecord]) -> None:
-        """Write to standard output; whoever reads it may stop when they have enough (manage.py)."""
+        """Write to standard output; manage.py handles a reader that stops early."""
         for record in records:
             self.stdout.write(record_line(record))
         self.stdout.flush()

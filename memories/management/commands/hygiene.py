@@ -1,4 +1,4 @@
-"""`manage.py hygiene`: scan what is stored now (`scan`), or say how it stands (`report`)."""
+"""`manage.py hygiene`: scan the memories now (`scan`), or report their state (`report`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SAID = {
 
 
 class Command(BaseCommand):
-    """Prints numbers, never a text. A scan that is interrupted ends its page, and the next one goes on there."""
+    """Prints numbers, never a text. An interrupted scan finishes its page, and the next scan continues there."""
 
     help = "Scan memories for what is stale, contradicted or should not be stored; or report how they stand."
     requires_migrations_checks = True

@@ -9,11 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from memories.errors import SearchUnavailable
-from memories.management.member_command import member
+from memories.management.member_command import member, progress, sentences
 from memories.search.checking import CheckReport, IndexDifference, check, owners, rebuild, settle
 from memories.search.expunging import expunge
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
@@ -46,42 +43,26 @@ class Command(BaseCommand):
                 action.add_argument("--repair", action="store_true", help="rebuild what differs")
 
     def handle(self, **options: Any) -> None:
-        match options["action"]:
-            case "rebuild":
-                self._rebuild(options)
-            case "check":
-                self._check(options)
-            case "expunge":
-                self._expunge(options)
-            case _:
-                self._drain(options)
+        with sentences():
+            getattr(self, f"_{options['action']}")(options)
 
     def _rebuild(self, options: dict[str, Any]) -> None:
         chosen = _chosen(options)
         watched = _watched(chosen, "Rebuilding")
-        try:
-            count = sum(map(rebuild, watched)) if options["user"] else rebuild_all(watched)
-        except SearchUnavailable as error:
-            raise CommandError(str(error)) from error
+        count = sum(map(rebuild, watched)) if options["user"] else rebuild_all(watched)
         numbers = {"owners": len(chosen), "memories": count}
         self._answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
 
     def _check(self, options: dict[str, Any]) -> None:
-        try:
-            settle()
-        except SearchUnavailable as error:
-            raise CommandError(str(error)) from error
+        settle()
         reports = [check(owner) for owner in _watched(_chosen(options), "Comparing")]
         differing = [report for report in reports if not report.ok]
         repaired = 0
         if options["repair"] and differing:
-            try:
-                for report in differing:
-                    rebuild(report.differences[0].owner)
-                settle()
-                repaired = sum(check(report.differences[0].owner).ok for report in differing)
-            except SearchUnavailable as error:
-                raise CommandError(str(error)) from error
+            for report in differing:
+                rebuild(report.differences[0].owner)
+            settle()
+            repaired = sum(check(report.differences[0].owner).ok for report in differing)
         self._report(options, reports, repaired)
         if len(differing) > repaired:
             sys.exit(1)
@@ -111,11 +92,10 @@ class Command(BaseCommand):
     def _drain(self, options: dict[str, Any]) -> None:
         total = backlog()
         report = DrainReport()
-        with _bar() as bar:
-            task = bar.add_task("Indexing", total=total)
+        with progress("Indexing", total) as advance:
             while (step := drain(limit=1000)) != DrainReport():
                 report += step
-                bar.advance(task, step.delivered + step.failed)
+                advance(step.delivered + step.failed)
         waiting = backlog()
         numbers = {
             "delivered": report.delivered,
@@ -130,10 +110,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _expunge(self, options: dict[str, Any]) -> None:
-        try:
-            expunge()
-        except SearchUnavailable as error:
-            raise CommandError(str(error)) from error
+        expunge()
         sentence = "What was removed more than half a minute ago is off the disk of the index."
         self._answer(options, {"expunged": True}, sentence)
 
@@ -151,14 +128,10 @@ def _chosen(options: dict[str, Any]) -> list[Owner]:
 
 
 def _watched(chosen: Sequence[Owner], what: str) -> Iterable[Owner]:
-    with _bar() as bar:
-        yield from bar.track(chosen, description=what)
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with progress(what, len(chosen)) as advance:
+        for owner in chosen:
+            yield owner
+            advance(1)
 
 
 def _sentence(difference: IndexDifference) -> str:

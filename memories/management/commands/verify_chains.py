@@ -10,12 +10,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from memories.presenting.lines import SECTIONS
-from memories.selectors.history.chain_events import ToldBy
 from memories.selectors.history.chains import ChainFault, ChainsReport, verify_chains
+from memories.selectors.history.rows import EventPlace
 
 
 class Command(BaseCommand):
-    """Prints ids and what is wrong, never a text: each fault with the audit event that tells of it."""
+    """Prints ids and faults, never a text: each fault with its audit event."""
 
     help = "Check that what replaced what is whole: links, times, audit, no cycles."
     requires_migrations_checks = True
@@ -62,5 +62,5 @@ def _plain(report: ChainsReport) -> dict[str, Any]:
     }
 
 
-def _named(event: ToldBy) -> dict[str, Any]:
+def _named(event: EventPlace) -> dict[str, Any]:
     return {"chain": event.chain, "sequence": event.sequence, "id": str(event.id)}

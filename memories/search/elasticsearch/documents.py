@@ -1,8 +1,7 @@
-"""What a memory looks like in Elasticsearch, declared with django-elasticsearch-dsl.
+"""The documents of a memory in Elasticsearch, declared with django-elasticsearch-dsl.
 
-Invariants: mappings are strict, so a field that is not declared here cannot be stored; `visibility` is a positive
-statement that the members' keys ask for, and a tombstone has none, so nobody's key opens it; no score depends on what
-other owners store (ADR 8).
+Mappings are strict: an undeclared field cannot be stored. Members' keys ask for a value of `visibility`, and a
+tombstone has none, so no key opens it. No score depends on other owners' documents (ADR 8).
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from django_elasticsearch_dsl import Document, fields
@@ -62,45 +60,26 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     gone_at = fields.DateField()
 
     def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
-        """The body of a document; of a removed memory nothing but when it went."""
+        """The body of a document; of a tombstone only the time of the removal."""
         if isinstance(instance, Tombstone):
             return tombstone()
-        return {name: value for name, value in super().prepare(instance).items() if value is not None}
-
-    def prepare_id(self, instance: SearchDocument) -> str:
-        """The id once more, as a value to sort by."""
-        return str(instance.id)
-
-    def prepare_tenant(self, instance: SearchDocument) -> str | None:
-        """Whose tenant; none for what is global."""
-        return _text(instance.owner.tenant_id)
-
-    def prepare_user(self, instance: SearchDocument) -> str | None:
-        """Whose; none for what is shared."""
-        return _text(instance.owner.user_id)
-
-    def prepare_visibility(self, instance: SearchDocument) -> str:
-        """Who may find it."""
-        return visibility_of(instance.owner)
-
-    def prepare_status(self, instance: SearchDocument) -> str:
-        """The state that recall filters by."""
-        return instance.status.value
-
-    def prepare_pairs(self, instance: SearchDocument) -> str | None:
-        """The text with its pairs, if it has any."""
-        return spaced(instance.text) if is_unspaced(instance.text) else None
-
-    def prepare_brevity(self, instance: SearchDocument) -> float:
-        """What the text's length makes of a matching word."""
-        return brevity(instance.text)
-
-    def prepare_vector(self, instance: SearchDocument) -> Any:
-        """As numbers; the serializer takes an array as it is."""
-        return dequantize(instance.vector)
-
-    def prepare_gone_at(self, _instance: SearchDocument) -> None:
-        """Only of tombstones."""
+        owner = instance.owner
+        body = {
+            "id": str(instance.id),  # once more, as a value to sort by
+            "visibility": visibility_of(owner),
+            "task": instance.task,
+            "status": instance.status.value,
+            "text": instance.text,
+            "brevity": brevity(instance.text),
+            "vector": dequantize(instance.vector),  # the serializer takes an array
+        }
+        if owner.tenant_id is not None:
+            body["tenant"] = str(owner.tenant_id)
+        if owner.user_id is not None:
+            body["user"] = str(owner.user_id)
+        if is_unspaced(instance.text):
+            body["pairs"] = spaced(instance.text)
+        return body
 
     @classmethod
     def generate_id(cls, object_instance: SearchDocument | Tombstone) -> str:
@@ -159,7 +138,7 @@ class CatalogDocument(MemoryDocument):
 
 @registry.register_document
 class ArchivedDocument(MemoryDocument):
-    """A fact or a playbook that was superseded long ago, with its kind, for here both stand on one shelf."""
+    """A fact or playbook that was superseded long ago, with its kind, because the archive holds both."""
 
     kind = fields.KeywordField()
 
@@ -169,9 +148,10 @@ class ArchivedDocument(MemoryDocument):
     class Django:
         model = Fact  # the package wants one; nothing is done with it
 
-    def prepare_kind(self, instance: SearchDocument) -> str:
-        """What it is."""
-        return instance.kind.value
+    def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
+        """As in the other indices, with the kind."""
+        body = super().prepare(instance)
+        return body if isinstance(instance, Tombstone) else body | {"kind": instance.kind.value}
 
 
 DOCUMENTS: dict[str, type[MemoryDocument]] = {
@@ -191,12 +171,12 @@ def visibility_of(owner: Owner) -> str:
 
 
 def tombstone() -> dict[str, Any]:
-    """The body that takes the place of a removed memory: no owner, no text, no vector, so nobody can find it."""
+    """The body of a removed memory: no owner, no text, no vector, so nobody can find it."""
     return {"gone_at": timezone.now().isoformat()}
 
 
 def mapping_of(shelf: str) -> dict[str, Any]:
-    """The mapping of the index of a shelf; it names the encoder whose vectors the index holds."""
+    """The mapping of a logical index; it names the encoder of its vectors."""
     declared: dict[str, Any] = DOCUMENTS[shelf]._doc_type.mapping.to_dict()
     return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
@@ -204,7 +184,7 @@ def mapping_of(shelf: str) -> dict[str, Any]:
 def actions(
     items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
-    """What a bulk request has to do to bring `items`, each with its shelf, to every index of that in `targets`."""
+    """The bulk actions that write `items`, each with its logical index, to every index in `targets`."""
     for shelf, item in items:
         prepared = _preparer(shelf)._prepare_action(item, "index")
         for index in targets[shelf]:
@@ -213,9 +193,5 @@ def actions(
 
 @functools.cache
 def _preparer(shelf: str) -> MemoryDocument:
-    """A document of this shelf that only prepares others: making one looks up all of its fields."""
+    """A shared document that only prepares others: making one looks up all of its fields."""
     return DOCUMENTS[shelf]()
-
-
-def _text(id_: UUID | None) -> str | None:
-    return None if id_ is None else str(id_)

@@ -1,11 +1,9 @@
-"""Templates, indices and aliases: how the indices of an installation are laid out, and how a new one takes over.
+"""Templates, indices and aliases: the layout of an installation, the takeover by a new index, and what indices hold.
 
-Each shelf (a kind, or the archive) has two names. Members search by the reading alias, behind which there is always one
-complete index; changes go to every index behind the writing alias, two while a rebuild fills the next one. Invariant:
-the reading alias never points at an index that was not filled from the database, so an empty index never passes for an
-empty memory.
-
-What the indices hold, for comparing with the database: read by the checker, in commands and sweeps alone.
+Each logical index (`shelf`: a kind, or the archive) has two aliases. Members search by the reading alias, which always
+points at one index that was filled from the database, so an empty index never passes for an empty memory. Changes go
+to every index behind the writing alias: two while a rebuild fills the next one. The checker reads indices in commands
+and sweeps only.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ TEMPLATE_PRIORITY = 500
 
 
 def install(manager: Elasticsearch) -> None:
-    """Make the template of each shelf: its mapping and settings, for indices that are made on purpose alone.
+    """Create or update the template of each logical index: mapping and settings, without auto-creation.
 
-    An archive that is there already comes under the lifecycle policy of the settings, or leaves it.
+    An existing archive is put under the configured lifecycle policy, or taken from it.
     """
     for shelf in SHELVES:
         manager.indices.put_index_template(
@@ -45,12 +43,12 @@ def install(manager: Elasticsearch) -> None:
 
 
 def settings_of(shelf: str) -> dict[str, Any]:
-    """The settings of the index of a shelf."""
+    """The settings of a logical index."""
     return {**SETTINGS, **(lifecycle_settings() if shelf == ARCHIVE else {})}
 
 
 def create_missing(manager: Elasticsearch) -> list[str]:
-    """Make an index for each shelf that has none; return their names.
+    """Create an index for each logical index that has none; return their names.
 
     Members can search it at once if the database has nothing to put there; else `index rebuild` has to fill one first.
     """
@@ -63,12 +61,12 @@ def create_missing(manager: Elasticsearch) -> list[str]:
 
 
 def unfilled(manager: Elasticsearch) -> list[str]:
-    """The shelves that members cannot search yet: `index rebuild` fills their index from the database."""
+    """The logical indices that members cannot search yet: `index rebuild` fills them from the database."""
     return [shelf for shelf in SHELVES if not manager.indices.exists_alias(name=reading_alias(shelf))]
 
 
 def targets(client: Elasticsearch, shelves: Iterable[str]) -> Mapping[str, list[str]]:
-    """The indices that changes of each shelf must reach; asked anew for each batch, for a rebuild adds one."""
+    """The indices behind each writing alias; read for each batch, because a rebuild adds one."""
     names = {writing_alias(shelf): shelf for shelf in shelves}
     found: dict[str, list[str]] = {shelf: [] for shelf in names.values()}
     # Security resolves the pattern to the names of all indices first; one that a rebuild drops meanwhile is no error.
@@ -81,22 +79,22 @@ def targets(client: Elasticsearch, shelves: Iterable[str]) -> Mapping[str, list[
 
 
 def encoders(client: Elasticsearch) -> set[str]:
-    """The names of the encoders whose vectors the indices hold: one, unless a rebuild is due."""
+    """The names of the encoders of the stored vectors: one, unless a rebuild is due."""
     mappings = client.indices.get_mapping(index=writing_pattern())
     return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
 
 
 def new_index(manager: Elasticsearch, shelf: str) -> str:
-    """Make an empty index of this shelf that changes reach from now on; return its name."""
+    """Create an empty index that receives all changes from now on; return its name."""
     index = f"{reading_alias(shelf)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
     manager.indices.create(index=index, aliases={writing_alias(shelf): {}})
     return index
 
 
 def point(manager: Elasticsearch, shelf: str, index: str) -> list[str]:
-    """Let members search `index` from now on, in one step; return the indices before it, which nobody needs any more.
+    """Switch the aliases to `index` in one step; return the replaced indices.
 
-    Searches and writes that began before may still be at work on those: `drop` them a little later.
+    Running searches and writes may still use those: `drop` them a little later.
     """
     old = [name for name in indices_of(manager, shelf) if name != index]
     actions: list[dict[str, Any]] = []
@@ -108,19 +106,19 @@ def point(manager: Elasticsearch, shelf: str, index: str) -> list[str]:
 
 
 def drop(manager: Elasticsearch, indices: Iterable[str]) -> None:
-    """Remove indices that nobody searches or writes to."""
+    """Delete replaced indices."""
     for index in indices:
         manager.indices.delete(index=index, ignore_unavailable=True)
 
 
 def indices_of(manager: Elasticsearch, shelf: str) -> list[str]:
-    """Every index of this shelf, whatever alias it has."""
+    """Every index of a logical index, with any alias."""
     found = manager.indices.get(index=f"{reading_alias(shelf)}-*", expand_wildcards="all", features="aliases")
     return sorted(found)
 
 
 def _is_wanted(shelf: str) -> bool:
-    """Whether the database has what belongs on this shelf; of the kinds, whether it has any memory."""
+    """True if the database has memories for this logical index."""
     if shelf != ARCHIVE:
         return any(model.objects.unscoped("search index of every owner").exists() for model in MEMORY_MODELS.values())
     return any(
@@ -141,7 +139,7 @@ PAGE = 2_000
 
 
 def stored(client: Elasticsearch, owner: Owner, shelves: Sequence[str] = SHELVES) -> Iterator[StoredState]:
-    """What the indices hold of an owner, shelf by shelf, by id. Raises SearchUnavailable."""
+    """An owner's documents, by logical index and id. Raises SearchUnavailable."""
     for shelf in shelves:
         for hit in _all(client, shelf, _of(owner)):
             (status,) = hit["fields"]["status"]
@@ -150,7 +148,7 @@ def stored(client: Elasticsearch, owner: Owner, shelves: Sequence[str] = SHELVES
 
 
 def owners(client: Elasticsearch) -> Iterator[Owner]:
-    """Everybody whose memories the indices hold; may repeat one."""
+    """All owners of documents; may repeat one."""
     for shelf in SHELVES:
         yield from _owners_of(client, shelf)
 

@@ -230,7 +230,7 @@ class ElasticsearchPlane:
         return answered
 
     def _purge(self, shelf: str, before: str) -> None:
-        """Delete the tombstones from before a moment (ISO 8601) from every index of a shelf."""
+        """Delete the tombstones from before a time (ISO 8601) from a logical index."""
         while old := indices.removed_before(_client(Identity.CHECKER), shelf, before):
             client = _client(Identity.INDEXER)
             behind = indices.targets(client, [shelf])[shelf]

@@ -1,18 +1,12 @@
-"""Where a memory stands at the cluster: on the shelf of its kind, or in the archive. Each shelf is an index.
+"""The sub-queries of a recall, as bodies of one `_msearch`, and the logical index (`shelf`) of a memory. Pure.
 
-Invariant: a memory that may be archived stands on one of its two shelves, and the other one holds the version in which
-it left, so that a late or repeated delivery of an older state is refused there, too.
+A memory is in the index of its kind or in the archive. If its kind can be archived, the other of the two holds a
+tombstone with the version in which it left, so a late delivery of an older state is refused there, too.
 
-The searches that one recall makes, as bodies of one `_msearch`, and those for a single memory. Pure.
-
-Own and shared memories are searched in legs of their own, each with an explicit filter: with the key's query alone the
-shared ones crowd out what is the member's. Invariant: an order never depends on another owner's documents: scores come
-from the question and the document, vectors are compared exactly, and ties break on the id.
-
-What a word is worth in a lexical match: from how rare it is in general English and how long the text is.
-
-Invariant: nothing here looks at a stored memory, so no weight moves when anybody stores one (ADR 8). Rarity comes from
-the bundled token vectors, whose length carries the frequency of a piece.
+Own and shared memories are searched by separate sub-queries with explicit filters, because shared memories would crowd
+out the member's own. No order depends on other owners' documents: scores come from the question and the document,
+vectors are compared exactly, ties break on the id. The weight of a word is its rarity in general English, from the
+lengths of the bundled token vectors, times a factor for short texts (ADR 8).
 """
 
 from __future__ import annotations
@@ -91,7 +85,7 @@ MAX_TERMS = 64
 
 
 class By(StrEnum):
-    """What a leg finds memories by."""
+    """How a sub-query finds memories."""
 
     WORDS = "words"
     MEANING = "meaning"
@@ -100,7 +94,7 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """One search: of which kind, on which shelf, by what, and the two lines that ask it."""
+    """One search: kind, logical index, method, and its two lines of the `_msearch`."""
 
     kind: Kind
     shelf: str
@@ -130,7 +124,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
 
 
 def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[SubQuery]:
-    """The searches for one memory by its id, with its words, on each shelf where it may stand."""
+    """The searches for one memory by its id, in each index that may hold it."""
     whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
     one = {"ids": {"values": [str(memory_id)]}}
     made: list[SubQuery] = []
@@ -150,12 +144,12 @@ def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> li
 
 
 def _header(shelf: str) -> dict[str, Any]:
-    """What one shard of several cannot answer must not pass for an answer."""
+    """A sub-query fails as a whole if a shard fails."""
     return {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
 
 
 def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
-    """The shelves to look on for each kind: the archive holds nothing but superseded memories."""
+    """The logical indices of each kind: the archive holds superseded memories only."""
     for kind in request.kinds:
         yield kind, kind.value
         if request.include_superseded and kind in ARCHIVABLE:
@@ -163,7 +157,7 @@ def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
 
 
 def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
-    """The filters of the parts that may hold memories of this kind: the catalog is shared, episodes never are."""
+    """The filters of the parts that may hold this kind: the catalog is shared, episodes never are."""
     tenant = {"term": {"tenant": str(principal.tenant_id)}}
     if kind is not Kind.CATALOG:
         yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
@@ -183,7 +177,7 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 
 
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
-    """A clause for each word: with the mapping's similarity its score is the boost, whoever else uses the word."""
+    """A clause for each word. With the mapping's similarity its score is the boost, independent of other documents."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
     return [
         {"match": {"pairs" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}

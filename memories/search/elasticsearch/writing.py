@@ -1,7 +1,7 @@
-"""Writes to the indices, by the indexer alone: versioned documents and tombstones, in bulk.
+"""Writes by the indexer: versioned documents and tombstones, in bulk.
 
-Invariants: a write goes to indices that exist, by name, so none is ever made by accident; a lower or equal version is
-refused by the cluster and counts as done; an error names what kind it was, never what a document held.
+Writes name existing indices, so none is created by accident. The cluster refuses a lower or equal version, which
+counts as done. An error names its type and never a document's content.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _REFUSED = 400
 
 
 class DocumentRefused(Exception):
-    """The cluster does not take this document, now or later: a fault of ours."""
+    """The cluster refuses this document permanently: a fault of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be written to which shelf: what arrives there, and then what leaves."""
+    """Documents to write and tombstones to write after them, by logical index."""
 
     arrivals: list[tuple[str, SearchDocument]] = field(default_factory=list)
     departures: list[tuple[str, Tombstone]] = field(default_factory=list)
 
 
 def changes(documents: Iterable[SearchDocument]) -> Changes:
-    """Documents as changes: each arrives where it belongs and leaves where it may have been; an evicted one leaves."""
+    """Documents as changes. Each leaves the other index where it may have been; an evicted one leaves all."""
     wanted = Changes()
     for item in documents:
         if item.status is Status.EVICTED:
@@ -54,14 +54,14 @@ def changes(documents: Iterable[SearchDocument]) -> Changes:
 
 
 def removals(tombstones: Iterable[Tombstone]) -> Changes:
-    """Removals as changes: from wherever the memory may be."""
+    """Tombstones as changes to every index that may hold the memory."""
     return Changes(departures=[(shelf, item) for item in tombstones for shelf in shelves_of(item.kind)])
 
 
 def write(client: Elasticsearch, wanted: Changes) -> None:
-    """Bring changes to every index that they must reach. Raises SearchUnavailable, DocumentRefused.
+    """Write changes to every index behind their aliases. Raises SearchUnavailable, DocumentRefused.
 
-    What moves leaves its old shelf only after it has arrived on the new one.
+    A memory leaves its old index only after it arrived in the new one.
     """
     shelves = sorted({shelf for shelf, _ in (*wanted.arrivals, *wanted.departures)})
     if not shelves:

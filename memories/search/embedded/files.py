@@ -1,13 +1,9 @@
-"""The file format of one part: a table of documents and a full-text table of their words, and the same for the archive.
+"""The files of the embedded plane: tables, versioned upserts, tombstones and filling, in the caller's transaction.
 
-A memory is in one of the two; the other keeps at most the version in which it left. Invariant: a file whose
-`user_version` is SCHEMA_VERSION was filled in the transaction that made it, so it holds what the database held then and
+A file has a table of documents and a full-text table of their words, and the same two for the archive. A memory is in
+one of the two pairs; the other keeps at most the version in which it left. Versions only grow, except in `fill`, where
+the database decides. A file with `user_version` SCHEMA_VERSION was filled in the transaction that made it and holds
 every change since; any other file counts as missing.
-
-Writes to one part: versioned upserts, tombstones, and filling a part anew. Each runs in the caller's transaction.
-
-Invariant: the version of a row only grows, but for `fill`, where the database decides. A removed row keeps its version,
-and so does one that moved to the other shelf.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ GONE, CURRENT, SUPERSEDED = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The two tables of what is not archived, or of what is. Their names are constants, so SQL may be made of them."""
+    """The two tables of current or of archived memories. Their names are constants, so SQL may contain them."""
 
     documents: str
     words: str
@@ -87,7 +83,7 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
-    """Whether the file was filled, in this format, with vectors of `encoder`."""
+    """True if the file was filled in this format with vectors of `encoder`."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         return False
@@ -96,7 +92,7 @@ def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
 
 
 def start_over(connection: sqlite3.Connection, encoder: str) -> None:
-    """Drop whatever the file holds and lay out empty tables; inside the caller's transaction.
+    """Recreate empty tables; inside the caller's transaction.
 
     The new `generation` tells readers that the places of the rows have changed.
     """
@@ -149,7 +145,7 @@ def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) 
 
 
 def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> None:
-    """Leave nothing of these memories but their versions."""
+    """Remove memories, leaving only their versions."""
     change = _next_change(connection)
     touched = False
     for tombstone in tombstones:
@@ -170,7 +166,7 @@ def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> N
 
 
 def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
-    """Make the part hold exactly `documents`; return how many. What it held besides becomes a tombstone."""
+    """Replace the part by `documents`; return their number. Other memories become tombstones."""
     before = _versions(connection) if is_usable(connection, encoder) else {}
     start_over(connection, encoder)
     change = _next_change(connection)
@@ -187,13 +183,13 @@ def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[Searc
 
 
 def rows_of(connection: sqlite3.Connection, shelf: Shelf) -> list[tuple[int, bytes, int, str]]:
-    """Kind, id, version and status of all that stands on a shelf."""
+    """Kind, id, version and status of all memories of a pair of tables."""
     query = f"SELECT kind, id, version, status FROM {shelf.documents} WHERE state != ?"  # noqa: S608 - see Shelf
     return connection.execute(query, (GONE,)).fetchall()
 
 
 def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDocument | None:
-    """What stands of a memory on either shelf."""
+    """The document of a memory, archived or not."""
     for shelf in SHELVES:
         query = (
             f"SELECT d.version, d.status, d.task, w.text FROM {shelf.documents} d"  # noqa: S608 - see Shelf
@@ -211,7 +207,7 @@ def shelf_of(document: SearchDocument) -> Shelf:
 
 
 def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Shelf, tuple[int, int]]:
-    """Place and version of a memory, or of its tombstone, on each shelf that knows it."""
+    """Place and version of a memory or its tombstone, by pair of tables."""
     held: dict[Shelf, tuple[int, int]] = {}
     for shelf in SHELVES:
         query = f"SELECT place, version FROM {shelf.documents} WHERE id = ?"  # noqa: S608 - see Shelf

@@ -1,21 +1,12 @@
-"""The vectors of one shelf of a part in memory, and what decides whether a row may be found.
+"""The owners' parts of the embedded plane: their paths, open files, and vectors in memory.
 
-Invariant: row `place - 1` of every array is the row `place` of the file, as of `change`. A snapshot is refreshed by
-the rows that changed since; the arrays that decide visibility are replaced, never edited, so a search in flight keeps
-its own.
+A path is made of UUIDs and fixed words only. A file that was deleted or replaced under the open connection is noticed
+before each search and counts as missing. Open parts are bounded by memory and number; the least recently used is
+closed first.
 
-One part of the plane, open for reading: a connection to its file and the snapshots of its vectors.
-
-Those of archived memories are read when somebody asks for them.
-
-Invariant: what is read belongs to the file that lies at the path now. A file that was deleted or replaced under the
-open connection is noticed before each search, and counts as missing.
-
-Where the parts of the embedded plane lie: a file for each owner, in a folder for each tenant.
-
-Invariant: a path is made of UUIDs and fixed words only, so no text of anybody can name a file, and an owner names one.
-
-The parts that this process holds open, bounded by memory and number, the least recently used closed first.
+Row `place - 1` of every array of a snapshot is the row `place` of the file, as of `change`. A snapshot is refreshed by
+the rows that changed since. Arrays that decide visibility are replaced, never edited, so a running search keeps its
+own. Vectors of archived memories are loaded by the first search that wants them.
 """
 
 from __future__ import annotations
@@ -51,7 +42,7 @@ Number = TypeVar("Number", np.uint8, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One shelf as of `change` of `generation`, by row.
+    """One pair of tables as of `change` of `generation`, by row.
 
     `vectors` may have spare rows; `tasks` numbers the names of tasks; `length` counts the words of a text.
     """
@@ -73,7 +64,7 @@ class Snapshot:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the snapshot holds, about."""
+        """The approximate memory in bytes."""
         return self.vectors.nbytes + self.rows * 200
 
     def visible(self, kinds: tuple[Kind, ...], task: str, *, include_superseded: bool) -> NDArray[np.bool_]:
@@ -86,14 +77,14 @@ class Snapshot:
         return allowed
 
     def cosines(self, vector: Floats) -> Floats:
-        """The cosine of every row with `vector`; removed rows have whatever was there."""
+        """The cosine of every row with `vector`; undefined for removed rows."""
         return self.vectors[: self.rows] @ vector
 
     def lexical(self, rows_by_term: Sequence[NDArray[np.intp]]) -> Floats:
         """The BM25 of every row, from the rows that hold each term: k1 1.2, b 0.3, a term counts once in a text.
 
         Texts of a sentence or two hardly repeat a word, and counting would cost three times as much. The statistics are
-        of this shelf alone.
+        those of this pair of tables.
         """
         scores = np.zeros(self.rows, np.float32)
         if not rows_by_term:
@@ -107,7 +98,7 @@ class Snapshot:
 
 
 def read(connection: sqlite3.Connection, shelf: Shelf, previous: Snapshot | None) -> Snapshot:
-    """The shelf as it is now: `previous` with what changed since, or all of it. Inside a read transaction."""
+    """The present tables: `previous` with the changes since, or everything. Inside a read transaction."""
     generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
         if previous.change == change:
@@ -200,18 +191,18 @@ class OwnerPart:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the part holds, about."""
+        """The approximate memory in bytes."""
         return sum(snapshot.nbytes for snapshot in self._snapshots.copy().values())
 
     def is_current(self) -> bool:
-        """Whether the open file is still the one at the path."""
+        """True if the open file is still the one at the path."""
         try:
             return _identity(self.path) == self._identity
         except FileNotFoundError:
             return False
 
     def search(self, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """The part as it is now, shelf by shelf, and the rows that hold each of `terms`.
+        """The present tables, and the rows that hold each of `terms`.
 
         Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
         """
@@ -267,7 +258,7 @@ _SHARED = f"shared{SUFFIX}"
 
 
 def path_of(root: Path, owner: Owner) -> Path:
-    """The file of `owner`. Raises ValueError for a user without a tenant, or for what is not a UUID."""
+    """The file of `owner`. Raises ValueError for a user without a tenant, or an id that is no UUID."""
     if not all(part is None or isinstance(part, UUID) for part in (owner.tenant_id, owner.user_id)):
         raise ValueError("An owner is named by UUIDs.")
     if owner.tenant_id is None:
@@ -278,7 +269,7 @@ def path_of(root: Path, owner: Owner) -> Path:
 
 
 def owners_in(root: Path) -> Iterator[Owner]:
-    """The owners that have a file; anything else in the folder is left alone."""
+    """The owners that have a file; other files are ignored."""
     if (root / _GLOBAL).exists():
         yield Owner(None, None)
     for path in sorted(root.glob(f"*/*{SUFFIX}")):
@@ -302,7 +293,7 @@ class OpenParts:
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
 
     def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """Search the part at `path`; see Part.search. Raises FileNotFoundError, sqlite3.Error."""
+        """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError, sqlite3.Error."""
         while True:
             try:
                 return self._part(path).search(terms, with_archive=with_archive)

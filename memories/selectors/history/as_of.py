@@ -57,7 +57,7 @@ class Since(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class AsOfFilter:
     """What narrows a view of the memory. `shared` adds what the tenant and all share."""
 
     query: str = ""
@@ -77,20 +77,20 @@ class Filters:
         return tuple(kind for kind in kinds if kind is Kind.SEMANTIC or not self.key)
 
 
-def as_of(principal: Principal, kind: Kind, at: datetime, filters: Filters | None = None) -> QuerySet[Memory]:
+def as_of(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter | None = None) -> QuerySet[Memory]:
     """The memories of a kind that were believed at `at`, the latest first; none of a kind that cannot meet `filters`.
 
     The owner's own, in all their tasks; with `filters.shared` also what they could see of others.
     """
     principal.require(Right.READ)
-    first, *others = _parts(principal, kind, at, filters or Filters())
+    first, *others = _parts(principal, kind, at, filters or AsOfFilter())
     for part in others:
         first |= part
     return first.order_by(*ORDER[kind])
 
 
 def page_as_of(
-    principal: Principal, kind: Kind, at: datetime, filters: Filters, *, limit: int, cursor: str = ""
+    principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter, *, limit: int, cursor: str = ""
 ) -> Page[Memory]:
     """At most `limit` rows of `as_of` after `cursor`. Raises InvalidInput for a cursor of another list."""
     principal.require(Right.READ)
@@ -207,7 +207,7 @@ def _count_believed(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> int:
     return current + ended.count()
 
 
-def _parts(principal: Principal, kind: Kind, at: datetime, filters: Filters) -> list[MemoryQuerySet[Any]]:
+def _parts(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter) -> list[MemoryQuerySet[Any]]:
     """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
     every = readable_by(principal)
     # What was said is shared with nobody; the catalog is always shared.

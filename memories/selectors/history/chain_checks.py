@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from uuid import UUID
 
-from memories.types import CURRENT, Contradiction, Scope, Status
+from memories.types import CURRENT, Contradiction, Owner, Scope, Status
 
 Place = tuple[UUID | None, UUID | None, str, str | None]
 
@@ -23,7 +24,7 @@ _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RowState:
     """A fact or playbook without its words; `rehashed` is the hash of the words that it has now."""
 
     id: UUID
@@ -52,13 +53,18 @@ class State:
         return (self.tenant_id, self.user_id, self.scope, self.task)
 
     @property
+    def owner(self) -> Owner:
+        """Whose it is."""
+        return Owner(self.tenant_id, self.user_id)
+
+    @property
     def is_current(self) -> bool:
         """Whether it is believed."""
         return self.status in CURRENT
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RecordedEnding:
     """The latest audit event that closes a row: the successor that it names (not if it was erased), and when."""
 
     readable: bool
@@ -77,8 +83,8 @@ class Evidence:
     tells that a row was written. `unread` are rows with a value that cannot be read, each a fault of its own.
     """
 
-    endings: Mapping[UUID, Ending] = field(default_factory=dict)
-    elsewhere: Mapping[UUID, State] = field(default_factory=dict)
+    endings: Mapping[UUID, RecordedEnding] = field(default_factory=dict)
+    elsewhere: Mapping[UUID, RowState] = field(default_factory=dict)
     gone: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
     promoted: Mapping[UUID, AbstractSet[UUID | None]] = field(default_factory=dict)
     closed: AbstractSet[UUID] = frozenset()
@@ -86,25 +92,18 @@ class Evidence:
     unread: AbstractSet[UUID] = frozenset()
 
 
-def problems(rows: Mapping[UUID, State], known: Evidence) -> Iterator[tuple[UUID, str]]:
+def problems(rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[tuple[UUID, str]]:
     """What is wrong with the rows of one owner, and with which."""
     for row in rows.values():
-        for problem in (
-            *_state(row),
-            *_storage(row),
-            *_words(row, known),
-            *_ending(row, known),
-            *_lateness(row, rows, known),
-            *_link(row, rows, known),
-            *_restoration(row, rows, known),
-            *_promotion(row, rows, known),
-        ):
+        checks = (_ending(row, known), _lateness(row, rows, known), _link(row, rows, known))
+        origins = (_restoration(row, rows, known), _promotion(row, rows, known))
+        for problem in chain(_state(row), _storage(row), _words(row, known), *checks, *origins):
             yield row.id, problem
     yield from _doubles(rows)
     yield from ((memory_id, "is part of a cycle") for memory_id in _cycles(rows))
 
 
-def _state(row: State) -> Iterator[str]:
+def _state(row: RowState) -> Iterator[str]:
     """Status, times, link and reason of an ending agree."""
     superseded = row.status == Status.SUPERSEDED
     ended = superseded or row.status == Status.EVICTED
@@ -124,7 +123,7 @@ def _state(row: State) -> Iterator[str]:
         yield "ended before it began"
 
 
-def _storage(row: State) -> Iterator[str]:
+def _storage(row: RowState) -> Iterator[str]:
     """Where it is kept agrees with its state, and its words with their hash."""
     evicted = row.status == Status.EVICTED
     if evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from):
@@ -137,13 +136,13 @@ def _storage(row: State) -> Iterator[str]:
         yield "has other words than it was stored with"
 
 
-def _words(row: State, known: Evidence) -> Iterator[str]:
+def _words(row: RowState, known: Evidence) -> Iterator[str]:
     """The words are those of the audit, also if somebody changed their hash as well."""
     if row.rehashed == row.content_hash and known.written.get(row.id, row.content_hash) != row.content_hash:
         yield "has other words than the audit tells of"
 
 
-def _ending(row: State, known: Evidence) -> Iterator[str]:
+def _ending(row: RowState, known: Evidence) -> Iterator[str]:
     """An audit event tells of each ending, and names exactly this successor, or one that was forgotten since."""
     if row.is_current and row.id in known.closed:
         yield "is believed although the audit tells of its end"
@@ -169,7 +168,7 @@ def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> boo
     return True
 
 
-def _lateness(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+def _lateness(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
     """It did not end after the audit told of that, unless it or its successor was learned so late."""
     told = known.endings.get(row.id)
     if row.superseded_at is None or told is None or told.told_at is None:
@@ -182,7 +181,7 @@ def _lateness(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterat
         yield "ended after the audit told of its end"
 
 
-def _has_gap(row: State, known: Evidence) -> bool:
+def _has_gap(row: RowState, known: Evidence) -> bool:
     """Whether its link may lead over a gap in time, past a state that was forgotten.
 
     What was believed at no time was put into the history, perhaps just where such a link began.
@@ -193,7 +192,7 @@ def _has_gap(row: State, known: Evidence) -> bool:
     return told is not None and told.readable and told.successor in known.gone
 
 
-def _link(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+def _link(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
     if row.superseded_by_id is None:
         return
     successor = rows.get(row.superseded_by_id) or known.elsewhere.get(row.superseded_by_id)
@@ -207,7 +206,7 @@ def _link(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[s
         yield "ended before its successor was learned"
 
 
-def _restoration(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+def _restoration(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
     """What an undo brought back had ended, in the same place and in the same words."""
     if row.restores is None:
         return
@@ -223,7 +222,7 @@ def _restoration(row: State, rows: Mapping[UUID, State], known: Evidence) -> Ite
         yield "brings back other words than there were"
 
 
-def _promotion(row: State, rows: Mapping[UUID, State], known: Evidence) -> Iterator[str]:
+def _promotion(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
     """A promotion tells of each copy; the original, if it is still there, has a narrower scope."""
     if row.promoted_from is None:
         return
@@ -241,7 +240,7 @@ def _promotion(row: State, rows: Mapping[UUID, State], known: Evidence) -> Itera
         yield "was promoted from another owner"
 
 
-def _doubles(rows: Mapping[UUID, State]) -> Iterator[tuple[UUID, str]]:
+def _doubles(rows: Mapping[UUID, RowState]) -> Iterator[tuple[UUID, str]]:
     """One current row for each wording, and for each key, of an owner, scope and task."""
     current = [row for row in rows.values() if row.is_current]
     wordings = Counter((row.place, row.content_hash) for row in current)
@@ -253,7 +252,7 @@ def _doubles(rows: Mapping[UUID, State]) -> Iterator[tuple[UUID, str]]:
             yield row.id, "has the key of another one that is believed"
 
 
-def _cycles(rows: Mapping[UUID, State]) -> Iterator[UUID]:
+def _cycles(rows: Mapping[UUID, RowState]) -> Iterator[UUID]:
     """The rows from which following successors comes back to the start of the walk."""
     finished: set[UUID] = set()
     for start in rows:

@@ -1,7 +1,7 @@
-"""What the audit trail says of rows: their events in order, each row's folded to the state that they imply.
+"""What the audit log says of rows: the events of each row in order, folded to the state that they imply.
 
-Invariant: only events in a chain of the row's own owner count (of its tenant, for what is shared); a payload that was
-erased proves nothing, and is no fault. Rows go by in pieces, and what is kept of each is what the checks need.
+Only events in a chain of the row's own owner count (of its tenant, for what is shared). An erased payload proves
+nothing and is no fault.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from uuid import UUID
 from django.utils.dateparse import parse_datetime
 
 from memories.hygiene.text import content_hash
-from memories.selectors.history.chain_checks import Ending, State
+from memories.selectors.history.chain_checks import RecordedEnding, RowState
+from memories.selectors.history.listing import NOUN
 from memories.selectors.history.row_record import Record, differing, version_of
+from memories.selectors.history.rows import WORDS, EventPlace, UnreadableRow, each_row
 from memories.types import Kind, Status
-from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 from tenants.models import AuditEvent
 from tenants.models.audit import said_in
 
-NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
-WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
-AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
 _CLOSING = ("superseded", "retired")
 # What is done to a memory and leaves it as it was.
 _LEAVES_IT = frozenset({"promoted", "kept", "read", "exported", "forgotten", "erased"})
@@ -34,21 +32,12 @@ _IMPORTED = "imported"
 # What events of long ago tell of a row: always, and unless an import set it.
 _TOLD_EARLY, _TOLD_UNLESS_IMPORTED = ("learned_at", "key", "valid_from"), ("valid_to", "contradiction")
 _COLUMNS = (
-    "target_id", "tenant_id", "owner_id", "chain", "sequence", "id", "action", "created_at", "payload__document",
+    "id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "action", "created_at", "payload__document",
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ToldBy:
-    """An event of the audit trail, by its place and its id."""
-
-    chain: str
-    sequence: int
-    id: UUID
-
-
 @dataclass(slots=True)
-class Told:
+class RecordedRow:
     """What the events of one row say of it.
 
     `record` is how the row stood after the latest change (None: nothing tells), `began` the first event that such a
@@ -56,7 +45,7 @@ class Told:
     record.
     """
 
-    ending: Ending | None = None
+    ending: RecordedEnding | None = None
     closed: bool = False
     written: str | None = None
     created: bool = False
@@ -64,40 +53,42 @@ class Told:
     imported: bool = False
     restores: UUID | None = None
     record: Record | None = None
-    began: ToldBy | None = None
-    since: dict[str, ToldBy] = field(default_factory=dict)
+    began: EventPlace | None = None
+    since: dict[str, EventPlace] = field(default_factory=dict)
     early: dict[str, Any] = field(default_factory=dict)
-    latest: ToldBy | None = None
+    latest: EventPlace | None = None
 
-    def by(self, column: str) -> ToldBy | None:
+    def by(self, column: str) -> EventPlace | None:
         """The event that told a column as it is told now."""
         ended = self.since.get("status") if column in _OF_AN_ENDING else None
         return self.since.get(column) or ended or self.began or self.latest
 
 
-def told_of(kind: Kind, rows: Mapping[UUID, State], ids: Collection[UUID]) -> dict[UUID, Told]:
+def recorded_rows(kind: Kind, rows: Mapping[UUID, RowState], ids: Collection[UUID]) -> dict[UUID, RecordedRow]:
     """What the trail says of these rows; one statement. A row without an entry has no event at all."""
-    told: dict[UUID, Told] = {}
-    noun = NOUN[kind]
-    events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{noun}.")
-    for values, _ in rows_as_stored(events.order_by("created_at", "sequence"), _COLUMNS, chunk_size=AT_ONCE):
-        target, tenant_id, owner_id, chain, sequence, event_id, action, created_at, document = values
-        row = rows.get(target)
-        # One that somebody made unreadable is found by the proof of the trail, and proves nothing here.
-        if row is None or UNREADABLE in (chain, sequence, event_id, action, created_at):
+    recorded: dict[UUID, RecordedRow] = {}
+    events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{NOUN[kind]}.")
+    for values in each_row(events.order_by("created_at", "sequence"), _COLUMNS):
+        # The verification of the audit log finds an unreadable event; here it proves nothing.
+        if isinstance(values, UnreadableRow):
             continue
-        if row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
-            by = ToldBy(chain, sequence, event_id)
-            _fold(told.setdefault(target, Told()), kind, row, action.partition(".")[2], document, created_at, by)
-    return told
+        event_id, target, tenant_id, owner_id, chain, sequence, action, created_at, document = values
+        row = rows.get(target)
+        if row is not None and row.tenant_id in (None, tenant_id) and row.user_id in (None, owner_id):
+            by = EventPlace(chain, sequence, event_id)
+            folded = recorded.setdefault(target, RecordedRow())
+            _fold(folded, kind, row, action.partition(".")[2], document, created_at, by)
+    return recorded
 
 
-def _fold(told: Told, kind: Kind, row: State, verb: str, document: Any, created_at: datetime, by: ToldBy) -> None:
+def _fold(
+    told: RecordedRow, kind: Kind, row: RowState, verb: str, document: Any, created_at: datetime, by: EventPlace
+) -> None:
     """One event more."""
     said = said_in(document)
     after: Mapping[str, Any] = said["after"] or {}
     if verb in _CLOSING:
-        told.ending, told.closed = Ending(document is not None, id_in(after, "superseded_by"), created_at), True
+        told.ending, told.closed = RecordedEnding(document is not None, id_in(after, "superseded_by"), created_at), True
     elif verb == "revived":
         told.closed = False
     elif verb == "created":
@@ -112,7 +103,7 @@ def _fold(told: Told, kind: Kind, row: State, verb: str, document: Any, created_
         told.latest = by
 
 
-def _stand(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
+def _stand(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) -> None:
     """How the row stood after an event; what somebody took the record out of leaves open how it stands."""
     record: Record | None = said["row"]
     if record is None:
@@ -127,7 +118,7 @@ def _stand(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
         told.record = record
 
 
-def _remember_early(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
+def _remember_early(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) -> None:
     # The oldest events told of an ending how the row stood after it under `before`.
     snapshot = {**(said["before"] or {}), **(said["after"] or {})}
     if "learned_at" not in snapshot:
@@ -137,7 +128,7 @@ def _remember_early(told: Told, said: Mapping[str, Any], by: ToldBy) -> None:
             told.early[name], told.since[name] = snapshot[name], by
 
 
-def deviations(told: Told, row: State, stands: Record) -> Iterator[tuple[str, ToldBy | None]]:
+def deviations(told: RecordedRow, row: RowState, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
     """In which columns a row is not as its events say, each with the event that told of it."""
     if not told.created:
         yield "was written without an audit event", None
@@ -179,7 +170,7 @@ def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
         return None
 
 
-def _hash_told(kind: Kind, row: State, after: Mapping[str, Any]) -> str | None:
+def _hash_told(kind: Kind, row: RowState, after: Mapping[str, Any]) -> str | None:
     """The hash of the words with which a member's row was written, where the trail still tells them."""
     words = [after.get(name) for name in WORDS[kind]]
     steps = words.pop() if kind is Kind.PROCEDURAL else []

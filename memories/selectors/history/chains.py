@@ -1,12 +1,7 @@
-"""verify_chains, of all owners or of one: re-derive every invariant of supersession from the rows and the audit.
+"""Verifies supersession, of all owners or of one: re-derives every invariant from the rows and the audit log.
 
-The invariants are in `chain_checks`, how the trail has each row stand in `chain_trail`. Owner by owner, so that memory
-is bounded by what the largest owner has. What is found is looked at once more, so that a write meanwhile is not taken
-for a fault.
-
-Chains whose latest proof failed, each once with whatever of it failed; for whoever audits.
-
-Invariant: nothing of a tenant that is not asked for is found. Proofs tell of ids and digests, never of a text.
+The invariants are in `chain_checks`, the state that the audit log gives each row in `chain_events`. Owner by owner, so
+that the largest owner bounds the memory. Results hold ids and digests, never a text.
 """
 
 from __future__ import annotations
@@ -14,33 +9,39 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import chain, groupby
+from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from uuid import UUID
 
 from memories.models import CHAINED_MODELS
-from memories.selectors.history.chain_checks import Ending, Evidence, State, problems
-from memories.selectors.history.chain_events import AT_ONCE, NOUN, ToldBy, deviations, id_in, told_of
-from memories.selectors.history.chain_rows import (
-    OWNED,
+from memories.selectors.history.chain_checks import Evidence, RowState, problems
+from memories.selectors.history.chain_events import RecordedRow, deviations, id_in, recorded_rows
+from memories.selectors.history.listing import NOUN
+from memories.selectors.history.row_record import record_from
+from memories.selectors.history.rows import (
+    CANNOT_BE_READ,
+    EventPlace,
     Fault,
-    Unread,
-    Whose,
+    UnreadableRow,
     columns_of,
+    each_row,
+    ownerless_rows,
+    owners_of_memories,
+    pieces,
+    recording_events,
     states,
-    states_of,
-    telling_events,
+    states_by_owner,
     vanished,
 )
-from memories.selectors.history.row_record import record_from
 from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
-from memoryhub.db.raw_rows import UNREADABLE, rows_as_stored
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.verification import broken
 from tenants.models import AuditEvent, ChainCheck, Checked
 from tenants.models.audit import said_in
+
+__all__ = ["owners_of_memories"]
 
 _ERASING = ("forgotten", "erased")
 
@@ -55,7 +56,7 @@ class ChainFault:
     kind: Kind
     memory_id: UUID | None
     problem: str
-    event: ToldBy | None = None
+    event: EventPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ class ChainsReport:
         return not self.faults
 
     @property
-    def first_bad(self) -> tuple[ToldBy, ...]:
+    def first_bad(self) -> tuple[EventPlace, ...]:
         """The first bad event of each chain of the audit trail that tells of a fault, by chain."""
-        first: dict[str, ToldBy] = {}
+        first: dict[str, EventPlace] = {}
         for event in sorted((fault.event for fault in self.faults if fault.event), key=lambda event: event.sequence):
             first.setdefault(event.chain, event)
         return tuple(first[chain] for chain in sorted(first))
@@ -82,37 +83,19 @@ class ChainsReport:
 
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
-    reports = (
-        _verified(kind, whose, rows)
-        for kind in CHAINED_MODELS
-        for whose, rows in groupby(states(kind, ordered_by=(*OWNED, "pk")), key=_whose)
-    )
+    reports = (_verified(kind, owner, rows) for kind in CHAINED_MODELS for owner, rows in states_by_owner(kind))
     return _joined(chain(reports, _vanished()))
 
 
 def verify_owner(owner: Owner) -> ChainsReport:
     """Check the chains of one owner: of a member, of what a tenant shares, or of what all share.
 
-    With the latter are the rows of which nobody can read any more whose they are.
+    With the last come the rows whose owner cannot be read.
     """
-    whose = (owner.tenant_id, owner.user_id)
-    reports = (_verified(kind, whose, states_of(kind, whose)) for kind in CHAINED_MODELS)
+    reports = [_verified(kind, owner, _states_of(kind, owner)) for kind in CHAINED_MODELS]
+    if owner == Owner(None, None):
+        reports += [_verified(kind, None, ownerless_rows(kind)) for kind in CHAINED_MODELS]
     return _joined(chain(reports, _vanished(chain_of_owner(owner))))
-
-
-def owners_of_memories() -> list[Owner]:
-    """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
-    pairs: set[Whose] = set()
-    for model in CHAINED_MODELS.values():
-        pairs |= {
-            pair
-            for pair, _ in rows_as_stored(
-                model.objects.unscoped("proof of every chain").order_by().distinct(), OWNED, chunk_size=AT_ONCE
-            )
-        }
-    if any(UNREADABLE in pair for pair in pairs):
-        pairs = {pair for pair in pairs if UNREADABLE not in pair} | {(None, None)}
-    return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
 
 
 def chain_of_owner(owner: Owner) -> str:
@@ -137,81 +120,74 @@ def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
     return ChainsReport(rows, links, tuple(faults))
 
 
-@dataclass(slots=True)
-class _Known:
-    """All rows of one owner, of one kind, and what the trail and the rows of other owners say about them."""
+class _OwnedRows:
+    """All rows of one owner, of one kind, and the faults found in them, with the event that records each."""
 
-    kind: Kind
-    rows: dict[UUID, State] = field(default_factory=dict)
-    unread: list[Unread] = field(default_factory=list)
-    found: dict[Fault, ToldBy | None] = field(default_factory=dict)
-    endings: dict[UUID, Ending] = field(default_factory=dict)
-    written: dict[UUID, str] = field(default_factory=dict)
-    closed: set[UUID] = field(default_factory=set)
-
-    def look(self, each: Iterable[State | Unread]) -> None:
-        """Read the rows, and note what is wrong with which: by which event, where that is known at once."""
+    def __init__(self, kind: Kind, each: Iterable[RowState | UnreadableRow]) -> None:
+        self.kind = kind
+        self.rows: dict[UUID, RowState] = {}
+        self.unread: list[UnreadableRow] = []
+        self.found: dict[Fault, EventPlace | None] = {}
+        recorded: dict[UUID, RecordedRow] = {}
         for row in each:
-            if isinstance(row, Unread):
+            if isinstance(row, UnreadableRow):
                 self.unread.append(row)
-                self.found[row.id, row.problem] = None
+                self.found[row.id, CANNOT_BE_READ] = None
             else:
                 self.rows[row.id] = row
-        for ids in _pieces(self.rows):
-            self._hear(ids)
-        for fault in problems(self.rows, self._evidence()):
+        for ids in pieces(self.rows):
+            recorded |= recorded_rows(kind, self.rows, ids)
+            self._compare(ids, recorded)
+        for fault in problems(self.rows, self._evidence(recorded)):
             self.found.setdefault(fault, None)
 
-    def _hear(self, ids: Collection[UUID]) -> None:
-        """What the trail says of some of the rows, against how they stand."""
-        told = told_of(self.kind, self.rows, ids)
-        for row_id, columns, unread in columns_of(self.kind, ids):
-            row, says = self.rows.get(row_id), told.get(row_id)
-            if row is None:
-                continue
-            if unread:
-                self.found[row_id, unread] = says.latest if says else None
+    def _compare(self, ids: Collection[UUID], recorded: Mapping[UUID, RecordedRow]) -> None:
+        """Note in what some of the rows differ from what the audit log says of them."""
+        columns = {each["id"]: each for each in columns_of(self.kind, ids)}
+        for row_id in ids:
+            says = recorded.get(row_id)
+            if row_id not in columns:
+                self.found[row_id, CANNOT_BE_READ] = says.latest if says else None
             elif says is None:
                 self.found[row_id, "was written without an audit event"] = None
             else:
-                self.found |= {(row_id, what): by for what, by in deviations(says, row, record_from(columns))}
-        for row_id, says in told.items():
-            row = self.rows[row_id]
-            if says.ending and row.superseded_at is not None:
-                self.endings[row_id] = says.ending
-            if says.closed and row.is_current:
-                self.closed.add(row_id)
-            if says.written is not None:
-                self.written[row_id] = says.written
+                found = deviations(says, self.rows[row_id], record_from(columns[row_id]))
+                self.found |= {(row_id, problem): by for problem, by in found}
 
-    def _evidence(self) -> Evidence:
+    def _evidence(self, recorded: Mapping[UUID, RecordedRow]) -> Evidence:
         rows, noun = self.rows, NOUN[self.kind]
+        endings = {
+            pk: says.ending for pk, says in recorded.items() if says.ending and rows[pk].superseded_at is not None
+        }
         named = {id_ for row in rows.values() for id_ in (row.superseded_by_id, row.restores, row.promoted_from) if id_}
         missing = named - rows.keys()
-        told = {ending.successor for ending in self.endings.values() if ending.successor}
-        beside = [row for ids in _pieces(missing) for row in states(self.kind, pk__in=ids)]
+        successors = {ending.successor for ending in endings.values() if ending.successor}
+        beside = [row for ids in pieces(missing) for row in states(self.kind, pk__in=ids)]
         return Evidence(
-            endings=self.endings,
-            elsewhere={row.id: row for row in beside if isinstance(row, State)},
-            gone=_gone(noun, (missing | told) - rows.keys()),
+            endings=endings,
+            elsewhere={row.id: row for row in beside if isinstance(row, RowState)},
+            gone=_gone(noun, (missing | successors) - rows.keys()),
             promoted=_promoted(noun, {row.promoted_from for row in rows.values() if row.promoted_from}),
-            closed=self.closed,
-            written=self.written,
-            unread={row.id for row in (*self.unread, *beside) if isinstance(row, Unread) and row.id},
+            closed={pk for pk, says in recorded.items() if says.closed and rows[pk].is_current},
+            written={pk: says.written for pk, says in recorded.items() if says.written is not None},
+            unread={row.id for row in (*self.unread, *beside) if isinstance(row, UnreadableRow) and row.id},
         )
 
 
-def _verified(kind: Kind, whose: Whose, each: Iterable[State | Unread]) -> ChainsReport:
-    """The report on all rows of one owner, of one kind; the first bad event comes first."""
-    known = _Known(kind)
-    known.look(each)
-    if known.found and UNREADABLE not in whose:
-        before, known = known.found.keys(), _Known(kind)
-        known.look(states_of(kind, whose))
+def _states_of(kind: Kind, owner: Owner) -> Iterator[RowState | UnreadableRow]:
+    return states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
+
+
+def _verified(kind: Kind, owner: Owner | None, each: Iterable[RowState | UnreadableRow]) -> ChainsReport:
+    """The report on all rows of one owner, of one kind, the first bad event first.
+
+    What is found is looked at again, so that a write in between is not taken for a fault.
+    """
+    known = _OwnedRows(kind, each)
+    if known.found and owner is not None:
+        before, known = known.found.keys(), _OwnedRows(kind, _states_of(kind, owner))
         known.found = {fault: by for fault, by in known.found.items() if fault in before}
-    every: list[State | Unread] = [*known.rows.values(), *known.unread]
-    owners = {row.id: _whose(row) for row in every if row.id}
-    events = telling_events(owners, [fault for fault, by in known.found.items() if by is None and fault[0]])
+    events = recording_events(known.rows, [fault for fault, by in known.found.items() if by is None and fault[0]])
     faults = [ChainFault(kind, *fault, by or events.get(fault)) for fault, by in known.found.items()]
     links = sum(row.superseded_by_id is not None for row in known.rows.values())
     return ChainsReport(len(known.rows) + len(known.unread), links, tuple(sorted(faults, key=_place)))
@@ -219,10 +195,6 @@ def _verified(kind: Kind, whose: Whose, each: Iterable[State | Unread]) -> Chain
 
 def _place(fault: ChainFault) -> tuple[float, str]:
     return (fault.event.sequence if fault.event else inf, str(fault.memory_id))
-
-
-def _whose(row: State | Unread) -> Whose:
-    return row.whose if isinstance(row, Unread) else (row.tenant_id, row.user_id)
 
 
 def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
@@ -234,7 +206,7 @@ def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
     edge = set(ids)
     while edge:
         bridges = set[UUID]()
-        for target, after in _said([f"{noun}.{verb}" for verb in _ERASING], edge):
+        for target, after in _recorded_after([f"{noun}.{verb}" for verb in _ERASING], edge):
             gone[target] = {id_in(after, "bridged_to")} if "bridged_to" in after else set()
             bridges |= {bridge for bridge in gone[target] if bridge}
         edge = bridges - gone.keys()
@@ -244,22 +216,18 @@ def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
 def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
     """The copies of each of `originals` that the trail tells of; None where it was erased which."""
     copies: dict[UUID, set[UUID | None]] = defaultdict(set)
-    for target, after in _said([f"{noun}.promoted"], originals):
+    for target, after in _recorded_after([f"{noun}.promoted"], originals):
         copies[target].add(id_in(after, "copy"))
     return copies
 
 
-def _said(actions: list[str], targets: Collection[UUID]) -> Iterator[tuple[UUID, Mapping[str, object]]]:
+def _recorded_after(actions: list[str], targets: Collection[UUID]) -> Iterator[tuple[UUID, Mapping[str, object]]]:
     """The target and the `after` of these events."""
-    for ids in _pieces(targets):
+    for ids in pieces(targets):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
-        for (target, document), _ in rows_as_stored(events, ("target_id", "payload__document"), chunk_size=AT_ONCE):
-            yield target, said_in(document)["after"] or {}
-
-
-def _pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
-    every = sorted(ids)
-    return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))
+        for values in each_row(events, ("id", "target_id", "payload__document")):
+            if not isinstance(values, UnreadableRow):
+                yield values[1], said_in(values[2])["after"] or {}
 
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -277,7 +245,7 @@ class BrokenChain:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedMemory:
     """A memory that a proof of supersession names."""
 
     kind: Kind
@@ -292,13 +260,13 @@ def broken_chains(tenants: Tenants) -> list[BrokenChain]:
     return [_broken(chain, checks) for chain, checks in found.items()]
 
 
-def named_by(checks: Iterable[ChainCheck]) -> dict[int, Named]:
+def named_by(checks: Iterable[ChainCheck]) -> dict[int, NamedMemory]:
     """The memory that each failed proof of supersession begins with, if it is still there; by id of the proof."""
-    named: dict[int, Named] = {}
+    named: dict[int, NamedMemory] = {}
     for check in checks:
         match = _MEMORY.match(check.reason) if check.what == Checked.SUPERSESSION else None
         if match:
-            named[check.pk] = Named(Kind(match["kind"]), UUID(match["id"]))
+            named[check.pk] = NamedMemory(Kind(match["kind"]), UUID(match["id"]))
     there: set[tuple[Kind, UUID]] = set()
     for kind, model in CHAINED_MODELS.items():
         ids = {each.id for each in named.values() if each.kind is kind}

@@ -23,7 +23,7 @@ from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
-Statement = Fact | Playbook
+ChangedRow = Fact | Playbook
 
 _NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
 _ENDED = (Status.SUPERSEDED, Status.EVICTED)
@@ -40,7 +40,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangeStep:
     """One change: what was believed before it and after it, one of them perhaps nothing, who made it and why.
 
     `lost`: something took its place that has been forgotten since.
@@ -49,8 +49,8 @@ class Step:
     change: Change
     kind: Kind
     at: datetime
-    before: Statement | None
-    after: Statement | None
+    before: ChangedRow | None
+    after: ChangedRow | None
     by: str = ""
     reason: str = ""
     lost: bool = False
@@ -60,7 +60,7 @@ class Step:
 class Steps:
     """Some changes, the latest first, and the cursor of those before them; empty if there are none."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     next_cursor: str
 
 
@@ -154,7 +154,7 @@ def _condition(change: Change, kind: Kind) -> Q:
             return Q(pk__isnull=False)
 
 
-def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> tuple[Step, ...]:
+def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
     """Rows as changes, with what is on their other side, and what the trail says of them."""
     beside = _beside(principal, change, kind, rows)
     events = _events(principal, change, kind, [row.pk for row in rows])
@@ -164,7 +164,7 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[State
         other = beside.get(row.pk)
         arrives = change in (Change.LEARNED, Change.RESTORED)
         steps.append(
-            Step(
+            ChangeStep(
                 change,
                 kind,
                 getattr(row, _MOMENT[change]),
@@ -178,7 +178,7 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[State
     return tuple(steps)
 
 
-def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Statement]) -> dict[UUID, Statement]:
+def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> dict[UUID, ChangedRow]:
     """By the id of a row, what it gave way to or what it brought back."""
     model = CHAINED_MODELS[kind]
     if change is Change.RESTORED:
@@ -186,7 +186,7 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Sta
         return {row.pk: olds[row.restores] for row in rows if row.restores in olds}
     if change is not Change.REPLACED:
         return {}
-    found: dict[UUID, Statement] = {}
+    found: dict[UUID, ChangedRow] = {}
     wanted = {row.superseded_by_id for row in rows}
     while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
         found |= model.objects.of(principal).in_bulk(wanted)
@@ -195,7 +195,7 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Sta
     return {row.pk: after for row in rows if (after := _successor(row, found)) is not None}
 
 
-def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+def _successor(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
     """What was believed in the place of `row`."""
     after = _next(row, found)
     seen: set[UUID] = set()
@@ -205,11 +205,11 @@ def _successor(row: Statement, found: Mapping[UUID, Statement]) -> Statement | N
     return after
 
 
-def _next(row: Statement, found: Mapping[UUID, Statement]) -> Statement | None:
+def _next(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
     return None if row.superseded_by_id is None else found.get(row.superseded_by_id)
 
 
-def _is_instant(row: Statement) -> bool:
+def _is_instant(row: ChangedRow) -> bool:
     return row.superseded_at is not None and row.superseded_at <= row.learned_at
 
 

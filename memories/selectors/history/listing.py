@@ -1,7 +1,7 @@
-"""Browsing histories: states of facts and how-tos that ended, newest first, each with what took its place.
+"""Browsing histories: states of facts and how-tos that ended, newest first, each with its successor.
 
-Invariant: whoever asks has shown that the reader may see the tenant; a question is about one tenant, or about what all
-tenants share, and nothing outside of it is found, counted or compared. Each page is a walk along an index.
+The caller checks that the reader may see the tenant. A query is about one tenant, or about what all tenants share, and
+finds, counts and compares nothing outside of it. Each page is a walk along an index.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.types import Contradiction, Kind
-from memoryhub.db.raw_rows import without_places
 from tenants.models import AuditEvent
 
-Row = Fact | Playbook
+ChainedRow = Fact | Playbook
 
 PAGE = 50
 NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
@@ -30,28 +29,11 @@ _WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.SEMANTIC: ("text",),
     Kind.PROCEDURAL: ("title", "trigger", "text", "steps"),
 }
-_UNREAD = tuple(f"{of}{name}" for of in ("", "superseded_by__") for name in ("embedding", "token_ids"))
+_HEAVY = tuple(f"{of}{name}" for of in ("", "superseded_by__") for name in ("embedding", "token_ids"))
 ENDINGS = ("superseded", "retired", "retracted")
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
-    """States that are left out because somebody put into them what cannot be read: by id, and by place."""
-
-    ids: frozenset[UUID] = frozenset()
-    places: frozenset[int] = frozenset()
-
-    def leave_out(self, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
-        """`rows` without these."""
-        if not self.ids and not self.places:
-            return rows
-        return without_places(rows.exclude(pk__in=self.ids), self.places)
-
-
-NOTHING = Without()
-
-
-class How(StrEnum):
+class StateOutcome(StrEnum):
     """What became of a state."""
 
     NATURAL = "natural"
@@ -63,12 +45,11 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class HistoryFilter:
     """Which histories are asked for. `tenant_id` None: what all tenants share.
 
     `user_id` is whose memory it is; `shared` leaves what belongs to nobody alone. `text` is searched in every state,
-    word by word; `since` is in the time asked for, `until` is not. `everything` asks for the states that never ended
-    as well, by when they were learned. `without` are states that cannot be read.
+    word by word; `until` is exclusive. `everything` adds the states that never ended, by when they were learned.
     """
 
     tenant_id: UUID | None
@@ -81,87 +62,69 @@ class Sought:
     until: datetime | None = None
     actor_id: UUID | None = None
     actor_kind: str = ""
-    how: How | None = None
+    outcome: StateOutcome | None = None
     everything: bool = False
-    without: Without = NOTHING
 
     @property
     def about_states(self) -> bool:
         """Whether single states are asked for; else a chain is found once, by the latest of its states that ended."""
-        asked = (self.key, self.text, self.since, self.until, self.actor_id, self.actor_kind, self.how)
+        asked = (self.key, self.text, self.since, self.until, self.actor_id, self.actor_kind, self.outcome)
         return self.everything or any(asked)
 
     @property
     def by_learning(self) -> bool:
         """Whether states that never ended may be among those asked for, so that the order is that of learning."""
-        return self.everything or self.how is How.PROMOTED
+        return self.everything or self.outcome is StateOutcome.PROMOTED
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HistoryRow:
     """A state, what took its place if anything did, and the event that tells of its end (or of the latest on it)."""
 
-    row: Row
-    successor: Row | None
+    row: ChainedRow
+    successor: ChainedRow | None
     event: AuditEvent | None
 
 
-def page_of_histories(sought: Sought, *, cursor: str = "", limit: int = PAGE) -> Page[Any]:
+def page_of_histories(by: HistoryFilter, *, cursor: str = "", limit: int = PAGE) -> Page[Any]:
     """A page of states (of facts, or of playbooks). Raises InvalidInput for a cursor of another list."""
-    rows = histories(sought)
-    order = ("-learned_at", "id") if sought.by_learning else ("-superseded_at", "id")
+    rows = histories(by)
+    order = ("-learned_at", "id") if by.by_learning else ("-superseded_at", "id")
     return page_of(rows.order_by(*order), limit=limit, cursor=cursor)
 
 
-def histories(sought: Sought) -> MemoryQuerySet[Any]:
+def histories(by: HistoryFilter) -> MemoryQuerySet[Any]:
     """The states asked for, in no order."""
-    model = CHAINED_MODELS[sought.kind]
-    every: MemoryQuerySet[Any] = model.objects.in_place({"tenant_id": sought.tenant_id})
-    rows = sought.without.leave_out(every).select_related("user").defer(*_UNREAD[:2])
-    if sought.without is NOTHING:
-        rows = rows.select_related("superseded_by", "user").defer(*_UNREAD)
-    if sought.user_id is not None:
-        rows = rows.filter(user_id=sought.user_id)
-    elif sought.shared or sought.tenant_id is None:
+    model = CHAINED_MODELS[by.kind]
+    every: MemoryQuerySet[Any] = model.objects.in_place({"tenant_id": by.tenant_id})
+    rows = every.select_related("superseded_by", "user").defer(*_HEAVY)
+    if by.user_id is not None:
+        rows = rows.filter(user_id=by.user_id)
+    elif by.shared or by.tenant_id is None:
         rows = rows.filter(user=None)
-    if not sought.by_learning:
+    if not by.by_learning:
         rows = rows.filter(superseded_at__isnull=False)
-    if sought.key:
-        rows = rows.filter(key=sought.key) if sought.kind is Kind.SEMANTIC else rows.none()
-    for word in sought.text.split():
-        rows = rows.filter(_says(sought.kind, word, every))
-    rows = _in_time(rows, sought)
-    if sought.actor_id or sought.actor_kind:
-        rows = rows.filter(_ended_by(sought))
-    if sought.how is not None:
-        rows = rows.filter(_became(sought.how, every.order_by()))
-    if not sought.about_states:
+    if by.key:
+        rows = rows.filter(key=by.key) if by.kind is Kind.SEMANTIC else rows.none()
+    for word in by.text.split():
+        rows = rows.filter(_says(by.kind, word, every))
+    rows = _in_time(rows, by)
+    if by.actor_id or by.actor_kind:
+        rows = rows.filter(_ended_by(by))
+    if by.outcome is not None:
+        rows = rows.filter(_became(by.outcome, every.order_by()))
+    if not by.about_states:
         rows = rows.filter(*_latest_of_its_chain(model))
     return rows
 
 
-def require_read(rows: Iterable[Row]) -> None:
-    """Raise ValueError for a row without a time that every row has: a driver reads nothing where there is no time."""
-    if any(None in (row.learned_at, row.created_at) for row in rows):
-        raise ValueError("A row has no readable time.")
-
-
-def changes_of(rows: Sequence[Any], without: Without = NOTHING) -> tuple[Change, ...]:
-    """What became of each of these states, in their order; two queries at most, one more where some are left out."""
+def history_rows(rows: Sequence[Any]) -> tuple[HistoryRow, ...]:
+    """What became of each of these states, in their order; one query."""
     events = _last_events(rows)
-    if without is NOTHING:
-        return tuple(Change(row, row.superseded_by, events.get(row.pk)) for row in rows)
-    kinds = {type(row) for row in rows}
-    named = [row.superseded_by_id for row in rows if row.superseded_by_id]
-    found = {
-        row.pk: row
-        for model in kinds
-        for row in without.leave_out(model.objects.unscoped("staff look at their tenants").filter(pk__in=named))
-    }
-    return tuple(Change(row, found.get(row.superseded_by_id), events.get(row.pk)) for row in rows)
+    return tuple(HistoryRow(row, row.superseded_by, events.get(row.pk)) for row in rows)
 
 
-def _last_events(rows: Iterable[Row]) -> dict[UUID, AuditEvent]:
+def _last_events(rows: Iterable[ChainedRow]) -> dict[UUID, AuditEvent]:
     """By state the event of its end; of one that did not end, that of its beginning."""
     found: dict[UUID, AuditEvent] = {}
     by_id = {row.pk: row for row in rows}
@@ -186,37 +149,37 @@ def _says(kind: Kind, word: str, every: MemoryQuerySet[Any]) -> Q:
     return condition | Q(superseded_by__in=standing.values("pk"))
 
 
-def _in_time(rows: MemoryQuerySet[Any], sought: Sought) -> MemoryQuerySet[Any]:
-    column = "learned_at" if sought.by_learning else "superseded_at"
-    if sought.since:
-        rows = rows.filter(**{f"{column}__gte": sought.since})
-    if sought.until:
-        rows = rows.filter(**{f"{column}__lt": sought.until})
+def _in_time(rows: MemoryQuerySet[Any], by: HistoryFilter) -> MemoryQuerySet[Any]:
+    column = "learned_at" if by.by_learning else "superseded_at"
+    if by.since:
+        rows = rows.filter(**{f"{column}__gte": by.since})
+    if by.until:
+        rows = rows.filter(**{f"{column}__lt": by.until})
     return rows
 
 
-def _ended_by(sought: Sought) -> Q:
-    noun = NOUN[sought.kind]
+def _ended_by(by: HistoryFilter) -> Q:
+    noun = NOUN[by.kind]
     told = AuditEvent.objects.filter(action__in=[f"{noun}.{verb}" for verb in (*ENDINGS, "promoted")])
-    if sought.tenant_id is not None:
-        told = told.filter(tenant_id=sought.tenant_id)
-    if sought.actor_kind:
-        told = told.filter(actor_kind=sought.actor_kind)
-    if sought.actor_id is not None:
-        told = told.filter(actor_id=sought.actor_id)
+    if by.tenant_id is not None:
+        told = told.filter(Q(tenant_id=by.tenant_id))
+    if by.actor_kind:
+        told = told.filter(actor_kind=by.actor_kind)
+    if by.actor_id is not None:
+        told = told.filter(actor_id=by.actor_id)
     return Q(pk__in=told.order_by().values("target_id"))
 
 
-def _became(how: How, rows: MemoryQuerySet[Any]) -> Q:
+def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:
     """`rows` are all of the tenant."""
-    match how:
-        case How.NATURAL:
+    match outcome:
+        case StateOutcome.NATURAL:
             return Q(contradiction=Contradiction.NATURAL)
-        case How.HARSH:
+        case StateOutcome.HARSH:
             return Q(contradiction=Contradiction.HARSH)
-        case How.RETIRED:
+        case StateOutcome.RETIRED:
             return Q(superseded_by=None)
-        case How.MERGED:
+        case StateOutcome.MERGED:
             # Counted in the index of the links alone, whoever's they are.
             ended = (
                 rows.model.objects.unscoped("staff look at their tenants")
@@ -225,10 +188,10 @@ def _became(how: How, rows: MemoryQuerySet[Any]) -> Q:
             )
             joined = ended.values("superseded_by").annotate(many=Count("superseded_by")).filter(many__gt=1)
             return Q(superseded_by__in=joined.values("superseded_by"))
-        case How.UNDONE:
+        case StateOutcome.UNDONE:
             back = rows.filter(restores__isnull=False)
             return Q(pk__in=back.values("restores")) | Q(superseded_by__in=back.values("pk"))
-        case How.PROMOTED:
+        case StateOutcome.PROMOTED:
             copied = rows.model.objects.unscoped("staff look at their tenants").filter(promoted_from__isnull=False)
             return Q(pk__in=copied.values("promoted_from")) | Q(promoted_from__isnull=False)
 

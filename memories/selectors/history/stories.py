@@ -28,7 +28,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
 from memories.models.base import MemoryQuerySet
-from memories.selectors.history.listing import NOTHING, NOUN, Row, Without, require_read
+from memories.selectors.history.listing import NOUN, ChainedRow
 from memories.selectors.memories import list_memories
 from memories.types import Kind, Owner, Status
 from tenants.models import AuditEvent
@@ -50,7 +50,7 @@ class Joint(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainJoint:
     """From one state to a later one. `bridged`: what was between them was erased."""
 
     start: UUID
@@ -60,7 +60,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasedState:
     """What is left of a state that was erased: that it was, and when it was erased, if anything tells of it."""
 
     id: UUID
@@ -91,10 +91,10 @@ class Story:
     kind: Kind
     owner: Owner
     asked: UUID
-    rows: tuple[Row, ...]
-    erased: tuple[Erased, ...]
+    rows: tuple[ChainedRow, ...]
+    erased: tuple[ErasedState, ...]
     elsewhere: tuple[Elsewhere, ...]
-    links: tuple[Link, ...]
+    links: tuple[ChainJoint, ...]
     events: Mapping[UUID, tuple[AuditEvent, ...]]
     whole: bool = True
 
@@ -104,9 +104,9 @@ class Story:
         return tuple(sorted({event.chain for told in self.events.values() for event in told}))
 
 
-def find_state(kind: Kind, memory_id: UUID) -> Row | None:
+def find_state(kind: Kind, memory_id: UUID) -> ChainedRow | None:
     """A state whoever's it is. The caller checks that the reader may see its owner, before anything else."""
-    found: Row | None = (
+    found: ChainedRow | None = (
         CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(pk=memory_id).first()
     )
     return found
@@ -117,22 +117,16 @@ def erased_state(kind: Kind, memory_id: UUID) -> AuditEvent | None:
     return _erasures(kind, {memory_id}).get(memory_id)
 
 
-def story_of(row: Row, *, asked: UUID | None = None, without: Without = NOTHING) -> Story:
-    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased.
-
-    `without`: states that cannot be read.
-    """
-    require_read([row])
-    rows, whole = _linked(row, without)
-    require_read(rows.values())
+def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
+    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased."""
+    rows, whole = _linked(row)
     ids = set(rows)
     events = _events(row.kind, rows)
     told = _told_successors(events)
     beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
-    beyond -= without.ids
     gone = _erasures(row.kind, beyond - ids)
-    erased = [Erased(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
-    elsewhere, promotions = _promotions(row.kind, rows, without)
+    erased = [ErasedState(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
+    elsewhere, promotions = _promotions(row.kind, rows)
     return Story(
         kind=row.kind,
         owner=row.owner,
@@ -146,7 +140,7 @@ def story_of(row: Row, *, asked: UUID | None = None, without: Without = NOTHING)
     )
 
 
-def story_of_erased(kind: Kind, event: AuditEvent, *, without: Without = NOTHING) -> Story:
+def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
     """The chain that an erased state was part of, as far as the trail still leads to it; else nothing but that it was.
 
     A predecessor's own event names it; what lies after it is found through that.
@@ -160,20 +154,20 @@ def story_of_erased(kind: Kind, event: AuditEvent, *, without: Without = NOTHING
     if event.owner_id is not None:
         naming = naming.filter(owner_id=event.owner_id)
     for target_id in naming.order_by("-sequence").values_list("target_id", flat=True)[:5]:
-        row = find_state(kind, target_id) if target_id and target_id not in without.ids else None
+        row = find_state(kind, target_id) if target_id else None
         if row is not None and (row.tenant_id, row.user_id) == (event.tenant_id, event.owner_id):
-            return story_of(row, asked=memory_id, without=without)
+            return story_of(row, asked=memory_id)
     owner = Owner(event.tenant_id, event.owner_id)
-    return Story(kind, owner, memory_id, (), (Erased(memory_id, event),), (), (), {memory_id: (event,)})
+    return Story(kind, owner, memory_id, (), (ErasedState(memory_id, event),), (), (), {memory_id: (event,)})
 
 
-def _linked(start: Row, without: Without) -> tuple[dict[UUID, Row], bool]:
+def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
     """The states that links lead to from `start`, and whether these are all.
 
     Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
     is none.
     """
-    pool: dict[UUID, Row] = {start.pk: start}
+    pool: dict[UUID, ChainedRow] = {start.pk: start}
     found, asked = {start.pk}, set[UUID]()
     for step in count():
         found = _closure(found, pool)
@@ -182,15 +176,15 @@ def _linked(start: Row, without: Without) -> tuple[dict[UUID, Row], bool]:
             break
         asked |= set(fresh)
         named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
-        linked = _beside(start, fresh, named, without)
+        linked = _beside(start, fresh, named)
         if step == _STEPS:
-            linked += _slot_of(start, without)
+            linked += _slot_of(start)
         pool |= {row.pk: row for row in linked if row.pk not in pool}
     kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
     return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
 
 
-def _beside(start: Row, states: Collection[UUID], named: Collection[UUID], without: Without) -> list[Row]:
+def _beside(start: ChainedRow, states: Collection[UUID], named: Collection[UUID]) -> list[ChainedRow]:
     """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
     every: MemoryQuerySet[Any] = (
         CHAINED_MODELS[start.kind]
@@ -199,22 +193,20 @@ def _beside(start: Row, states: Collection[UUID], named: Collection[UUID], witho
         .order_by()
     )
     conditions = (Q(superseded_by__in=states), Q(restores__in=states), Q(pk__in=named))
-    rows = [without.leave_out(every.filter(condition)) for condition in conditions]
+    rows = [every.filter(condition) for condition in conditions]
     return [row for row in rows[0].union(*rows[1:], all=True) if row.owner == start.owner]
 
 
-def _slot_of(start: Row, without: Without) -> list[Row]:
+def _slot_of(start: ChainedRow) -> list[ChainedRow]:
     """Other states of the same slot, of which most are in the same chain."""
     if not isinstance(start, Fact) or not start.key:
         return []
     slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
-    rows = without.leave_out(Fact.objects.unscoped("staff look at one row by id").filter(**slot)).defer(
-        "embedding", "token_ids"
-    )
+    rows = Fact.objects.unscoped("staff look at one row by id").filter(**slot).defer("embedding", "token_ids")
     return list(rows.order_by("-learned_at")[:MOST_STATES])
 
 
-def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, Row]) -> set[UUID]:
+def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, ChainedRow]) -> set[UUID]:
     """What links lead to from `found` among the rows that are at hand."""
     beside: dict[UUID, set[UUID]] = defaultdict(set)
     for row in pool.values():
@@ -228,49 +220,49 @@ def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, Row]) -> set[UUID]:
     return reached
 
 
-def _named(row: Row) -> tuple[UUID, ...]:
+def _named(row: ChainedRow) -> tuple[UUID, ...]:
     return tuple(pk for pk in (row.superseded_by_id, row.restores) if pk)
 
 
-def _order(row: Row) -> tuple[datetime, bool, datetime, datetime]:
+def _order(row: ChainedRow) -> tuple[datetime, bool, datetime, datetime]:
     """By when they began to be believed; what was believed at no time comes before what took its place."""
     return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at)
 
 
-def _links(rows: Mapping[UUID, Row], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[Link]:
+def _links(rows: Mapping[UUID, ChainedRow], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[ChainJoint]:
     links = []
     there = rows.keys() | erased
     for row in rows.values():
         between, successor = told.get(row.pk), row.superseded_by_id
         if between in erased and between is not None and between != successor:
-            links.append(Link(row.pk, between, Joint.SUPERSEDED))
+            links.append(ChainJoint(row.pk, between, Joint.SUPERSEDED))
             if successor in rows and successor is not None:
-                links.append(Link(between, successor, Joint.SUPERSEDED, bridged=True))
+                links.append(ChainJoint(between, successor, Joint.SUPERSEDED, bridged=True))
         elif successor in there and successor is not None:
-            links.append(Link(row.pk, successor, Joint.SUPERSEDED))
+            links.append(ChainJoint(row.pk, successor, Joint.SUPERSEDED))
         if row.restores in there and row.restores is not None:
-            links.append(Link(row.restores, row.pk, Joint.RESTORED))
+            links.append(ChainJoint(row.restores, row.pk, Joint.RESTORED))
     return list(dict.fromkeys(links))
 
 
-def _promotions(kind: Kind, rows: Mapping[UUID, Row], without: Without) -> tuple[tuple[Elsewhere, ...], list[Link]]:
+def _promotions(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> tuple[tuple[Elsewhere, ...], list[ChainJoint]]:
     """The copies of these states, and the originals that they are copies of; a copy within the chain is its own."""
     originals = {row.promoted_from: row.pk for row in rows.values() if row.promoted_from}
     named = Q(promoted_from__in=list(rows)) | Q(pk__in=list(originals))
     every: MemoryQuerySet[Any] = CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(named)
-    found = without.leave_out(every).values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
-    elsewhere, links = [], [Link(each, copy, Joint.PROMOTED) for each, copy in originals.items() if each in rows]
+    found = every.values_list("pk", "tenant_id", "user_id", "scope", "promoted_from")
+    elsewhere, links = [], [ChainJoint(each, copy, Joint.PROMOTED) for each, copy in originals.items() if each in rows]
     for pk, tenant_id, user_id, scope, promoted_from in found:
         if pk in rows:
             continue
         elsewhere.append(Elsewhere(pk, Owner(tenant_id, user_id), scope))
         if promoted_from in rows and promoted_from is not None:
-            links.append(Link(promoted_from, pk, Joint.PROMOTED))
-        links += [Link(pk, row.pk, Joint.PROMOTED) for row in rows.values() if row.promoted_from == pk]
+            links.append(ChainJoint(promoted_from, pk, Joint.PROMOTED))
+        links += [ChainJoint(pk, row.pk, Joint.PROMOTED) for row in rows.values() if row.promoted_from == pk]
     return tuple(elsewhere), links
 
 
-def _events(kind: Kind, rows: Mapping[UUID, Row]) -> dict[UUID, tuple[AuditEvent, ...]]:
+def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[AuditEvent, ...]]:
     """What happened to each state, told in a chain of its owner (of anybody in the tenant, for what is shared)."""
     found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     noun = NOUN[kind]

@@ -40,7 +40,7 @@ ENDS_SOON = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TroubledTurn:
     """A turn that went wrong, by ids: whose, in which conversation, which."""
 
     tenant_id: UUID
@@ -63,7 +63,7 @@ def open_reviews(tenants: Tenants, now: datetime) -> int:
     return _count(decidable(_of(ReviewItem.objects.unscoped("staff look at their tenants").all(), tenants), now=now))
 
 
-def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[Turn]]:
+def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[TroubledTurn]]:
     """Answers since then that failed or were given without the search, and the latest `named` of them."""
     sessions = (
         _of(Session.objects.unscoped("staff look at their tenants").filter(last_turn_at__gte=since), tenants)
@@ -78,7 +78,7 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     )
     # Several messages of one turn may tell of it.
     of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
-    turns = [Turn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
+    turns = [TroubledTurn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 

@@ -1,7 +1,7 @@
-"""The pulse of a member's memory: a word that is another one as soon as anything that staff sees of it changed.
+"""The change token of a member's memory: it differs as soon as anything changes that staff can see.
 
-Cheap enough to be asked for every second: each part reads the end of an index, or counts what is few. What all tenants
-share is looked at by its number alone; that staff looked at a memory changes nothing in it.
+Cheap enough for a request every second: each part reads the end of an index or counts a few rows. Of what all tenants
+share only the number is read.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tenants.principal import Principal, Right
 _LENGTH = 16  # bytes; what is alike is never compared with what another member has
 
 
-def pulse_of(principal: Principal, *, unmoved_by: Collection[str] = ()) -> str:
-    """The pulse now; events with an action of `unmoved_by` do not move it. Ten small statements."""
+def change_token(principal: Principal, *, ignoring: Collection[str] = ()) -> str:
+    """The token now; audit events whose action is in `ignoring` leave it alone. Ten small statements."""
     principal.require(Right.READ)
-    parts = (*_own(principal, unmoved_by), *_beside(principal), *_shared(principal))
+    parts = (*_own(principal, ignoring), *_beside(principal), *_shared(principal))
     return blake2s(repr(parts).encode(), digest_size=_LENGTH).hexdigest()
 
 
-def _own(principal: Principal, unmoved_by: Collection[str]) -> Iterator[object]:
+def _own(principal: Principal, ignoring: Collection[str]) -> Iterator[object]:
     """Every change of a memory is an event; uses are counted with the trace of their recall; turns end in messages."""
     events = AuditEvent.objects.filter(chain=owner_chain(principal.tenant_id, principal.user_id))
-    yield events.exclude(action__in=unmoved_by).order_by("-sequence").values_list("sequence").first()
+    yield events.exclude(action__in=ignoring).order_by("-sequence").values_list("sequence").first()
     yield RecallTrace.objects.of(principal).order_by("-created_at").values_list("pk").first()
     session = Session.objects.of(principal).order_by("-last_turn_at").values_list("pk", "last_turn_at").first()
     yield session

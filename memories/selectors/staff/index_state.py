@@ -32,7 +32,7 @@ from tenants.models import Tenant
 from tenants.principal import Principal, Right
 
 
-class Standing(StrEnum):
+class IndexStanding(StrEnum):
     """What the index has of a memory, as its member can find it."""
 
     SAME = "same"
@@ -61,7 +61,7 @@ class IndexState:
     `waiting` are its changes on the way, the latest first; `encoded` whether it has a vector of the present encoder.
     """
 
-    standing: Standing
+    standing: IndexStanding
     plane: str
     version: int
     encoded: bool
@@ -97,24 +97,32 @@ def index_state_of(principal: Principal, row: MemoryRow) -> IndexState:
         document = seen.document
         missing = row.owner in seen.incomplete or (archived and seen.without_archive)
         standing = (
-            Standing.MISSING_PART if missing and not waiting else _standing(row, document, on_its_way=bool(waiting))
+            IndexStanding.MISSING_PART
+            if missing and not waiting
+            else _standing(row, document, on_its_way=bool(waiting))
         )
     except SearchForbidden as error:
-        standing, refusal = Standing.NO_KEY, str(error)
+        standing, refusal = IndexStanding.NO_KEY, str(error)
     except SearchUnavailable as error:
-        standing, refusal = Standing.DOWN, str(error)
+        standing, refusal = IndexStanding.DOWN, str(error)
     return IndexState(standing, search_plane().name, row.version, encoded, archived, document, refusal, waiting)
 
 
-def _standing(row: MemoryRow, document: SeenDocument | None, *, on_its_way: bool) -> Standing:
+def _standing(row: MemoryRow, document: SeenDocument | None, *, on_its_way: bool) -> IndexStanding:
     """The version decides; what was evicted has no document, and is not missed."""
     if row.status == Status.EVICTED:
-        return Standing.HIDDEN if document is None else Standing.ON_ITS_WAY if on_its_way else Standing.BEHIND
+        return (
+            IndexStanding.HIDDEN
+            if document is None
+            else IndexStanding.ON_ITS_WAY
+            if on_its_way
+            else IndexStanding.BEHIND
+        )
     if document is not None and document.version >= row.version:
-        return Standing.SAME
+        return IndexStanding.SAME
     if on_its_way:
-        return Standing.ON_ITS_WAY
-    return Standing.ABSENT if document is None else Standing.BEHIND
+        return IndexStanding.ON_ITS_WAY
+    return IndexStanding.ABSENT if document is None else IndexStanding.BEHIND
 
 
 def _own(principal: Principal) -> Owner:

@@ -40,18 +40,18 @@ ORDER: Mapping[Kind, tuple[str, ...]] = {
 _HEAVY = ("embedding", "token_ids")
 
 
-class Show(StrEnum):
+class StateFilter(StrEnum):
     """In which state."""
 
-    EVERYTHING = ""
-    BELIEVED = "believed"
+    ANY = ""
+    CURRENT = "believed"
     STALE = "stale"
     SUPERSEDED = "superseded"
     EVICTED = "evicted"
     FLAGGED = "flagged"
 
 
-class Whose(StrEnum):
+class OwnerFilter(StrEnum):
     """The member's own (in a task or not), or what is shared with them. The catalog is always shared."""
 
     OWN = ""
@@ -61,7 +61,7 @@ class Whose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class InspectorFilter:
     """What narrows the lists. `query` has words that stand somewhere in a memory, or its id.
 
     `since` and `until` (not included) are about when it happened or was learned; `session_id`: said there, or learned
@@ -69,8 +69,8 @@ class Narrowing:
     """
 
     query: str = ""
-    show: Show = Show.EVERYTHING
-    whose: Whose = Whose.OWN
+    show: StateFilter = StateFilter.ANY
+    whose: OwnerFilter = OwnerFilter.OWN
     category: str = ""
     key: str = ""
     session_id: UUID | None = None
@@ -79,17 +79,17 @@ class Narrowing:
 
     def out_of_reach_of(self, kind: Kind) -> tuple[str, ...]:
         """The fields in which this asks for what no memory of the kind can have: only facts have a key, and so on."""
-        shared = self.whose in (Whose.TENANT, Whose.GLOBAL)
+        shared = self.whose in (OwnerFilter.TENANT, OwnerFilter.GLOBAL)
         beyond = {
             "key": bool(self.key) and kind is not Kind.SEMANTIC,
             "category": bool(self.category) and kind not in _LEARNED,
             "session_id": self.session_id is not None and kind is Kind.CATALOG,
-            "whose": shared if kind is Kind.EPISODIC else self.whose is Whose.TASK and kind is Kind.CATALOG,
+            "whose": shared if kind is Kind.EPISODIC else self.whose is OwnerFilter.TASK and kind is Kind.CATALOG,
         }
         return tuple(name for name, is_beyond in beyond.items() if is_beyond)
 
 
-def inspected(principal: Principal, kind: Kind, by: Narrowing) -> QuerySet[Memory]:
+def inspected(principal: Principal, kind: Kind, by: InspectorFilter) -> QuerySet[Memory]:
     """The memories of a kind that meet `by`, the latest first; episodes with their `turn`."""
     principal.require(Right.READ)
     rows = _of(principal, kind, by.whose)
@@ -118,7 +118,7 @@ def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
     principal.require(Right.READ)
     counts: dict[Kind, Counter[Status]] = {}
     for kind in Kind:
-        rows = _of(principal, kind, Whose.OWN).order_by()
+        rows = _of(principal, kind, OwnerFilter.OWN).order_by()
         if kind in _LEARNED:
             found = rows.values_list("status").annotate(count=Count("*"))
             counts[kind] = Counter({Status(status): count for status, count in found})
@@ -134,25 +134,25 @@ def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUI
     return dict(recalled.order_by().values_list("memory_id").annotate(count=Count("*")))
 
 
-def _of(principal: Principal, kind: Kind, whose: Whose) -> MemoryQuerySet[Any]:
+def _of(principal: Principal, kind: Kind, whose: OwnerFilter) -> MemoryQuerySet[Any]:
     every: MemoryQuerySet[Any] = MEMORY_MODELS[kind].objects.unscoped("staff look at their tenants").all()
-    if whose is Whose.TENANT:
+    if whose is OwnerFilter.TENANT:
         return every.filter(scope=Scope.TENANT, tenant_id=principal.tenant_id)
-    if whose is Whose.GLOBAL:
+    if whose is OwnerFilter.GLOBAL:
         return every.filter(scope=Scope.GLOBAL)
     if kind is Kind.CATALOG:
         return every.visible_to(principal)
     own = every.of(principal)
-    return own.filter(scope=Scope.TASK) if whose is Whose.TASK else own
+    return own.filter(scope=Scope.TASK) if whose is OwnerFilter.TASK else own
 
 
-def _in_state(rows: MemoryQuerySet[Any], show: Show) -> MemoryQuerySet[Any]:
+def _in_state(rows: MemoryQuerySet[Any], show: StateFilter) -> MemoryQuerySet[Any]:
     match show:
-        case Show.EVERYTHING:
+        case StateFilter.ANY:
             return rows
-        case Show.BELIEVED:
+        case StateFilter.CURRENT:
             return rows.filter(status__in=CURRENT)
-        case Show.FLAGGED:
+        case StateFilter.FLAGGED:
             return rows.exclude(sensitivity={})
         case _:
             return rows.filter(status=show.value)

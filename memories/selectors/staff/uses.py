@@ -30,7 +30,7 @@ _ALIKE = 24  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class AnswerUse:
     """A turn in which a memory was recalled. The question is empty once it was forgotten.
 
     `used`: whether the answer made use of it; None if nobody can tell. `reasons`: why it came up, in words.
@@ -45,7 +45,7 @@ class Use:
     reasons: tuple[str, ...]
 
 
-def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple[Use, ...], bool]:
+def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple[AnswerUse, ...], bool]:
     """The latest uses, out of `limit` messages, each turn once; and whether there are more. Three queries."""
     page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit)
     questions = {(asked.session_id, asked.turn): asked for asked in questions_of(principal, page.rows)}
@@ -53,13 +53,13 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple
         message__in=[message.pk for message in page.rows], memory_id=memory_id, relation=Relation.RECALLED
     )
     mentions = {mention.message_id: mention for mention in recalled.order_by("-position")}
-    uses: dict[tuple[UUID, int], Use] = {}
+    uses: dict[tuple[UUID, int], AnswerUse] = {}
     for message in page.rows:
         place = (message.session_id, message.turn)
         asked, mention = questions.get(place), mentions.get(message.pk)
         uses.setdefault(
             place,
-            Use(
+            AnswerUse(
                 session_id=message.session_id,
                 turn=message.turn,
                 question=asked.text if asked else "",

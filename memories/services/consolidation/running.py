@@ -110,7 +110,7 @@ def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = N
     if run.state == RunState.RUNNING:
         raise Conflict("This run is not over yet.")
     if run.state == RunState.FAILED and not run.given_up and run.trigger != Trigger.RERUN:
-        raise Conflict("Its episodes wait for the next run; consolidate instead.")
+        raise Conflict("The episodes of this run wait for the next one; consolidate instead.")
     lease = take(principal)
     try:
         return _Consolidation(lease, extractor or consolidation_extractor(), Trigger.RERUN, of=run).again()

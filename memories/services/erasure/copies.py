@@ -34,7 +34,7 @@ from memories.services.erasure.forget import bridge_chain, bridged
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
-from memoryhub.observability.logs import rewrite_file, scrub_log
+from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant

@@ -54,7 +54,7 @@ from memories.services.sessions.sessions import locked_session
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
-from memoryhub.observability.logs import scrub_log
+from memoryhub.db.sqlite import scrub_log
 from tenants.audit.chain import erase_payloads
 from tenants.principal import Principal, Right
 

@@ -37,7 +37,7 @@ def place_hold(by: Principal | Actor, *, tenant_id: UUID, reason: str, membershi
     with transaction.atomic():
         user_id = _locked(tenant_id, membership_id)
         if holds_on(Owner(tenant_id, user_id)).filter(user=user_id).exists():
-            raise Conflict("It is on hold already.")
+            raise Conflict("This legal hold is in force already.")
         hold = LegalHold.objects.create(
             tenant_id=tenant_id, user_id=user_id, reason=reason, placed_by=person(actor), placed_at=timezone.now()
         )

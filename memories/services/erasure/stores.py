@@ -24,6 +24,7 @@ from memories.models import (
     HygieneRun,
     Mention,
     Message,
+    Operation,
     OutboxEntry,
     Playbook,
     RecallTrace,
@@ -34,7 +35,7 @@ from memories.models import (
 )
 from memories.models.base import MemoryRow
 from memories.models.guard import OwnedQuerySet
-from memories.search.outbox import enqueue_deletes
+from memories.search.outbox import enqueue
 from memories.selectors.erasure import owner_of
 from memories.services.erasure.copies import count_copies, held_by_plane
 from tenants.audit.chain import owner_chain, verify_chain
@@ -61,7 +62,7 @@ class Store:
         """Erase at most BATCH rows, in the caller's transaction under the owner's lock; return how many."""
         rows = self.rows(membership).order_by("pk")
         if issubclass(rows.model, MemoryRow):
-            enqueue_deletes(list(rows.only("pk", "version", "tenant", "user")[:BATCH]))
+            enqueue(list(rows.only("pk", "version", "tenant", "user")[:BATCH]), Operation.DELETE)
         ids = list(rows.values_list("pk", flat=True)[:BATCH])
         self.rows(membership).filter(pk__in=ids).delete()
         return len(ids)

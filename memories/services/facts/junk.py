@@ -49,7 +49,7 @@ def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode])
     was recalled is that of the turn of `support` and of the one before it, as for a consolidation.
     """
     if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
-        raise Conflict("It was recalled for this turn and is in memory already; to repeat it confirms nothing.")
+        raise Conflict("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
 
 
 def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
@@ -62,7 +62,7 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
     recalled = _recalled_to(principal, support).values_list("memory_id", flat=True)
     known = Fact.objects.of(principal).current().filter(pk__in=set(recalled)).values_list("text", flat=True)
     if any(_rewords(text, each) for each in known):
-        raise Conflict("It was recalled for this turn in other words and is in memory already.")
+        raise Conflict("This memory was recalled for this turn in other words and is stored already.")
 
 
 def _rewords(text: str, known: str) -> bool:

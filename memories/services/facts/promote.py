@@ -65,7 +65,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
     if _WIDTH.index(to) <= _WIDTH.index(Scope(found.scope)):
         raise InvalidInput("to", "must be a wider scope than the one that it is in.")
     if found.status not in CURRENT or (isinstance(found, Fact) and has_expired(found, timezone.now())):
-        raise Conflict("It is not believed any more; promote what took its place.")
+        raise Conflict("This memory was superseded; promote the current one.")
     return found
 
 

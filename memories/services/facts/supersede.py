@@ -181,9 +181,9 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
     Raises InvalidInput, Conflict (it was found to be wrong already).
     """
     if old.retracted:
-        raise Conflict("It was marked as wrong already; look at its history and correct what took its place.")
+        raise Conflict("This memory was marked as wrong already; correct the current one in its history.")
     if old.superseded_at is None:
-        raise Conflict("It is believed; correct it as it stands.")
+        raise Conflict("This memory is current; correct it directly.")
     successor = own_row(w, old.kind, old.superseded_by_id, shared=True) if old.superseded_by_id else None
     columns = {
         **owner_columns(w.principal, Scope(old.scope), old.task or ""),

@@ -84,25 +84,25 @@ def _plan_for_current(row: Supersedable) -> _Plan:
     mistaken = [row, *_restored_with(row)]
     lost = [old for each in mistaken for old in _replaced_by(each)]
     if not lost and row.restores is None:
-        raise Conflict("It took the place of nothing, so there is nothing to undo; retire it if it is not true.")
+        raise Conflict("This memory replaced nothing, so there is nothing to undo; retire it if it is not true.")
     return _Plan(mistaken, lost)
 
 
 def _plan_for_ended(row: Supersedable) -> _Plan:
     if row.status == Status.EVICTED:
-        raise Conflict("It was removed when it had expired; an undo brings back what was replaced or retired.")
+        raise Conflict("This memory was removed when it expired; only a replaced or retired one is brought back.")
     rows = _beside(row)
     if rows.filter(restores=row.pk).exists():
-        raise Conflict("It was brought back already; look at its history for what is believed now.")
+        raise Conflict("This memory was brought back already; its history shows the current one.")
     successor = None if row.superseded_by_id is None else rows.get(pk=row.superseded_by_id)
     if successor is None:
         return _Plan([], [row])
     if successor.restores is not None and rows.filter(pk=successor.restores, superseded_by=row.pk).exists():
-        raise Conflict("It was undone already; to believe it again, undo what came back in its place.")
+        raise Conflict("This memory was undone already; undo the memory that came back in its place.")
     if successor.status in CURRENT:
         return _Plan([successor, *_restored_with(successor)], [row])
     if not successor.retracted or _has_true_successor(successor):
-        raise Conflict("What took its place has been replaced or retired since; undo that first.")
+        raise Conflict("The memory that replaced this one has been replaced or retired since; undo that first.")
     return _Plan([], [row])
 
 
@@ -137,9 +137,9 @@ def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Sup
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
     taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
     if taken.filter(content_hash=old.content_hash).exists():
-        raise Conflict("The same is believed already, as another memory.")
+        raise Conflict("Another current memory says the same already.")
     if isinstance(old, Fact) and old.key and taken.filter(key=old.key).exists():
-        raise Conflict("Something else is believed under the same key by now; correct or replace that instead.")
+        raise Conflict("Another fact is current under the same key now; correct or replace that one instead.")
     columns = place | {"restores": old.pk}
     reason = reason or "undone"
     support = list(old.supporting_episodes.all())
@@ -194,9 +194,9 @@ def retract(
 def _retract_past(w: Write, rows: Sequence[Supersedable], *, reason: str) -> None:
     """Mark rows that were superseded before."""
     if any(row.retracted for row in rows):
-        raise Conflict("It is marked as never true already.")
+        raise Conflict("This memory is marked as never true already.")
     if any(row.status != Status.SUPERSEDED for row in rows):
-        raise Conflict("It is not in the memory any more; restore it first.")
+        raise Conflict("This memory was evicted or archived; restore it first.")
     for row in rows:
         before = snapshot(row)
         row.retracted = True

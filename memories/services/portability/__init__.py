@@ -1,7 +1,7 @@
-"""Taking a memory along, signed: all of a member's (`member.py`), or how one of them came to be (`chain.py`).
+"""Import and export of memories, and signed archives of a member or of one chain.
 
-Invariant: only who audits the member's tenant gets an archive, of that member alone; that it was exported is committed
-to the trail before the first byte leaves; rows are read while they are sent.
+Only auditors and administrators of a member's tenant get an archive. The export is audited before the first byte is
+sent; rows are read while they are sent.
 """
 
 from memories.services.portability.chain_export import ChainExport, export_chain

@@ -1,7 +1,7 @@
-"""How a fact or how-to came to be, as a signed archive: its states, what links them, their words, what the trail says.
+"""A signed archive of one fact or how-to: its states, their links, source words and audit events.
 
-Invariant: an archive holds states of one owner (or of what a tenant shares) alone; a link that leads elsewhere is an
-id. Words are those of the owner's own episodes.
+An archive holds states of one owner, or of one tenant's shared memories; a link to anything else is an id. Words come
+from the owner's own episodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memories.types import Kind
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
-from tenants.audit.export import TrailFiles, made_by
+from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
@@ -52,10 +52,10 @@ class ChainExport:
 
 
 def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Sequence[TableFormat]) -> Iterator[bytes]:
-    """The archive, a piece at a time.
+    """The archive, in pieces.
 
-    Raises NotFound for ids that are unknown or of a tenant where `staff` is nobody, Forbidden where they are and do
-    not audit, ImproperlyConfigured where nothing can be signed; nothing is recorded then.
+    Raises NotFound for unknown ids and for tenants where `staff` has no role, Forbidden where they have one but do not
+    audit, ImproperlyConfigured where nothing can be signed; nothing is recorded then.
     """
     start = _start(wanted, staff)
     public_keys()
@@ -65,7 +65,7 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
         after={"states": len(rows), "formats": [form.value for form in forms]},
     )  # fmt: skip
     event = _recorded(start, draft, staff, actor)
-    trail = TrailFiles(_events(start, sorted(rows)))
+    trail = AuditLogFiles(_events(start, sorted(rows)))
     told = {
         "what": "chain",
         "whose": {"tenant_id": _text(start.tenant_id), "owner_id": _text(start.user_id)},
@@ -117,12 +117,12 @@ def _siblings(start: Row) -> MemoryQuerySet[Any]:
 
 
 def _owner(row: Row) -> dict[str, Any]:
-    """Whose it is, None for what is shared."""
+    """The owner's columns, None for a shared memory."""
     return {"tenant_id": row.tenant_id, "user_id": row.user_id}
 
 
 def _recorded(start: Row, draft: EventDraft, staff: User, actor: Actor) -> AuditEvent:
-    """In the owner's trail; of what is shared, in that of its tenant or of the platform."""
+    """Audit in the owner's log; for a shared memory in that of its tenant or of the platform."""
     with transaction.atomic():
         if start.tenant_id is None:
             return record_platform_event(actor, draft)
@@ -135,7 +135,7 @@ def _recorded(start: Row, draft: EventDraft, staff: User, actor: Actor) -> Audit
 
 
 def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
-    """What the trail of the owner says of these states; of shared ones, what that of the tenant's members says."""
+    """The owner's audit events about these states; for shared ones those of the tenant's members."""
     only: dict[str, object] = {}
     if start.tenant_id is not None:
         only["tenant_id"] = start.tenant_id
@@ -147,7 +147,7 @@ def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
 
 
 def _files(
-    kind: Kind, start: Row, rows: dict[UUID, Row], trail: TrailFiles, forms: Sequence[TableFormat]
+    kind: Kind, start: Row, rows: dict[UUID, Row], trail: AuditLogFiles, forms: Sequence[TableFormat]
 ) -> Iterator[ArchiveFile]:
     states = sorted(rows.values(), key=lambda row: (row.learned_at, row.pk))
     columns = _COLUMNS[kind]
@@ -168,7 +168,7 @@ _WORDS = ("state_id", "episode_id", "session_id", "speaker", "happened_at", "tex
 
 
 def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, ...]]:
-    """From which words each state was learned; a shared one quotes nobody."""
+    """The source words of each state; a shared one quotes nobody."""
     if start.user_id is None:
         return
     columns = ("session_id", "speaker", "happened_at", "text", "context")

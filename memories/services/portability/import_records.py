@@ -1,7 +1,7 @@
-"""Memories: episodes in bulk, facts and playbooks replayed in the order in which they came to be believed.
+"""Importing memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
 
-Invariant: imported facts pass the same gates as spoken ones, so an owner has one current fact for each key and each
-wording afterwards; what the source knows of a replaced one (its times, its reason) is kept.
+Imported facts pass the same gates as spoken ones, so an owner ends up with one current fact for each key and wording.
+What the source knows of a replaced one (its times, its reason) is kept.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ SOURCE = "memories"
 def import_memories(
     principal: Principal, records: Sequence[MemoryRecord], *, advance: Advance = unwatched
 ) -> ImportReport:
-    """Store records for one owner; those of the catalog for the principal's tenant, which needs an administrator.
+    """Store records for one owner; catalog records for the principal's tenant, which needs an administrator.
 
-    A record that was imported before is left as it is, and so is a memory of the owner's own that is named by its id.
-    One that holds what is not stored is left out, the words of a conversation are stored without it.
-    Raises InvalidInput naming the record's place, and Forbidden; nothing is stored then.
+    A record that was imported before is left unchanged, and so is one of the owner's memories named by its id. A record
+    with a blocked value is left out; conversations are stored with the value masked. Raises InvalidInput naming the
+    record's place, and Forbidden; nothing is stored then.
     """
     complete = named(records)
     with write(principal) as w:

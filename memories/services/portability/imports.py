@@ -1,14 +1,9 @@
-"""Which imported facts meet no gate: they replace nothing, end by nothing, and say what nobody else says.
+"""What imports share: ids of imported rows, facts that meet no gate, screening, and the report.
 
-Invariant: what is not found here goes through the gates one by one; what is found can be stored in any order, in bulk.
-
-Ids of imported rows: made from the owner and the source's key, so that importing again finds them.
-
-What of a source must not be stored: a memory that holds it is left out, and the others stay as they are linked.
-
-Invariant: what is left out here is in nothing that goes on; of it the report and the owner's trail know place and kind.
-
-What an import did, in numbers, and where each thing of the source is now.
+Ids are made from the owner and the source's key, so a second import finds the rows of the first. Facts that replace
+nothing, end by nothing and are unique in key and wording are stored in bulk; all others go through the gates one by
+one. A record that must not be stored is left out, and the links of the others are kept; the report and the audit log
+have its place and kind.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ from tenants.principal import Principal
 
 
 def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozenset[str]:
-    """The ids of the records that are facts alone with their key and wording, in the file and among the owner's own."""
+    """The ids of facts whose key and wording are unique in the file and among the owner's memories."""
     facts = [belief for belief in beliefs if belief.record.kind is Kind.SEMANTIC]
     hashes = {belief.record.id: content_hash(belief.record.text) for belief in facts}
     alike = {belief.record.id: likeness(belief.record.text) for belief in facts}
@@ -100,7 +95,7 @@ _SAYING = ("text", "context", "title", "trigger")
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A record that was not stored, by its place in the source, with the kinds of what it holds."""
+    """A record that was not stored: its place in the source and the kinds of its blocked values."""
 
     place: str
     kinds: tuple[str, ...]
@@ -116,7 +111,7 @@ class Screened:
 
 
 class Passed(Screen):
-    """For words that were screened before: they are as they may be stored, and `marks` are theirs."""
+    """For words that were screened before, with their `marks`."""
 
     def __init__(self, principal: Principal, marks: Mapping[str, str]) -> None:
         super().__init__(principal)
@@ -128,9 +123,9 @@ class Passed(Screen):
 
 
 def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[str]) -> Screened:
-    """What of `records` may be stored. Those whose ids are `known` pass, they are stored already; so do episodes.
+    """The records that may be stored. Records with `known` ids are stored already and pass; so do episodes.
 
-    Words of conversations are masked where they are stored; see `sessions.py`.
+    Conversations are masked when they are stored; see `sessions_import.py`.
     """
     kept: list[MemoryRecord] = []
     marks: dict[str, dict[str, str]] = {}
@@ -151,7 +146,7 @@ def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[s
 
 
 def is_as_stored(row: MemoryRow, record: MemoryRecord) -> bool:
-    """Whether `row` says what `record` does, but for values that were taken out of it when it was stored."""
+    """True if `row` has the text of `record`, apart from masked values."""
     steps = list(getattr(row, "steps", ()))
     if len(steps) != len(record.steps):
         return False
@@ -173,7 +168,7 @@ def _with_words(record: MemoryRecord, words: Mapping[str, str]) -> MemoryRecord:
 
 
 def _relinked(kept: Sequence[MemoryRecord], blocked: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The records as if the blocked ones had never been written down: what these replaced is over all the same."""
+    """The records without the blocked ones: a record that a blocked one replaced has ended all the same."""
     bridged = [replace(record, supersedes=_past(record.supersedes, blocked)) for record in kept]
     replaced = {name for record in bridged for name in record.supersedes}
     ended = {
@@ -203,7 +198,7 @@ def _past(names: Sequence[str], blocked: Mapping[str, MemoryRecord]) -> tuple[st
 
 
 def _ended_by(record: MemoryRecord, successor: MemoryRecord | None) -> MemoryRecord:
-    """A record whose successor is left out ended when that one began."""
+    """A record whose successor is left out, ended at the time of that successor."""
     if successor is None or (record.status is not None and record.status not in CURRENT):
         return record
     began = successor.learned_at or successor.valid_from or successor.happened_at
@@ -220,11 +215,10 @@ def unwatched(_done: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """`added` counts new memories by kind; `merged` were equal to one that the owner has; `known` were imported before.
+    """`added` counts new memories by kind; `merged` equalled one of the owner's; `known` were imported before.
 
-    `forgotten` were left out because their owner had them erased, those of `left_out` because they hold what is not
-    stored; `masked` counts the messages that were stored without a value. `ids` leads from the source's id to the
-    memory that now holds it.
+    `forgotten` were erased by their owner before; `left_out` hold blocked values; `masked` counts messages stored
+    without a value. `ids` maps the source's ids to the memories that hold them.
     """
 
     sessions: int = 0

@@ -1,9 +1,8 @@
-"""A member's whole memory as a signed archive: what was said, what is and was believed, talks, decisions, the trail.
+"""A member's whole memory as a signed archive: transcripts, memories of every state, decisions, audit events.
 
-`memory.jsonl` is in the form that `import_memories` reads, `audit_events.jsonl` takes all digests of the member's chain
-again; the other tables are in the forms asked for. Originals of masked values stay sealed and are not in it.
-
-The tables of an export: which columns of which rows. What is made for the search plane alone is left out.
+`memory.jsonl` is in the form that `import_memories` reads; `audit_events.jsonl` reproduces all digests of the member's
+chain; the other tables come in the requested forms, without columns made for the search plane. Originals of masked
+values stay sealed and are not exported.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from memories.services.portability.memories_export import records_of
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import record_event
-from tenants.audit.export import TrailFiles, made_by
+from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, AuditHead, Membership, User
@@ -178,15 +177,15 @@ def export_member(
     return stream_archive(files, lambda: {**told, "chains": trail.chains()}, may_go_on=may_go_on)
 
 
-def _files(principal: Principal, trail: TrailFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
+def _files(principal: Principal, trail: AuditLogFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
     records = records_of(principal)
     yield ArchiveFile(MEMORY_FILE, (record_line(record).encode(errors="surrogatepass") + b"\n" for record in records))
     yield from files_of(OF_A_MEMBER, forms, tenant_id=principal.tenant_id, user_id=principal.user_id)
     yield from trail.files(forms)
 
 
-def _trail(event: AuditEvent) -> TrailFiles:
-    """The member's chain up to the event that tells of the export: that is how it stood."""
+def _trail(event: AuditEvent) -> AuditLogFiles:
+    """The member's chain up to the event of this export."""
     events = AuditEvent.objects.filter(chain=event.chain, sequence__lte=event.sequence).order_by("sequence")
     head = AuditHead(chain=event.chain, length=event.sequence, digest=event.digest)
-    return TrailFiles([events], heads={event.chain: head})
+    return AuditLogFiles([events], heads={event.chain: head})

@@ -48,7 +48,7 @@ def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
 
 
 def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
-    """The same for whoever has recorded it already."""
+    """The records; the caller audits the export."""
     exported: set[UUID] = set()
     for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
         exported.add(episode.pk)
@@ -74,7 +74,7 @@ def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
 
 
 def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
-    """The owner's rows with what they replaced, in the order in which they were believed."""
+    """The owner's rows with those they replaced, in the order in which they were learned."""
     replaced = Prefetch(
         "supersedes",
         model.objects.unscoped("related rows of own rows").order_by().only("superseded_by", "tenant", "user"),
@@ -146,7 +146,7 @@ def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
 
 
 def _lifetime(row: Fact | Playbook, named: Container[UUID]) -> dict[str, Any]:
-    """The fields of facts and playbooks that tell when and how they began and ended."""
+    """When and how a fact or playbook began and ended."""
     return {
         "id": str(row.pk),
         "task": row.task or "",

@@ -1,11 +1,8 @@
-"""Replaying what somebody came to believe: each fact and playbook at its turn, through the gates of its service.
+"""Replaying imported beliefs: each fact and playbook at its time, through the gates of its service.
 
-Facts that meet no gate are stored before the others, in bulk. Invariant: a belief that ended by itself is ended before
-anything learned after that is stored, so that the gates see what was believed at each moment.
-
-How an imported memory ended at its source: replaced, archived, evicted; and what it was made from.
-
-Invariant: the row's chain and the database's constraints stand; of what the source tells, that is taken which fits.
+Facts that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything
+learned later is stored, so the gates see what was believed at each moment. Times and links of the source are restored
+as far as the chain and the database's constraints allow.
 """
 
 from __future__ import annotations
@@ -52,7 +49,7 @@ _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at"
 
 
 def tells_of_more(record: MemoryRecord) -> bool:
-    """Whether the source says more of a memory than the gates see to."""
+    """True if the record has fields beyond those that the gates set."""
     return any(getattr(record, name) for name in _TOLD)
 
 
@@ -62,7 +59,7 @@ def state_of(row: Supersedable) -> tuple[object, ...]:
 
 
 def restore_state(row: Supersedable, record: MemoryRecord, find: Callable[[str], UUID | None]) -> None:
-    """Give a row the state that the source tells of; the caller saves it. `find` leads from a name to a memory."""
+    """Set the state of the source's record on a row; the caller saves it. `find` maps a name to a memory."""
     row.restores = _ended_alike(row, find(record.restores)) or row.restores
     row.promoted_from = _narrower(row, find(record.promoted_from)) or row.promoted_from
     if row.status == Status.SUPERSEDED:
@@ -101,7 +98,7 @@ def _restore_eviction(row: Supersedable, record: MemoryRecord) -> None:
 
 
 def _come(row: Supersedable, at: datetime | None) -> datetime | None:
-    """No later than now: a source whose clock is ahead would leave an ending that looks like one somebody moved."""
+    """At most now: an ending in the future would look like a moved one."""
     return min(at, max(timezone.now(), row.learned_at)) if at else None
 
 
@@ -352,7 +349,7 @@ class Replay:
         record_ended(self._w, ended, None, reason=REASON)
 
     def _restore(self, record: MemoryRecord) -> None:
-        """Give a memory the state and the ending that its source tells of, as far as its chain allows."""
+        """Restore the state and ending of the source, as far as the chain allows."""
         if record.kind is Kind.CATALOG or not tells_of_more(record):
             return
         row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
@@ -392,7 +389,7 @@ def scope_of(record: MemoryRecord) -> Scope:
 
 
 def title_of(record: MemoryRecord) -> str:
-    """The title of a playbook or a catalog entry; without one, the first words of when or what it is about."""
+    """The title of a playbook or catalog entry; without one, the first words of its trigger, text or steps."""
     return record.title or title_from(record.trigger or record.text or " ".join(record.steps))
 
 

@@ -1,8 +1,7 @@
-"""Conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
+"""Importing conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
 
-Invariant: what must not be stored is masked before any row is made. A message that is there keeps its place; what a
-source adds later is appended. A turn whose message is there was imported before, even if its episode was forgotten
-since.
+Text is masked before any row is made. A message that exists keeps its place, and later messages of the source are
+appended. A turn whose message exists was imported before, even if its episode was forgotten since.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ROWS_PER_STATEMENT = 500
 
 @dataclass(slots=True)
 class _Rows:
-    """What is to be inserted, and what was met on the way."""
+    """Rows to insert, and counts of the rest."""
 
     sessions: list[Session] = field(default_factory=list)
     continued: list[Session] = field(default_factory=list)
@@ -212,7 +211,7 @@ def episode_id(principal: Principal, message_id: UUID) -> UUID:
 
 
 def _session_row(principal: Principal, session_id: UUID, session: ConversationSession, screen: Screen) -> Session:
-    """An imported session is a record of what was said, not one at work: it does not expire."""
+    """An imported session is a record of a past conversation and does not expire."""
     title = screen.said(session.title).text[:MAX_TITLE_CHARACTERS]
     started = session.turns[0].happened_at
     return Session(

@@ -82,7 +82,7 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
         (fact,) = current_rows(w, Kind.SEMANTIC, [fact_id], shared=True)
         now = timezone.now()
         if not isinstance(fact, Fact) or has_expired(fact, now):
-            raise Conflict("It has expired; restore it, or say it again.")
+            raise Conflict("This fact has expired; restore it, or say it again.")
         confirm_row(w, fact, now=now, reason=reason)
 
 

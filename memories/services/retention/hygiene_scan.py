@@ -39,7 +39,7 @@ from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
 from memories.models import CHAINED_MODELS, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.policies import Policy
-from memories.selectors.retention import Use, page_of, rows_of, standing_of, surroundings_of, use_by
+from memories.selectors.retention import UsageCounts, page_of, rows_of, standing_of, surroundings_of, use_by
 from memories.services import contradictions
 from memories.services.contradictions import ScanResult
 from memories.services.facts.closing import change_rows, model_of
@@ -218,7 +218,7 @@ def _counted(found: ScanResult) -> Counter[str]:
 
 
 def _decide(
-    task: Task, use: Use, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found], foreseen: Foreseen
+    task: Task, use: UsageCounts, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found], foreseen: Foreseen
 ) -> Decided:
     """What is to be done about these memories, as they are at this moment."""
     around = surroundings_of(task.owner, use)

@@ -41,7 +41,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
         elif isinstance(row, Fact) and row.status == Status.STALE:
             confirm_row(w, row, now=timezone.now(), reason=reason)
         else:
-            raise Conflict("It is neither evicted nor archived nor stale; there is nothing to restore.")
+            raise Conflict("This memory is neither evicted nor archived nor stale; there is nothing to restore.")
 
 
 def _return(w: Write, row: Supersedable, reason: str) -> None:

@@ -210,11 +210,11 @@ def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID
     by = rows.filter(pk=step["by"]).first()
     ended = list(rows.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))
     if by is None or len(ended) != len(step["ended"]) or any(row.superseded_by_id != by.pk for row in ended):
-        raise Conflict("What it decided about has been forgotten or changed since, so it cannot be undone as a whole.")
+        raise Conflict("The memories of this decision were forgotten or changed since; it cannot be undone as a whole.")
     if rows.filter(restores__in=step["ended"]).exists():
-        raise Conflict("It was brought back already; look at its history for what is believed now.")
+        raise Conflict("This memory was brought back already; its history shows the current one.")
     if step["wrote"] and by.status not in CURRENT:
-        raise Conflict("What it wrote has been replaced or removed since; undo that first.")
+        raise Conflict("The memory that this decision wrote has been replaced or removed since; undo that first.")
     at = max(timezone.now(), by.learned_at)
     mistaken = [by] if step["wrote"] else []
     closed = close(mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)
@@ -248,14 +248,14 @@ def _unconfirm(w: Write, fact_id: UUID, before: Mapping[str, str | None], reason
 
 def _pair(item: ReviewItem) -> tuple[Fact, Fact]:
     if item.first is None or item.second is None:
-        raise Conflict("There is nothing to decide any more.")
+        raise Conflict("This review has nothing to decide any more.")
     return item.first, item.second
 
 
 def _row(item: ReviewItem) -> Fact | Playbook:
     row = item.first or item.playbook
     if row is None:
-        raise Conflict("There is nothing to decide any more.")
+        raise Conflict("This review has nothing to decide any more.")
     return row
 
 
@@ -340,20 +340,20 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
     with _locked(principal, item) as w:
         item = review_to_decide(principal, item_id)
         if item.decision in UNANSWERED:
-            raise Conflict("It is not decided, so there is nothing to undo.")
+            raise Conflict("This review is not decided, so there is nothing to undo.")
         undone = str(item.decision)
         take_back(w, item, reason=reason or "undone")
         item.decision, item.outcome, item.decided_by_id, item.decided_at = ReviewDecision.OPEN, {}, None, None
         item.save()
         if not is_decidable(item):
-            raise Conflict("What it was about has been replaced or removed since; undo that first.")
+            raise Conflict("The memories of this review have been replaced or removed since; undo that first.")
         _tell(w, item, "review.undone", reason, subject(item) | {"decision": undone})
         return item
 
 
 def _require_person(principal: Principal) -> None:
     if principal.actor_kind not in _PERSONS:
-        raise Forbidden("A person decides this, not an agent.")
+        raise Forbidden("A person decides reviews, not an agent.")
 
 
 def _check(item: ReviewItem, answer: Answer) -> None:
@@ -388,9 +388,9 @@ def _locked(principal: Principal, item: ReviewItem) -> Iterator[Write]:
 def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
     """Make it answered, before what follows would withdraw it. Raises Conflict."""
     if item.decision not in UNANSWERED:
-        raise Conflict("This was settled already. Undo that decision to decide anew.")
+        raise Conflict("This review was decided already. Undo that decision to decide anew.")
     if not is_decidable(item):
-        raise Conflict("There is nothing to decide any more: what it was about has been replaced or removed since.")
+        raise Conflict("This review has nothing to decide any more: its memories have been replaced or removed since.")
     ReviewItem.objects.unscoped("rows by ids under the lock").filter(pk=item.pk).update(decision=decision)
 
 

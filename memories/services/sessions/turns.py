@@ -391,8 +391,8 @@ def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Sessi
 def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
     """The messages of a turn, each with whether the owner has erased one of the memories `used`."""
     events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
-    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
-    rows = rows.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
+    of_turn = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
+    rows: QuerySet[Any, Any] = of_turn.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
     return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 

@@ -1,8 +1,4 @@
-"""Dates that sort and read alike everywhere: the year first, and the time of day with its zone.
-
-Here stands what Django's own pages write: lists, fields that are only read, logs of changes. What these formats do not
-name is as Django has it.
-"""
+"""Dates in Django's own pages: the year first, and the time of day with its zone."""
 
 DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i"

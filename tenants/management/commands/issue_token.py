@@ -16,7 +16,7 @@ from tenants.services import issue_token
 
 
 class Command(BaseCommand):
-    """Whoever runs commands on this machine is the system; the event says so."""
+    """Commands act as the system, and the audit event says so."""
 
     help = "Issue an API token for a member; the token is printed once and kept nowhere."
 

@@ -1,4 +1,4 @@
-"""`manage.py verify_audit`: prove the audit trail; exit code 1 names the first bad event of every broken chain."""
+"""`manage.py verify_audit`: verify the audit log; exit code 1 names the first bad event of every broken chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tenants.audit.chain import ChainReport, verify_all
-from tenants.audit.triggers import missing_triggers
+from tenants.audit.verification import missing_triggers
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""`manage.py verify_export`: whether an export is what was signed; exit code 1 names the first thing that is wrong.
+"""`manage.py verify_export`: check the signature and digests of an export; exit code 1 names the first fault.
 
 Needs no database, and with `--public-key` no key of this installation either.
 """
@@ -13,8 +13,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from memoryhub.signing.archive import NotGenuine, OpenedArchive, genuine
 from memoryhub.signing.keys import public_keys, read_public_key
-from memoryhub.signing.verify import NotGenuine, OpenedArchive, genuine
 from tenants.audit.export import EVENTS_FILE, BadEvent, check_events
 
 _NOT_GENUINE, _NOT_CHECKED = 1, 2

@@ -15,7 +15,7 @@ from django.utils import timezone
 from memories.models import ConsolidationRun
 from tenants.models import Membership, Tenant, User
 from tests.factories import make_membership
-from tests.memories.admin.members.looking import own_queries, page_of, staff_of, words
+from tests.memories.staff.looking import own_queries, page_of, staff_of, words
 
 pytestmark = pytest.mark.django_db
 

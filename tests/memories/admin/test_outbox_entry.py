@@ -16,7 +16,7 @@ from memories.models import OutboxEntry
 from memories.types import Kind
 from tenants.models import Membership, Tenant, User
 from tests.factories import make_membership
-from tests.memories.admin.members.looking import own_queries, page_of, staff_of, words
+from tests.memories.staff.looking import own_queries, page_of, staff_of, words
 
 pytestmark = pytest.mark.django_db
 

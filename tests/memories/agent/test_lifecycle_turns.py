@@ -1,4 +1,4 @@
-"""The life of a memory in a conversation: moved, asked about, denied, corrected, forgotten; by either kind of model.
+"""The life of a memory in a conversation: moved, asked about, denied, corrected, forgotten.
 
 What a language model answers is scripted, on a real socket; what it is told, and what its calls do, is real.
 """
@@ -16,13 +16,10 @@ import pytest
 
 from memories.agent.events import MemoriesRetired
 from memories.agent.loop import run_turn
-from memories.agent.offline import OfflineResponder
-from memories.importing import parse_memory
 from memories.llm.openai_chat import OpenAIChat
-from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
+from memories.models import Episode, Fact, Mention, Message, Relation
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
-from memories.services.portability.import_records import import_memories
 from memories.types import Contradiction, Status
 from tenants.audit.chain import verify_all
 from tenants.principal import Principal
@@ -47,9 +44,8 @@ Script = Callable[[], list[Reply]]
 
 @dataclass
 class Conversation:
-    """One conversation with either model. `told` is what the language model was sent, its tool results parsed."""
+    """One conversation. `told` is what the language model was sent, its tool results parsed."""
 
-    kind: str
     principal: Principal
     session: UUID | None = None
     told: list[dict[str, Any]] = field(default_factory=list)
@@ -57,8 +53,6 @@ class Conversation:
 
     def say(self, text: str, *script: Reply) -> str:
         """The answer; the language model plays `script`."""
-        if self.kind == "offline":
-            return self._turn(text, OfflineResponder())
         with openai_server(*script) as server:
             model = OpenAIChat(name="m", base_url=server.base_url, api_key="k")
             try:
@@ -69,7 +63,7 @@ class Conversation:
         self.told = [json.loads(result) for result in results]
         return answer
 
-    def _turn(self, text: str, model: OfflineResponder | OpenAIChat) -> str:
+    def _turn(self, text: str, model: OpenAIChat) -> str:
         events = list(run_turn(self.principal, text=text, session_id=self.session, model=model))
         self.session = started_of(events).session_id
         self.retired += [event for event in events if isinstance(event, MemoriesRetired)]
@@ -80,10 +74,10 @@ class Conversation:
         return {item["text"]: item for result in self.told for item in result.get("memories", ())}
 
 
-@pytest.fixture(params=["offline", "language model"])
-def ada(principal: Principal, request: pytest.FixtureRequest) -> Conversation:
+@pytest.fixture
+def ada(principal: Principal) -> Conversation:
     """Ada in conversation."""
-    return Conversation(request.param, principal)
+    return Conversation(principal)
 
 
 def know(principal: Principal, **others: str) -> dict[str, str]:
@@ -117,7 +111,6 @@ def move(ada: Conversation) -> str:
     )
 
 
-@pytest.mark.english
 def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ada: Conversation) -> None:
     assert "Edinburgh" in move(ada)
     assert current(ada.principal) == (set(KNOWN) - ENDED_BY_A_MOVE) | {"Lives in Edinburgh"}
@@ -129,31 +122,22 @@ def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ad
     assert all(report.ok for report in verify_all())
 
 
-@pytest.mark.english
 def test_each_fact_that_was_replaced_is_named_in_the_transcript(ada: Conversation) -> None:
     move(ada)
     replaced = Mention.objects.filter(relation=Relation.REPLACED).values_list("memory_id", flat=True)
     assert set(Fact.objects.filter(pk__in=replaced).values_list("text", flat=True)) == ENDED_BY_A_MOVE
 
 
-@pytest.mark.english
 def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
     move(ada)
     lookup = use("recall_memory", query="Where have I lived?", types=["semantic"], include_superseded=True)
-    answer = ada.say("Where have I lived?", lookup, Say(["In Bristol until now, in Edinburgh since."]))
-    if ada.kind == "offline":
-        day = f"{Fact.objects.get(text='Lives in Bristol').superseded_at:%-d %B %Y}"
-        assert f"“Lives in Bristol” until {day}, “Lives in Edinburgh” since {day}" in answer
-        assert "Leeds" not in answer
-        assert "Lisbon" not in answer
-    else:
-        told = ada.memories()
-        assert told["Lives in Bristol"]["status"] == "superseded"
-        assert told["Lives in Bristol"]["until"] == told["Lives in Edinburgh"]["since"]
-        assert told["Lives in Bristol"]["replaced_by"] == told["Lives in Edinburgh"]["id"]
+    ada.say("Where have I lived?", lookup, Say(["In Bristol until now, in Edinburgh since."]))
+    told = ada.memories()
+    assert told["Lives in Bristol"]["status"] == "superseded"
+    assert told["Lives in Bristol"]["until"] == told["Lives in Edinburgh"]["since"]
+    assert told["Lives in Bristol"]["replaced_by"] == told["Lives in Edinburgh"]["id"]
 
 
-@pytest.mark.english
 def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     ids = know(ada.principal)
     moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -168,33 +152,10 @@ def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     assert Fact.objects.get(text="Lives in Edinburgh").valid_from == moved
     assert Fact.objects.get(text="Lives in Bristol").valid_to == moved
     lookup = use("recall_memory", query="Where have I lived?", include_superseded=True)
-    answer = ada.say("Where have I lived?", lookup, Say(["Both."]))
-    if ada.kind == "offline":
-        assert f"until 1 {moved:%B %Y}, “Lives in Edinburgh” since 1 {moved:%B %Y}" in answer
-    else:
-        assert ada.memories()["Lives in Bristol"]["true_until"] == f"{moved:%Y-%m}-01T00:00Z"
+    ada.say("Where have I lived?", lookup, Say(["Both."]))
+    assert ada.memories()["Lives in Bristol"]["true_until"] == f"{moved:%Y-%m}-01T00:00Z"
 
 
-def test_an_old_story_ends_nothing(principal: Principal) -> None:
-    know(principal)
-    Conversation("offline", principal).say("I moved to Oslo twenty years ago")
-    assert current(principal) == set(KNOWN)
-
-
-@pytest.mark.english
-def test_it_finds_the_two_among_many(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    trails = (f"Likes trail number {number} in the hills by the city" for number in range(150))
-    import_memories(principal, [parse_memory({"kind": "semantic", "text": trail}, place=trail) for trail in trails])
-    ada.say("I live in Bristol")
-    ada.say("we left Bristol, in Edinburgh now")
-    answer = ada.say("Where have I lived?")
-    assert answer.startswith("From your history: “Lives in Bristol” until ")
-    assert "“Lives in Edinburgh” since " in answer
-    assert "trail" not in answer
-
-
-@pytest.mark.english
 @pytest.mark.parametrize("denial", ["I never lived there", "I never lived in Bath"])
 def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation, denial: str) -> None:
     know(ada.principal)
@@ -207,13 +168,9 @@ def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation
     lookup = use("recall_memory", query="Where have I lived?", include_superseded=True)
     answer = ada.say("Where have I lived?", lookup, Say(["In Bristol."]))
     assert "Bath" not in answer
-    if ada.kind == "offline":
-        assert "“Lives in Bristol” until " in answer
-    else:
-        assert ada.memories()["Lives in Bath"]["never_true"] is True
+    assert ada.memories()["Lives in Bath"]["never_true"] is True
 
 
-@pytest.mark.english
 def test_what_was_replaced_already_can_be_taken_back_too(ada: Conversation) -> None:
     ids = know(ada.principal)
     remember_fact(ada.principal, text="Lives in Edinburgh", key="home_city")
@@ -222,42 +179,6 @@ def test_what_was_replaced_already_can_be_taken_back_too(ada: Conversation) -> N
     assert Fact.objects.get(text="Lives in Bristol").retracted
     assert "Lives in Edinburgh" in current(ada.principal)
     assert verify_chains().ok
-
-
-@pytest.mark.english
-def test_where_two_places_were_spoken_of_there_is_asked_about(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    move(ada)
-    assert ada.say("I never lived there").startswith("Which place do you mean?")
-    assert not Fact.objects.filter(retracted=True).exists()
-    assert ada.say("I never lived in Bristol") == "I took back “Lives in Bristol”, as never true."
-
-
-@pytest.mark.english
-def test_there_reaches_back_to_the_place_that_was_spoken_of(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    know(principal)
-    ada.say("I moved to Bath")
-    ada.say("What a lovely morning")
-    assert ada.say("I never lived there") == "I took back “Lives in Bath”, as never true."
-
-
-@pytest.mark.english
-@pytest.mark.parametrize("said", ["I moved to Bath", "Where do I live?"])
-def test_that_is_not_true_takes_back_what_was_just_spoken_of(principal: Principal, said: str) -> None:
-    ada = Conversation("offline", principal)
-    ada.say("I moved to Bath")
-    ada.say(said)
-    assert ada.say("No, that's not true.") == "I took back “Lives in Bath”, as never true."
-    assert Fact.objects.get().retracted
-
-
-@pytest.mark.english
-def test_what_nobody_said_is_not_taken_back(principal: Principal) -> None:
-    know(principal)
-    answer = Conversation("offline", principal).say("I never lived in Timbuktu")
-    assert answer.startswith("Nothing in your memory says that")
-    assert current(principal) == set(KNOWN)
 
 
 CORRECTED = [
@@ -272,7 +193,6 @@ CORRECTED = [
 ]
 
 
-@pytest.mark.english
 @pytest.mark.parametrize(("said", "wrong", "correction", "right"), CORRECTED)
 def test_a_correction_is_harsh_and_keeps_the_rest(
     ada: Conversation, said: str, wrong: str, correction: str, right: str
@@ -287,32 +207,9 @@ def test_a_correction_is_harsh_and_keeps_the_rest(
     assert right in answer
 
 
-@pytest.mark.english
-def test_what_was_bought_is_remembered(principal: Principal) -> None:
-    Conversation("offline", principal).say("I just bought a Brompton")
-    assert current(principal) == {"Has a Brompton"}
-
-
-@pytest.mark.english
-@pytest.mark.parametrize("question", ["Where do I live and where do I work?", "Where do I live and work?"])
-def test_a_question_in_two_parts_is_answered_in_both(principal: Principal, question: str) -> None:
-    know(principal)
-    home, work = Conversation("offline", principal).say(question).split("Where do I work?\n")
-    assert home.startswith("Where do I live?\nFrom what you told me: “Lives in Bristol”")
-    assert work.startswith("From what you told me: “Works remotely for Acme”")
-
-
-@pytest.mark.english
-def test_a_job_that_ends_takes_what_hangs_on_it(principal: Principal) -> None:
-    know(principal, boss="Boss is Dana")
-    Conversation("offline", principal).say("I no longer work at Acme")
-    assert current(principal) == (set(KNOWN) - {"Works remotely for Acme"}) | {"No longer works at Acme"}
-
-
 FORGOTTEN = "Zanzibarville"
 
 
-@pytest.mark.english
 def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) -> None:
     know(ada.principal)
     ada.say(
@@ -321,56 +218,11 @@ def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) ->
         Say([f"{FORGOTTEN} is lovely."]),
     )
     fact = str(Fact.objects.get(text__contains=FORGOTTEN).pk)
-    answer = ada.say("Forget that.", use("forget_memory", memory_id=fact), Say([f"{FORGOTTEN} is forgotten."]))
-    if ada.kind == "offline":
-        assert answer == "Erased for good: 1 fact and 1 event."
+    ada.say("Forget that.", use("forget_memory", memory_id=fact), Say([f"{FORGOTTEN} is forgotten."]))
     assert not Fact.objects.filter(text__contains=FORGOTTEN).exists()
     assert not Episode.objects.filter(text__contains=FORGOTTEN).exists()
     assert not Message.objects.filter(text__contains=FORGOTTEN).exists()
     assert FORGOTTEN not in str(list(Message.objects.values_list("tool_calls", flat=True)))
-
-
-@pytest.mark.english
-@pytest.mark.parametrize(
-    ("said", "erased"),
-    [
-        pytest.param("What am I allergic to?", "Allergic to peanuts", id="the one memory that was quoted"),
-        pytest.param("The spare key is under the pot by the door", "", id="words of which nothing was learned"),
-    ],
-)
-def test_that_is_what_the_last_exchange_was_about(principal: Principal, said: str, erased: str) -> None:
-    ada = Conversation("offline", principal)
-    know(principal)
-    ada.say(said)
-    assert ada.say("forget that").startswith("Erased for good: 1 ")
-    assert current(principal) == set(KNOWN) - {erased}
-    assert Episode.objects.filter(text=said).exists() is bool(erased)
-
-
-@pytest.mark.english
-def test_a_how_to_goes_with_the_words_that_taught_it(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    ada.say("To reset the hub: hold the button for ten seconds, then wait for the light")
-    assert ada.say("Please delete that.") == "Erased for good: 1 how-to and 1 event."
-    assert not Playbook.objects.exists()
-    assert not Episode.objects.filter(text__contains="button").exists()
-
-
-@pytest.mark.english
-def test_forget_it_means_never_mind(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    know(principal)
-    ada.say("What am I allergic to?")
-    assert ada.say("forget it").startswith("Which one shall I forget?")
-    assert current(principal) == set(KNOWN)
-
-
-@pytest.mark.english
-def test_after_two_facts_in_one_message_that_is_the_message(principal: Principal) -> None:
-    ada = Conversation("offline", principal)
-    ada.say("I live in Bath. My boss is Kim.")
-    assert ada.say("forget that") == "Erased for good: 1 event and 2 facts."
-    assert not Fact.objects.exists()
 
 
 @pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
@@ -387,7 +239,7 @@ def test_a_model_that_names_anothers_fact_is_told_that_there_is_none(
     principal: Principal, request: pytest.FixtureRequest, stranger: str, reach: Callable[[str], Call]
 ) -> None:
     theirs = remember_fact(request.getfixturevalue(stranger), text="Lives in Bristol", key="home_city").memory_id
-    ada = Conversation("language model", principal)
+    ada = Conversation(principal)
     refusals = []
     for memory_id in (str(theirs), str(uuid4())):
         ada.say("we left Bristol, in York now", reach(memory_id), Say(["Hm."]))
@@ -396,17 +248,3 @@ def test_a_model_that_names_anothers_fact_is_told_that_there_is_none(
     assert refusals[0] == refusals[1]
     row = Fact.objects.get()
     assert (row.pk, row.status, row.retracted) == (theirs, Status.ACTIVE, False)
-
-
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
-def test_a_move_ends_nothing_of_anybody_else(
-    principal: Principal, request: pytest.FixtureRequest, stranger: str
-) -> None:
-    other: Principal = request.getfixturevalue(stranger)
-    know(other)
-    ada = Conversation("offline", principal)
-    move(ada)
-    ada.say("I never lived in Bristol")
-    ada.say("forget that I live in Edinburgh")
-    assert current(other) == set(KNOWN)
-    assert not Fact.objects.of(other).filter(retracted=True).exists()

@@ -11,13 +11,12 @@ import pytest
 
 from memories.agent.events import Event, Notice, NoticeKind, TurnFinished
 from memories.agent.loop import run_turn
-from memories.agent.offline import OfflineResponder
 from memories.hygiene.sensitivity.findings import label
 from memories.models import Fact, Message, Playbook, RecallTrace, SessionEntry
 from memories.types import SensitiveKind
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-from tests.memories.agent.conftest import ScriptedModel, call, only_turn, say, started_of, text_of
+from tests.memories.agent.conftest import ScriptedModel, call, only_turn, say, started_of
 
 pytestmark = pytest.mark.django_db
 
@@ -114,15 +113,3 @@ def test_what_the_model_makes_up_is_masked_in_the_stored_answer(principal: Princ
     (finished,) = (event for event in events if isinstance(event, TurnFinished))
     assert (finished.masked, finished.text) == (("payment_card",), f"Take {REMOVED}.")
     assert only_turn(principal).answer == f"Take {REMOVED}."
-
-
-def test_the_offline_responder_writes_nothing_down_that_lost_its_value(principal: Principal) -> None:
-    events = list(run_turn(principal, text=f"Remember that my card is {CARD}", model=OfflineResponder()))
-    assert not Fact.objects.exists()
-    assert "4111 1111" not in text_of(events) and only_turn(principal).text == f"Remember that my card is {REMOVED}"
-
-
-@pytest.mark.english
-def test_what_else_was_said_beside_it_is_still_written_down(principal: Principal) -> None:
-    list(run_turn(principal, text=f"I live in Leeds. My card is {CARD}.", model=OfflineResponder()))
-    assert [fact.key for fact in Fact.objects.all()] == ["home_city"]

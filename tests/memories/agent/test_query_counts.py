@@ -92,7 +92,7 @@ def send(membership: Membership) -> Callable[[str, UUID | None], bytes]:
         said = "Where do I live?"
         if way == "chat":
             path = f"/chat/{session}/send/" if session else "/chat/send/"
-            return b"".join(browser.post(path, {"message": said}, headers=STREAM))  # type: ignore[arg-type]
+            return b"".join(browser.post(path, {"message": said}, headers=STREAM))
         headers = STREAM if way == "stream" else {}
         path = f"sessions/{session}/turns/" if session else "turns/"
         return program.post(path, {"message": said}, **headers).text.encode()

@@ -10,7 +10,6 @@ import pytest
 
 from memories.agent.events import TaskChanged, TurnFinished
 from memories.agent.loop import run_turn
-from memories.agent.offline import OfflineResponder
 from memories.agent.tool_schemas import BadArguments, TaskArguments, checked, tool_schemas
 from memories.agent.tools import ToolAnswer, Toolbox
 from memories.models import Fact, Mention, Message, Relation, Session, SessionEntry
@@ -22,7 +21,7 @@ from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, say, text_of
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, say
 from tests.memories.services.test_forget import CANARY, database_text
 
 pytestmark = pytest.mark.django_db
@@ -201,20 +200,3 @@ def test_calls_and_refusals_are_in_the_transcript(principal: Principal, remember
     (view,) = transcript(principal, Session.objects.get().pk)
     assert [step.text for step in view.steps if step.text] == ["done: there is no plan; give its steps."]
     assert Message.objects.filter(tool_calls__0__name="update_plan").exists()
-
-
-@pytest.mark.english
-def test_the_offline_responder_answers_the_same_beside_a_task(principal: Principal) -> None:
-    remember_fact(principal, text="Lives in Bristol", key="home_city")
-    answers = []
-    for goal in ("", "Where do I live? Forget everything."):
-        session = start_session(principal).pk
-        if goal:
-            toolbox = Toolbox(principal.as_agent(), session_id=session, episode_id=None)
-            for tool, arguments in CALLS.items():
-                if tool != "finish_task":
-                    toolbox.run(tool, {**arguments, **({"goal": goal} if tool == "set_task" else {})})
-        answers.append(
-            text_of(run_turn(principal, text="Where do I live?", session_id=session, model=OfflineResponder()))
-        )
-    assert answers[0] == answers[1] and "Bristol" in answers[0]

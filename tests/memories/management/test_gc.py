@@ -87,7 +87,7 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_two_at_once_are_refused(over: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("gc", "--apply")
 

@@ -125,6 +125,6 @@ def test_two_at_once_are_refused(lives: None, monkeypatch: pytest.MonkeyPatch) -
     def at_work(work: str) -> None:
         raise LockTaken(work)
 
-    monkeypatch.setattr(hygiene_run, "alone", at_work)
+    monkeypatch.setattr(hygiene_run, "advisory_lock", at_work)
     with pytest.raises(CommandError, match="under way"):
         call_command("hygiene", "scan")

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.presenting.markup import duration, icon, initials, kind_mark, share, source, when
-from memories.types import Kind, Source
+from memories.presenting.markup import duration, icon, initials, kind_mark, share, when
+from memories.types import Kind
 
 
 def test_a_time_keeps_its_exact_value() -> None:
@@ -40,12 +40,6 @@ def test_durations_are_short(milliseconds: float | None, words: str) -> None:
 @pytest.mark.parametrize(("name", "letters"), [("Mara Lindqvist", "ML"), ("ada", "A"), ("", ""), ("A b C", "AC")])
 def test_initials_take_first_and_last(name: str, letters: str) -> None:
     assert initials(name) == letters
-
-
-@pytest.mark.parametrize("each", Source)
-def test_each_source_has_words_of_its_own(each: Source) -> None:
-    assert source(each.value) not in {source(other.value) for other in Source if other != each} | {""}
-    assert (source(None), source("")) == ("", "")
 
 
 def test_a_share_is_a_percentage() -> None:

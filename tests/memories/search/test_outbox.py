@@ -67,7 +67,7 @@ def test_vectors_and_pieces_are_stored_on_the_row(principal: Principal) -> None:
 def test_an_entry_outside_the_transaction_of_its_change_is_refused(principal: Principal) -> None:
     fact = Fact(text="never stored", tenant_id=principal.tenant_id, user_id=principal.user_id)
     with pytest.raises(RuntimeError, match="transaction"):
-        outbox.enqueue(fact)
+        outbox.enqueue([fact])
     assert not OutboxEntry.objects.exists()
 
 

@@ -13,7 +13,7 @@ from memories.models import Fact, Playbook
 from memories.recall.loading import visible_rows
 from memories.recall.request import Request
 from memories.selectors.history.as_of import (
-    Filters,
+    AsOfFilter,
     Since,
     as_of,
     changes_by_day,
@@ -42,7 +42,7 @@ def ago(days: float) -> datetime:
     return NOW - timedelta(days=days)
 
 
-def texts(principal: Principal, at: datetime, filters: Filters | None = None) -> set[str]:
+def texts(principal: Principal, at: datetime, filters: AsOfFilter | None = None) -> set[str]:
     return {row.text for row in as_of(principal, Kind.SEMANTIC, at, filters)}
 
 
@@ -80,7 +80,7 @@ def test_it_has_what_recall_tells_of_that_time_and_beyond_it_only_what_ended_by_
 ) -> None:
     at = ago(days)
     for kind in (Kind.SEMANTIC, Kind.PROCEDURAL):
-        request = Request("", (kind,), 5, "", False, at, None, frozenset(), None, timezone.now())
+        request = Request("", (kind,), 5, timezone.now(), as_of=at)
         told = set(visible_rows(life, kind, request))
         shown = set(as_of(life, kind, at))
         assert told <= shown
@@ -126,7 +126,7 @@ def test_nothing_of_anybody_else_is_there(
     life: Principal, other_member: Principal, other_tenant_member: Principal
 ) -> None:
     for stranger in (other_member, other_tenant_member):
-        assert texts(stranger, NOW, Filters(shared=True)) == set()
+        assert texts(stranger, NOW, AsOfFilter(shared=True)) == set()
         assert sum(count_as_of(stranger, NOW).values()) == 0
         assert changes_by_day(stranger) == {}
 
@@ -134,21 +134,21 @@ def test_nothing_of_anybody_else_is_there(
 def test_what_is_shared_is_there_when_it_is_asked_for(life: Principal, admin_principal: Principal) -> None:
     say(admin_principal, "The office closes at six", scope=Scope.TENANT, learned_at=ago(30))
     assert "The office closes at six" not in texts(life, ago(5))
-    assert "The office closes at six" in texts(life, ago(5), Filters(shared=True))
-    assert "The office closes at six" not in texts(life, ago(35), Filters(shared=True))
+    assert "The office closes at six" in texts(life, ago(5), AsOfFilter(shared=True))
+    assert "The office closes at six" not in texts(life, ago(35), AsOfFilter(shared=True))
 
 
 @pytest.mark.parametrize(
     ("filters", "kinds"),
     [
-        (Filters(category="home"), {Kind.SEMANTIC}),
-        (Filters(key="home_city"), {Kind.SEMANTIC}),
-        (Filters(query="bristol lives"), {Kind.SEMANTIC}),
-        (Filters(query="vinegar"), {Kind.PROCEDURAL}),
-        (Filters(query="vinegar", key="home_city"), set()),
+        (AsOfFilter(category="home"), {Kind.SEMANTIC}),
+        (AsOfFilter(key="home_city"), {Kind.SEMANTIC}),
+        (AsOfFilter(query="bristol lives"), {Kind.SEMANTIC}),
+        (AsOfFilter(query="vinegar"), {Kind.PROCEDURAL}),
+        (AsOfFilter(query="vinegar", key="home_city"), set()),
     ],
 )
-def test_filters_narrow_every_kind(life: Principal, filters: Filters, kinds: set[Kind]) -> None:
+def test_filters_narrow_every_kind(life: Principal, filters: AsOfFilter, kinds: set[Kind]) -> None:
     Playbook.objects.update(learned_at=ago(95))
     assert {kind for kind in Kind if as_of(life, kind, ago(95), filters).exists()} == kinds
 
@@ -157,7 +157,7 @@ def test_what_was_said_later_is_not_there(principal: Principal) -> None:
     session = start_session(principal)
     for days in (3, 1):
         remember_episode(principal, session_id=session.pk, text=f"Said {days} days ago", happened_at=ago(days))
-    shown = as_of(principal, Kind.EPISODIC, ago(2), Filters(session_id=session.pk))
+    shown = as_of(principal, Kind.EPISODIC, ago(2), AsOfFilter(session_id=session.pk))
     assert [row.text for row in shown] == ["Said 3 days ago"]
 
 
@@ -166,13 +166,13 @@ def test_pages_follow_each_other_without_a_gap(principal: Principal) -> None:
         say(principal, f"Owns boat number {number}", learned_at=ago(number % 2))
     seen, cursor = [], ""
     while True:
-        page = page_as_of(principal, Kind.SEMANTIC, NOW, Filters(), limit=3, cursor=cursor)
+        page = page_as_of(principal, Kind.SEMANTIC, NOW, AsOfFilter(), limit=3, cursor=cursor)
         seen += [row.pk for row in page.rows]
         if not (cursor := page.next_cursor):
             break
     assert len(seen) == len(set(seen)) == 7
     with pytest.raises(InvalidInput):
-        page_as_of(principal, Kind.SEMANTIC, NOW, Filters(), limit=3, cursor="made up")
+        page_as_of(principal, Kind.SEMANTIC, NOW, AsOfFilter(), limit=3, cursor="made up")
 
 
 def test_days_count_what_was_learned_and_what_ended(life: Principal) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.selectors.history.changes import Change, Step, differences_between, steps_between
+from memories.selectors.history.changes import Change, ChangeStep, differences_between, steps_between
 from memories.services.erasure.forget import forget
 from memories.services.facts.supersede import correct, retire
 from memories.services.facts.undo import undo
@@ -34,11 +34,11 @@ def counts(principal: Principal, first: datetime, second: datetime) -> dict[Chan
     return {change: count for (change, _), count in differences_between(principal, first, second).counts.items()}
 
 
-def steps(principal: Principal, change: Change, first: datetime = NOW - timedelta(days=999)) -> list[Step]:
+def steps(principal: Principal, change: Change, first: datetime = NOW - timedelta(days=999)) -> list[ChangeStep]:
     return list(steps_between(principal, first, LATER, change=change, kind=Kind.SEMANTIC, limit=50).steps)
 
 
-def sides(step: Step) -> tuple[str, str]:
+def sides(step: ChangeStep) -> tuple[str, str]:
     return (step.before.text if step.before else "", step.after.text if step.after else "")
 
 

@@ -10,7 +10,14 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from memories.models import Episode, Fact
-from memories.selectors.staff.inspecting import Narrowing, Show, Whose, counts_by_status, inspected, times_recalled
+from memories.selectors.staff.inspecting import (
+    InspectorFilter,
+    OwnerFilter,
+    StateFilter,
+    counts_by_status,
+    inspected,
+    times_recalled,
+)
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
@@ -53,40 +60,40 @@ def live(principal: Principal) -> dict[str, UUID]:
     return {name: outcome.memory_id for name, outcome in written.items()} | {"said": said, "session": session.pk}
 
 
-def found(principal: Principal, by: Narrowing) -> set[UUID]:
+def found(principal: Principal, by: InspectorFilter) -> set[UUID]:
     return {row.pk for kind in Kind for row in inspected(principal, kind, by)}
 
 
 @pytest.mark.parametrize(
     ("by", "names"),
     [
-        pytest.param(Narrowing(), "said kiln old new ended how", id="everything"),
-        pytest.param(Narrowing(query="KILN"), "said kiln new how", id="a word, in all kinds"),
-        pytest.param(Narrowing(query="kiln braga"), "new", id="every word"),
-        pytest.param(Narrowing(show=Show.BELIEVED), "said kiln new how", id="believed"),
-        pytest.param(Narrowing(show=Show.SUPERSEDED), "old ended", id="replaced"),
-        pytest.param(Narrowing(show=Show.EVICTED), "", id="evicted"),
-        pytest.param(Narrowing(show=Show.FLAGGED), "", id="flagged"),
-        pytest.param(Narrowing(key="home_city"), "old new", id="a key"),
-        pytest.param(Narrowing(category="craft"), "kiln ended how", id="a category"),
-        pytest.param(Narrowing(whose=Whose.TASK), "how", id="in a task"),
-        pytest.param(Narrowing(whose=Whose.TENANT), "", id="shared"),
-        pytest.param(Narrowing(since=timezone.now() + timedelta(days=1)), "", id="from tomorrow"),
-        pytest.param(Narrowing(until=timezone.now() - timedelta(days=1)), "", id="until yesterday"),
+        pytest.param(InspectorFilter(), "said kiln old new ended how", id="everything"),
+        pytest.param(InspectorFilter(query="KILN"), "said kiln new how", id="a word, in all kinds"),
+        pytest.param(InspectorFilter(query="kiln braga"), "new", id="every word"),
+        pytest.param(InspectorFilter(show=StateFilter.CURRENT), "said kiln new how", id="believed"),
+        pytest.param(InspectorFilter(show=StateFilter.SUPERSEDED), "old ended", id="replaced"),
+        pytest.param(InspectorFilter(show=StateFilter.EVICTED), "", id="evicted"),
+        pytest.param(InspectorFilter(show=StateFilter.FLAGGED), "", id="flagged"),
+        pytest.param(InspectorFilter(key="home_city"), "old new", id="a key"),
+        pytest.param(InspectorFilter(category="craft"), "kiln ended how", id="a category"),
+        pytest.param(InspectorFilter(whose=OwnerFilter.TASK), "how", id="in a task"),
+        pytest.param(InspectorFilter(whose=OwnerFilter.TENANT), "", id="shared"),
+        pytest.param(InspectorFilter(since=timezone.now() + timedelta(days=1)), "", id="from tomorrow"),
+        pytest.param(InspectorFilter(until=timezone.now() - timedelta(days=1)), "", id="until yesterday"),
     ],
 )
-def test_what_fits_is_left(principal: Principal, life: dict[str, UUID], by: Narrowing, names: str) -> None:
+def test_what_fits_is_left(principal: Principal, life: dict[str, UUID], by: InspectorFilter, names: str) -> None:
     assert found(principal, by) == {life[name] for name in names.split()}
 
 
 def test_an_id_and_a_conversation_narrow_as_well(principal: Principal, life: dict[str, UUID]) -> None:
-    assert found(principal, Narrowing(query=str(life["old"]))) == {life["old"]}
-    assert found(principal, Narrowing(session_id=life["session"])) == {life["said"], life["kiln"]}
+    assert found(principal, InspectorFilter(query=str(life["old"]))) == {life["old"]}
+    assert found(principal, InspectorFilter(session_id=life["session"])) == {life["said"], life["kiln"]}
 
 
 def test_what_is_flagged_is_found(principal: Principal) -> None:
     flagged = remember_fact(principal, text="Her brother answers at tom.fenwick@quill.example")
-    assert found(principal, Narrowing(show=Show.FLAGGED)) == {flagged.memory_id}
+    assert found(principal, InspectorFilter(show=StateFilter.FLAGGED)) == {flagged.memory_id}
 
 
 def test_the_catalog_is_beside_it_and_shared_facts_are_asked_for(
@@ -94,15 +101,19 @@ def test_the_catalog_is_beside_it_and_shared_facts_are_asked_for(
 ) -> None:
     entry = remember_catalog_entry(admin_principal, title="Glazes", text="Ash glaze melts at cone ten.")
     shared = remember_fact(admin_principal, text="The studio opens at nine", scope=Scope.TENANT)
-    assert found(principal, Narrowing()) == {entry.memory_id}
-    assert found(principal, Narrowing(whose=Whose.TENANT)) == {entry.memory_id, shared.memory_id}
+    assert found(principal, InspectorFilter()) == {entry.memory_id}
+    assert found(principal, InspectorFilter(whose=OwnerFilter.TENANT)) == {entry.memory_id, shared.memory_id}
 
 
 def test_nothing_of_other_members_or_tenants_is_found_or_counted(
     principal: Principal, life: dict[str, UUID], other_member: Principal, other_tenant_member: Principal
 ) -> None:
     for stranger in (other_member, other_tenant_member):
-        for by in (Narrowing(), Narrowing(query=str(life["old"])), Narrowing(session_id=life["session"])):
+        for by in (
+            InspectorFilter(),
+            InspectorFilter(query=str(life["old"])),
+            InspectorFilter(session_id=life["session"]),
+        ):
             assert found(stranger, by) == set()
         assert not any(counts.total() for counts in counts_by_status(stranger).values())
         assert times_recalled(stranger, life.values()) == {}
@@ -113,7 +124,7 @@ def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(
 ) -> None:
     theirs = remember_fact(other_member, text="Fires bricks").memory_id
     Fact.objects.get(pk=theirs).supporting_episodes.add(Episode.objects.get(pk=life["said"]))
-    assert found(other_member, Narrowing(session_id=life["session"])) == set()
+    assert found(other_member, InspectorFilter(session_id=life["session"])) == set()
 
 
 def test_counts_tell_the_states_apart(principal: Principal, life: dict[str, UUID]) -> None:
@@ -123,4 +134,4 @@ def test_counts_tell_the_states_apart(principal: Principal, life: dict[str, UUID
 
 
 def test_an_unknown_conversation_has_nothing(principal: Principal, life: dict[str, UUID]) -> None:
-    assert found(principal, Narrowing(session_id=uuid4())) == set()
+    assert found(principal, InspectorFilter(session_id=uuid4())) == set()

@@ -12,7 +12,7 @@ from memories.agent.loop import run_turn
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.staff.change_token import pulse_of
+from memories.selectors.staff.change_token import change_token
 from memories.services.admin_requests import READINGS, note_reading
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def beat(principal: Principal) -> str:
-    return pulse_of(principal, unmoved_by=READINGS)
+    return change_token(principal, ignoring=READINGS)
 
 
 def _fact(principal: Principal) -> None:

@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 from memories.models import ConsolidationRun, Fact, Mention, Message, Relation, RunState
 from memories.selectors.history import stories
 from memories.selectors.history.stories import (
+    ChainJoint,
     Joint,
-    Link,
     erased_state,
     find_state,
     story_of,
@@ -56,11 +56,11 @@ def test_any_state_leads_to_the_whole_chain(five: Five, asked: str) -> None:
     assert tuple(row.pk for row in story.rows) == five.ids
     assert story.asked == getattr(five, asked)
     assert set(story.links) == {
-        Link(five.flat, five.both, Joint.SUPERSEDED),
-        Link(five.boat, five.both, Joint.SUPERSEDED),
-        Link(five.both, five.wrong, Joint.SUPERSEDED),
-        Link(five.wrong, five.back, Joint.SUPERSEDED),
-        Link(five.both, five.back, Joint.RESTORED),
+        ChainJoint(five.flat, five.both, Joint.SUPERSEDED),
+        ChainJoint(five.boat, five.both, Joint.SUPERSEDED),
+        ChainJoint(five.both, five.wrong, Joint.SUPERSEDED),
+        ChainJoint(five.wrong, five.back, Joint.SUPERSEDED),
+        ChainJoint(five.both, five.back, Joint.RESTORED),
     }
 
 
@@ -100,8 +100,8 @@ def test_a_state_that_was_erased_leaves_a_mark_where_it_stood(principal: Princip
     story = told(first)
     assert [(each.id, each.at is not None) for each in story.erased] == [(second, True)]
     assert set(story.links) == {
-        Link(first, second, Joint.SUPERSEDED),
-        Link(second, third, Joint.SUPERSEDED, bridged=True),
+        ChainJoint(first, second, Joint.SUPERSEDED),
+        ChainJoint(second, third, Joint.SUPERSEDED, bridged=True),
     }
     event = erased_state(Kind.SEMANTIC, second)
     assert event is not None
@@ -126,7 +126,7 @@ def test_a_promotion_is_a_branch_without_words(admin_principal: Principal) -> No
     for asked, other, scope in ((own, copy, Scope.TENANT), (copy, own, Scope.USER)):
         story = told(asked)
         assert [(each.id, each.scope) for each in story.elsewhere] == [(other, scope)]
-        assert story.links == (Link(own, copy, Joint.PROMOTED),)
+        assert story.links == (ChainJoint(own, copy, Joint.PROMOTED),)
     assert told(copy).owner.user_id is None
     assert {event.action for event in told(copy).events[copy]} >= {"fact.created"}
 

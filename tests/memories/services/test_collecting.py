@@ -36,6 +36,6 @@ def at_work(work: str) -> NoReturn:
 
 
 def test_it_waits_for_nobody_who_is_at_it(over: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     collection.collect_daily()
     assert Fact.objects.get().status == Status.ACTIVE

@@ -206,7 +206,7 @@ def at_work(work: str) -> NoReturn:
 
 def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     lives = live(principal)
-    monkeypatch.setattr("memories.services.retention.collection.alone", at_work)
+    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     with pytest.raises(LockTaken):
         collect(apply=True)
     assert collect(apply=False).decisions

@@ -165,7 +165,7 @@ def test_a_how_to_goes_or_stays(principal: Principal, decision: str) -> None:
 
 def test_an_answer_is_given_once(principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem) -> None:
     answer(principal, item, "keep_one", keep=pair[0].pk)
-    with pytest.raises(Conflict, match="settled already"):
+    with pytest.raises(Conflict, match="decided already"):
         answer(principal, item, "keep_one", keep=pair[0].pk)
     take_back(principal, item)
     with pytest.raises(Conflict, match="not decided"):

@@ -36,7 +36,7 @@ def test_two_deciders_at_once_make_one_decision(
 
     said = together(one_decides)
     assert said.count(None) == 1
-    assert {words for words in said if words} == {"This was settled already. Undo that decision to decide anew."}
+    assert {words for words in said if words} == {"This review was decided already. Undo that decision to decide anew."}
     assert len(current(deciders[0])) == 1
     assert AuditEvent.objects.filter(action="review.decided").count() == 1
 

@@ -106,6 +106,6 @@ def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: p
     def busy(work: str) -> NoReturn:
         raise LockTaken(work)
 
-    monkeypatch.setattr(chain_proofs, "alone", busy)
+    monkeypatch.setattr(chain_proofs, "advisory_lock", busy)
     prove_daily()
     assert not ChainCheck.objects.exists()

@@ -15,7 +15,7 @@ from tenants.errors import NoSearchKey
 from tenants.models import AuditEvent, AuditPayload, Membership, SearchCredential, Tenant
 from tenants.principal import Principal
 from tenants.search_keys import mint_waiting, provision, search_key
-from tenants.search_keys.claims import FIRST_RETRY
+from tenants.search_keys.claims import FIRST_RETRY_SECONDS
 from tenants.search_keys.lifecycle import KeyOutcome, Swept
 from tests.factories import own_principal
 from tests.tenants.search_keys.conftest import Away, Joins
@@ -77,7 +77,7 @@ def test_a_cluster_that_is_away_fails_nobody_and_is_tried_again(tenant: Tenant, 
         row = credential(member)
         assert (row.state, row.trouble, row.attempts) == ("pending", "unreachable", 1)
         assert state_of(member) == "pending"
-        assert row.retry_at > timezone.now() + FIRST_RETRY / 2
+        assert row.retry_at > timezone.now() + timedelta(seconds=FIRST_RETRY_SECONDS / 2)
         assert mint_waiting() == Swept(0, 0)  # not yet due
     SearchCredential.objects.update(retry_at=timezone.now())
     assert mint_waiting() == Swept(1, 0)
@@ -101,7 +101,7 @@ def test_the_pauses_between_attempts_grow(tenant: Tenant, joins: Joins, away: Aw
         for _ in range(12):
             provision(member)
         last = credential(member).retry_at - timezone.now()
-    assert first <= FIRST_RETRY < last <= timedelta(minutes=10)
+    assert first <= timedelta(seconds=FIRST_RETRY_SECONDS) < last <= timedelta(minutes=10)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_value_that_is_not_stored_does_not_come_back(ada: Client, item: Review
 
 def test_a_second_answer_and_a_second_undo_are_told_apart(ada: Client, item: ReviewItem) -> None:
     answer(ada, item, decision="keep_both")
-    assert "settled already" in answer(ada, item, decision="keep_both").content.decode()
+    assert "decided already" in answer(ada, item, decision="keep_both").content.decode()
     ada.post(url(item, "review-undo"))
     assert "nothing to undo" in ada.post(url(item, "review-undo"), follow=True).content.decode()
 

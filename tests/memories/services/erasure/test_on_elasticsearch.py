@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memories.models import Fact
 from memories.search import search_plane
-from memories.search.outbox import drain, enqueue_many
+from memories.search.outbox import drain, enqueue
 from memories.selectors.erasure import owner_of
 from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
@@ -25,7 +25,7 @@ def archive(principal: Principal) -> None:
     """Put what was superseded into the archive."""
     rows = Fact.objects.of(principal).filter(status=Status.SUPERSEDED)
     rows.update(archived_at=timezone.now(), version=7)
-    enqueue_many(list(rows))
+    enqueue(list(rows))
 
 
 def test_no_document_of_theirs_is_left_and_others_keep_theirs(make_member: MakeMember) -> None:

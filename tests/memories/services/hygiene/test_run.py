@@ -179,7 +179,7 @@ def at_work(work: str) -> NoReturn:
 
 @pytest.mark.english
 def test_two_at_once_are_refused_and_a_dry_one_is_not(owners: list[Principal], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hygiene_run, "alone", at_work)
+    monkeypatch.setattr(hygiene_run, "advisory_lock", at_work)
     with pytest.raises(LockTaken):
         hygiene_scan(apply=True)
     hygiene_run.scan_daily()

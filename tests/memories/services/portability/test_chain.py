@@ -20,8 +20,7 @@ from memories.services.portability import ChainExport, export_chain
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
-from memoryhub.signing.archive import TableFormat
-from memoryhub.signing.verify import NotGenuine, genuine
+from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Actor, ActorKind, Principal

@@ -26,8 +26,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.portability import export_member
 from memories.services.portability.memories_export import export_memories
 from memories.types import Kind
-from memoryhub.signing.archive import TableFormat
-from memoryhub.signing.verify import NotGenuine, genuine
+from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
 from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, Membership, User

@@ -1,0 +1,285 @@
+"""What a tenant's administrators decide: the memory policy, expiry rules, and proposed recall thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import ForeignKey, Model, QuerySet
+from django.forms import ModelChoiceField
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from memories.errors import InvalidInput
+from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
+from memories.hygiene.sensitivity.telling import short, with_article
+from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
+from memories.selectors.policies import Policy
+from memories.services.policies import (
+    POLICY_FIELDS,
+    checked_policy,
+    checked_rule,
+    drop_expiry_rule,
+    set_expiry_rule,
+    set_policy,
+)
+from memories.services.tuning import apply_proposal, dismiss_proposal
+from memories.staff.base import REFUSALS
+from memories.types import Handling, SensitiveKind
+from tenants.admin.scoping import Select, TenantScopedAdmin, acting, signed_in, tenants_within
+from tenants.principal import Actor
+
+Decided = TypeVar("Decided", bound=Model)
+
+
+class DecidingAdmin(TenantScopedAdmin[Decided]):
+    """Decideds of the tenants that one administers; whose they are is decided once."""
+
+    fixed: tuple[str, ...] = ("tenant",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Decided | None = None) -> list[Any]:  # noqa: ARG002
+        return [] if obj is None else [*self.fixed]
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        """Only the reader's own tenants."""
+        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+def field_error(error: InvalidInput) -> ValidationError:
+    """The refusal of a service, beside the field of the form."""
+    return ValidationError({error.field: f"This {error.reason}"})
+
+
+_USUAL = Policy()
+_HOUR = timedelta(hours=1)
+
+
+# One choice for each kind of sensitive value that is decided on, instead of the JSON that they are stored as.
+_COLUMNS = tuple(name for name in POLICY_FIELDS if name != "handling")
+_CHOICES = {
+    Handling.ALLOW: "keep it, flagged",
+    Handling.MASK: "take it out of the words",
+    Handling.BLOCK: "refuse the memory",
+}
+
+
+_SENSITIVE = (
+    "What happens to sensitive values in a memory. Where a memory would be refused, a conversation keeps its words "
+    "without the value. "
+    "Passwords, keys, card, bank account and id numbers are always refused."
+)
+
+
+def _field_of(kind: SensitiveKind) -> str:
+    return f"handling_{kind.value}"
+
+
+class HandlingForm(forms.ModelForm[MemoryPolicy]):
+    """What happens to sensitive values of each kind."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for kind in DECIDABLE:
+            self.initial.setdefault(_field_of(kind), self.instance.handling.get(kind.value, ""))
+
+    def handling(self) -> dict[str, str]:
+        """What was chosen; kinds with the default are left out."""
+        chosen = {kind.value: self.cleaned_data.get(_field_of(kind), "") for kind in DECIDABLE}
+        return {kind: wanted for kind, wanted in chosen.items() if wanted}
+
+
+for _kind in DECIDABLE:
+    HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
+        label=f"If words hold {with_article(_kind)}",
+        required=False,
+        widget=Select,
+        choices=[("", "the default"), *((each.value, words) for each, words in _CHOICES.items())],
+        help_text=f"Default: {_CHOICES[USUAL_HANDLING[_kind]]}.",
+    )
+
+
+class MemoryPolicyForm(HandlingForm):
+    """Empty fields take the default."""
+
+    class Meta:
+        model = MemoryPolicy
+        fields = ["tenant", *_COLUMNS]
+        help_texts = {
+            "session_hours": f"Hours after its last turn, a session drops its working memory. "
+            f"Empty: {_USUAL.session_lifetime // _HOUR}.",
+            "consolidate_every": f"A member's events are consolidated after so many new ones. "
+            f"Empty: {_USUAL.consolidate_every}.",
+            "consolidate_hours": f"Or once the oldest has waited so many hours. "
+            f"Empty: {_USUAL.consolidate_after // _HOUR}.",
+            "recall_mode": "Push: the agent is given memories with each turn. Pull: it asks for them. Hybrid: both. "
+            "Empty: hybrid.",
+            "recall_items": f"Memories that a recall by itself brings at most. Empty: {_USUAL.recall_items}.",
+            "recall_tokens": f"Tokens that they may take in a turn together. Empty: {_USUAL.recall_tokens:,}.",
+            "pinned_refresh_turns": f"Pinned facts move up in the prompt every so many turns. "
+            f"Empty: {_USUAL.pinned_refresh_turns}.",
+            "recall_threshold": "Memories of a lower score are left out. Empty: none is.",
+            "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
+            "keep_originals": "Words in which a value is masked are also kept whole, encrypted; only the member "
+            "in person can open them. Without this the value is gone.",
+            "erasure_needs_second": "A member is erased only when another administrator than who asked approves.",
+        }
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        try:
+            checked_policy({name: self.cleaned_data[name] for name in _COLUMNS if name in self.cleaned_data})
+        except InvalidInput as error:
+            raise field_error(error) from error
+        return cleaned
+
+
+@admin.register(MemoryPolicy)
+class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
+    """One policy for each tenant that decided anything."""
+
+    empty_words = "Memory works by the defaults until a policy says otherwise."
+    form = MemoryPolicyForm
+    fieldsets = [
+        (None, {"fields": ["tenant", *(name for name in _COLUMNS if name != "keep_originals")]}),
+        ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
+    ]
+    list_display = ["tenant", *_COLUMNS, "sensitive_values", "updated_at"]
+    list_select_related = ["tenant"]
+
+    @admin.display(description="sensitive values")
+    def sensitive_values(self, policy: MemoryPolicy) -> str:
+        """What was decided on them, in words."""
+        decided = sorted(policy.handling.items())
+        return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
+
+    def save_model(self, request: HttpRequest, obj: MemoryPolicy, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        decisions = {name: form.cleaned_data[name] for name in _COLUMNS} | {"handling": form.handling()}
+        obj.pk = set_policy(acting(request), tenant_id=obj.tenant_id, **decisions).pk
+
+
+_DAYS = ("soft_days", "hard_days", "review_days")
+
+
+class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
+    """A category, or one of the classes preference, task_learning and entity; days left empty: for good."""
+
+    class Meta:
+        model = ExpiryRule
+        fields = ["tenant", "category", *_DAYS]
+        help_texts = {
+            "category": "A category of facts, or a class: preference, task_learning, entity.",
+            "soft_days": "After so many days a fact ranks lower until it is confirmed. Empty: never.",
+            "hard_days": "After so many days it is gone. Empty: never.",
+            "review_days": "After so many days its owner is asked whether it still holds. Empty: never.",
+        }
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        days = {name: self.cleaned_data[name] for name in _DAYS if name in self.cleaned_data}
+        try:
+            name = checked_rule(self.cleaned_data.get("category", self.instance.category), days)
+        except InvalidInput as error:
+            raise field_error(error) from error
+        if "category" in self.cleaned_data:
+            self.cleaned_data["category"] = name
+        return cleaned
+
+
+@admin.register(ExpiryRule)
+class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
+    """The rules. A fact without one for its category or class lives by the default."""
+
+    empty_words = "Facts live by the defaults until a rule says otherwise."
+    form = ExpiryRuleForm
+    fixed = ("tenant", "category")
+    list_display = ["tenant", "category", *_DAYS]
+    list_select_related = ["tenant"]
+
+    def has_delete_permission(self, request: HttpRequest, obj: ExpiryRule | None = None) -> bool:  # noqa: ARG002
+        """A rule is dropped, and the default counts again."""
+        return self.may_enter(request)
+
+    def save_model(self, request: HttpRequest, obj: ExpiryRule, form: Any, change: bool) -> None:  # noqa: FBT001
+        category = obj.category if change else form.cleaned_data["category"]
+        days = {name: form.cleaned_data[name] for name in _DAYS}
+        obj.pk = set_expiry_rule(acting(request), tenant_id=obj.tenant_id, category=category, **days).pk
+
+    def delete_model(self, request: HttpRequest, obj: ExpiryRule) -> None:
+        drop_expiry_rule(acting(request), tenant_id=obj.tenant_id, category=obj.category)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ExpiryRule]) -> None:
+        for rule in queryset:
+            self.delete_model(request, rule)
+
+
+_SHOWN = ("tenant", "value", "previous", "reason", "state", "considered", "created_at", "applied_at", "dismissed_at")
+_Decide = Callable[[Actor, UUID, int], ThresholdProposal]
+
+
+@admin.register(ThresholdProposal)
+class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
+    """Proposals are made by `manage.py tune_recall`; here they are decided."""
+
+    empty_words = "Once recorded recalls speak for another threshold, it is proposed here."
+    list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
+    list_select_related = ["tenant"]
+    fields = _SHOWN
+    readonly_fields = _SHOWN
+    actions = ["apply", "dismiss"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - data propose, not people
+        return False
+
+    @admin.display(description="state")
+    def state(self, proposal: ThresholdProposal) -> str:
+        """Where the decision stands."""
+        if proposal.applied_at:
+            return "applied"
+        if proposal.dismissed_at:
+            return "dismissed"
+        return "nothing to decide" if proposal.value is None else "to be decided"
+
+    @admin.display(description="values considered")
+    def considered(self, proposal: ThresholdProposal) -> SafeString:
+        """Why: what each value had kept and left out."""
+        evidence: dict[str, Any] = proposal.evidence
+        rows = [(f"{each['value']:g}", each["kept"], each["cut"]) for each in evidence.get("values", ())]
+        body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows)
+        head = f"used kept, of {evidence.get('used', 0)}", f"ignored left out, of {evidence.get('ignored', 0)}"
+        return format_html("<table><tr><th>threshold</th><th>{}</th><th>{}</th></tr>{}</table>", *head, body)
+
+    @admin.action(description="Apply the selected proposal")
+    def apply(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
+        self._decide(request, queryset, _apply, "is the threshold of")
+
+    @admin.action(description="Dismiss the selected proposals")
+    def dismiss(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
+        self._decide(request, queryset, _dismiss, "is dismissed for")
+
+    def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
+        """`chosen` are among the rows in scope; what a service refuses is said."""
+        for proposal in chosen.select_related("tenant"):
+            try:
+                decide(acting(request), proposal.tenant_id, proposal.pk)
+            except REFUSALS as error:
+                self.message_user(request, str(error), messages.ERROR)
+            else:
+                value = "No value" if proposal.value is None else f"{proposal.value:g}"
+                self.message_user(request, f"{value} {outcome} {proposal.tenant}.", messages.SUCCESS)
+
+
+def _apply(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    return apply_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)
+
+
+def _dismiss(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    return dismiss_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)

@@ -1,0 +1,207 @@
+"""The queue of reviews: what machines found in the memories of members and a person decides.
+
+The list shows no words of a memory. The page of a review is `memories/staff/reviews.py`, under the address that the
+admin has for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+
+from memories.models import ReviewDecision, ReviewItem, ReviewKind
+from memories.selectors.reviews import answered, decidable
+from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.staff.base import REFUSALS
+from memories.staff.reviews import decider, may_decide
+from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
+from tenants.principal import Role
+from tenants.principals import STAFF_ROLES
+from tenants.selectors import has_active_member
+
+MOST_AT_ONCE = 200
+
+
+class ReviewStateFilter(admin.SimpleListFilter):
+    """The state; open reviews by default."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [("open", "Open"), ("decided", "Decided"), ("withdrawn", "Nothing left to decide"), ("all", "All")]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Without the choice for no filter, which the open reviews replace."""
+        _, waiting, *others = super().choices(changelist)
+        yield {**waiting, "selected": self.value() in (None, "open")}
+        yield from others
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:  # noqa: ARG002
+        match self.value():
+            case "decided":
+                return answered(queryset)
+            case "withdrawn":
+                return queryset.exclude(pk__in=decidable(queryset)).exclude(pk__in=answered(queryset))
+            case "all":
+                return queryset
+            case _:
+                return decidable(queryset)
+
+
+class ReviewWhoseFilter(admin.RelatedOnlyFieldListFilter):
+    """The tenant or member, without counts: there may be a thousand choices, each a query."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        uncounted = copy(changelist)
+        uncounted.add_facets = False
+        return super().choices(uncounted)
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Queried once a request: each count beside another filter builds all filters anew."""
+        kept: dict[str, list[Any]] = request.__dict__.setdefault("_whose_reviews", {})
+        if field.name not in kept:
+            kept[field.name] = super().field_choices(field, request, model_admin)
+        return kept[field.name]
+
+
+class ReviewAgeFilter(admin.SimpleListFilter):
+    """How long ago the review was opened."""
+
+    title = "age"
+    parameter_name = "age"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [
+            ("day", "Past day"),
+            ("week", "Past week"),
+            ("older", "Older than a week"),
+            ("old", "Older than a month"),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:  # noqa: ARG002
+        now = timezone.now()
+        match self.value():
+            case "day":
+                return queryset.filter(created_at__gt=now - timedelta(days=1))
+            case "week":
+                return queryset.filter(created_at__gt=now - timedelta(days=7))
+            case "older":
+                return queryset.filter(created_at__lte=now - timedelta(days=7))
+            case "old":
+                return queryset.filter(created_at__lte=now - timedelta(days=30))
+            case _:
+                return queryset
+
+
+@admin.register(ReviewItem)
+class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
+    """For administrators, support and auditors of a tenant; only administrators decide."""
+
+    empty_words = "Nothing waits. Facts that contradict each other, and memories that may go, will be asked about here."
+    roles = STAFF_ROLES
+    list_display = ["asked", "member", "tenant", "proposal", "staleness", "decision", "created_at"]
+    list_filter = [
+        ReviewStateFilter,
+        "kind",
+        ("tenant", ReviewWhoseFilter),
+        ("user", ReviewWhoseFilter),
+        ReviewAgeFilter,
+    ]
+    list_select_related = ["tenant", "user"]
+    show_facets = admin.ShowFacets.ALWAYS
+    search_fields = ["user__username", "user__display_name", "=id"]
+    search_help_text = "By member, or by the id of a review. The words of memories are not searched."
+    ordering = ["created_at", "id"]
+    actions = ["evict_chosen", "keep_chosen", "undo_chosen"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewItem]:
+        return super().get_queryset(request).filter(Q(user=None) | has_active_member())
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - machines ask, people decide
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: ReviewItem | None = None) -> bool:
+        user = signed_in(request)
+        if obj is not None:
+            return may_decide(user, obj)
+        return user.is_superuser or Role.ADMIN in roles_held(request)
+
+    @admin.display(description="review")
+    def asked(self, item: ReviewItem) -> str:
+        """The question."""
+        return "Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?"
+
+    @admin.display(description="member", ordering="user__username", empty_value="shared")
+    def member(self, item: ReviewItem) -> str | None:
+        """The owner of the memory."""
+        return None if item.user is None else f"{item.user.speaker} ({item.user})"
+
+    @admin.display(description="why")
+    def proposal(self, item: ReviewItem) -> str | None:
+        """Why a memory is proposed to go. The reason of a contradiction is on its page, which is audited."""
+        return item.reason if item.kind == ReviewKind.EVICTION else None
+
+    @admin.display(description="staleness")
+    def staleness(self, item: ReviewItem) -> str | None:
+        """The staleness when the review was opened."""
+        value = item.evidence.get("staleness")
+        return f"{value:.2f}" if isinstance(value, int | float) else None
+
+    @admin.action(description="Evict the chosen memories", permissions=["change"])
+    def evict_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
+        answer = Answer(ReviewDecision.EVICT)
+        self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "evicted")
+
+    @admin.action(description="Keep the chosen memories", permissions=["change"])
+    def keep_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
+        answer = Answer(ReviewDecision.KEEP)
+        self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "kept")
+
+    @admin.action(description="Undo the chosen decisions", permissions=["change"])
+    def undo_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
+        def undo(item: ReviewItem) -> None:
+            undo_decision(decider(request, item), item_id=item.pk)
+
+        self._each(request, queryset, undo, "open again")
+
+    def _each(
+        self, request: HttpRequest, chosen: QuerySet[ReviewItem], act: Callable[[ReviewItem], None], outcome: str
+    ) -> None:
+        """Act on each of the rows in scope by itself; each refusal is shown once."""
+        done, refused = 0, set()
+        for item in chosen.order_by("created_at", "pk")[:MOST_AT_ONCE]:
+            try:
+                act(item)
+                done += 1
+            except REFUSALS as error:
+                refused.add(str(error))
+        for words in sorted(refused):
+            self.message_user(request, words, messages.ERROR)
+        if done:
+            there = format_html(
+                '<a href="{}?state=decided">Undo it there</a>', reverse("admin:memories_reviewitem_changelist")
+            )
+            words = f"{done} of the chosen reviews: {outcome}."
+            self.message_user(request, words if outcome == "open again" else format_html("{} {}.", words, there))
+        elif not refused:
+            self.message_user(request, "None of these can be decided here: open a contradiction to decide it.")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {**(extra_context or {}), "title": "Reviews"})
+
+
+def _deciding(request: HttpRequest, answer: Answer) -> Callable[[ReviewItem], None]:
+    def act(item: ReviewItem) -> None:
+        decide(decider(request, item), item_id=item.pk, answer=answer)
+
+    return act

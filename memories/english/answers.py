@@ -1,0 +1,273 @@
+"""What the responder says: to questions, from facts and recalled memories, and of what it stored, ended and erased."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memories.english import phrasing
+from memories.english.corrections import value_of
+from memories.english.people import SOMEBODY, pattern
+from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
+from memories.english.questions import MEAT, PERSONAL, Knowledge, SlotQuestion, age_from, covers
+from memories.english.text import content_words, sentences
+from memories.english.vocabulary import QUESTION
+from memories.hygiene.sensitivity.findings import has_label
+from memories.llm.tokens import erased
+from memories.models import Fact
+from memories.types import Kind, Source
+
+Item = Mapping[str, Any]
+
+RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
+LISTED, _A_FEW = 10, 3
+# Slots that have one value at a time, and those of which a question may name any value.
+_ONE_VALUE = ("home", "employer", "job", "age", "birthday", "birthplace", "origin", "address")
+_OPEN = ("thing", "favourite", "verb")
+# What a sentence has to say of its writer to answer a question for the slot; of other slots sentences answer nothing.
+_SAID = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
+_SAID |= dict.fromkeys((*_OPEN, "tastes", "car", "bike", "allergies", "birthday", "diet"), "")
+_GENERIC = pattern(r"(?:kid|child|children|pet|animal|sibling|married|engaged|car|allerg(?:y|ie)|partner|spouse)s?$")
+_NEGATIVE = pattern(r"no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced)")
+_SUPPOSES = pattern(
+    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to"
+    r"|planning)\b"
+)
+_ANYBODY = pattern(rf"\b{SOMEBODY}\b")
+_OF_ANOTHER = pattern(rf"(?:my |our |his |her |their )?{SOMEBODY}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A tool that was called in this turn."""
+
+    tool: str
+    arguments: Item
+    result: Item
+
+
+def memories_of(done: Sequence[CalledTool]) -> list[Item]:
+    """What was recalled in this turn, each once, best first."""
+    items = [item for each in done if each.tool == RECALL for item in each.result.get("memories", ())]
+    return list({item["id"]: item for item in items}.values())
+
+
+def as_item(fact: Fact) -> dict[str, Any]:
+    """A fact in the form of a recalled memory."""
+    return {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "key": fact.key}
+
+
+def words_of(item: Item) -> frozenset[str]:
+    """The words of a memory that tell something."""
+    told = [str(item.get(name, "")) for name in ("text", "title", "trigger", "key")]
+    return content_words(" ".join((*told, *map(str, item.get("steps", ())))))
+
+
+def listed(lead: str, texts: Sequence[str], last: str = "") -> str:
+    """Sentences below each other."""
+    return "\n".join([lead, *(f"- {text}" for text in texts), *([last] if last else [])])
+
+
+def all_known(known: Knowledge) -> str:
+    """The pinned facts and then the newest."""
+    facts = sorted(known.current, key=lambda fact: (not fact.pinned, -fact.learned_at.timestamp()))
+    if not facts:
+        return ANSWERS["nothing_known"]
+    more = f"These are {LISTED} of {len(facts)} facts; the page “What I remember” has them all."
+    told = [sentence(second_person(fact.text)) for fact in facts[:LISTED]]
+    return listed("Here is what I know about you:", told, more if len(facts) > LISTED else "")
+
+
+def about(who: str, known: Knowledge, recalled: Sequence[Item]) -> str:
+    """What is known of somebody or something: its facts, else the sentences that hold its words."""
+    words = content_words(who)
+    facts = known.about(who)
+    facts += [fact for fact in known.current if fact not in facts and words and words <= words_of(as_item(fact))]
+    if facts:
+        return listed("Here is what I know:", [sentence(second_person(fact.text)) for fact in facts[:LISTED]])
+    said = [item for item in recalled if item["kind"] == "episodic" and words and words <= words_of(item)]
+    return "\n".join([told(item, known) for item in said if _tells(item)][:_A_FEW]) or UNKNOWN
+
+
+def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
+    """Facts as one answer, with when a single one was told."""
+    if len(facts) != 1:
+        return sentence(joined(second_person(fact.text) for fact in facts))
+    verb = "you told me" if facts[0].source == Source.USER_STATED else "I learned that"
+    return sentence(f"{second_person(facts[0].text)}; {verb} {phrasing.day(facts[0].learned_at, known.now)}")
+
+
+def answered(asked: SlotQuestion, known: Knowledge) -> str:
+    """The answer that the facts of a slot give; empty if they give none."""
+    facts = known.answering(asked)
+    if asked.confirms:
+        return _confirmed(asked, facts, known)
+    if not facts:
+        return ""
+    first = second_person(facts[0].text)
+    if asked.slot == "history":
+        return "\n".join(_in_order(facts))
+    if asked.slot == "age" and (ages := [age for fact in facts if (age := age_from(fact.text, known.now))]):
+        return sentence(f"{first}, so {'that makes' if asked.who else 'you are'} {ages[0]}")
+    if asked.slot == "since":
+        since = facts[0].valid_from
+        return sentence(f"{phrasing.day(since, known.now)}: {first}") if since else UNKNOWN
+    if asked.past:
+        return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:_A_FEW])}")
+    several = len(facts) > 1 and (asked.who or not facts[0].key or asked.slot == "home")
+    one = asked.slot in _ONE_VALUE and not several
+    before = known.before(asked, facts[0]) if one else None
+    answer = facts_told(facts[:1] if one else facts[:LISTED], known)
+    return f"{answer} Before that: {value_of(before.text)}." if before else answer
+
+
+def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
+    """What held one after the other, each with its times."""
+    for fact in facts:
+        since, until = fact.valid_from or fact.learned_at, fact.valid_to or fact.superseded_at
+        now = second_person(fact.text)
+        yield sentence(
+            f"{phrasing.past(now)} until {phrasing.date(until)}" if until else f"{now} since {phrasing.date(since)}"
+        )
+
+
+def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> str:
+    """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
+    words = content_words(asked.value)
+    naming = [fact for fact in facts if words & content_words(fact.text)]
+    if naming := naming or ([*facts] if _GENERIC.match(asked.value) else []):
+        verdict = "no" if _NEGATIVE.match(naming[0].text) else "yes"
+        return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
+    if (
+        asked.slot == "spouse"
+        and not facts
+        and (ended := known.answering(SlotQuestion("spouse", asked.who, past=True)))
+    ):
+        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
+    if facts and (asked.slot in _ONE_VALUE or (asked.slot == "diet" and MEAT.search(asked.value))):
+        return sentence(f"not as far as I know: {second_person(facts[0].text)}")
+    return ""
+
+
+def from_memories(question: str, asked: SlotQuestion | None, recalled: Sequence[Item], known: Knowledge) -> str:
+    """The first memory that holds every word of the question and speaks of whom it asks; empty if there is none."""
+    over = [content_words(fact.text) for fact in (*known.retracted, *known.ended)]
+    items = [*map(as_item, known.current), *recalled]
+    return next((told(item, known) for item in items if _answers(item, question, asked, over)), "")
+
+
+def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequence[frozenset[str]]) -> bool:
+    text, said, words = str(item.get("text", "")), item["kind"] == "episodic", words_of(item)
+    if has_label(text) or item.get("never_true") or item.get("status") in ("superseded", "evicted"):
+        return False
+    named = {name.casefold() for name in _ANYBODY.findall(question)}
+    if not covers(question, text, words) or not named <= {name.casefold() for name in _ANYBODY.findall(text)}:
+        return False
+    if said and (not _tells(item, supposing=asked is None) or any(each and each <= words for each in over)):
+        return False
+    if asked is not None and asked.slot not in _OPEN and (not said or item.get("shared")):
+        return False
+    if asked is not None and said and not _says_of(asked, text):
+        return False
+    if named or (asked and asked.who) or not PERSONAL.search(question):
+        return True
+    if not said:
+        return not _OF_ANOTHER.match(text)
+    return bool(PERSONAL.search(text)) and not (asked is not None and _ANYBODY.search(text))
+
+
+def _tells(item: Item, *, supposing: bool = True) -> bool:
+    """Whether a recalled sentence states something, rather than asks or (unless `supposing`) supposes."""
+    text = str(item.get("text", ""))
+    supposes = not supposing and _SUPPOSES.search(text)
+    return item.get("speaker") == "user" and not supposes and not any(map(QUESTION.search, sentences(text)))
+
+
+def _says_of(asked: SlotQuestion, text: str) -> bool:
+    """Whether a sentence may answer a question for a slot: only what members say of themselves, in so many words."""
+    if asked.who:
+        return asked.slot == "thing"
+    verbs = _SAID.get(asked.slot)
+    mine = rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs})\b"
+    return verbs == "" or bool(verbs and re.search(mine, text, re.IGNORECASE))
+
+
+def told(item: Item, known: Knowledge) -> str:
+    """One recalled memory as an answer."""
+    text = " ".join(str(item.get("text") or item.get("title", "")).split())
+    match item["kind"]:
+        case "episodic":
+            when = phrasing.day(datetime.fromisoformat(item["said_at"]), known.now)
+            return f"You told me {when}: “{text}”"
+        case "procedural":
+            worked = f" (worked {item['worked']})" if item.get("worked") else ""
+            steps = "\n".join(f"{number}. {step}" for number, step in enumerate(item.get("steps", ()), 1)) or text
+            return f"{item.get('title', '')}{worked}:\n{steps}"
+        case "catalog":
+            return f"From the shared catalogue: {text}"
+    return f"Shared with your organisation: {sentence(text)}" if item.get("shared") else sentence(second_person(text))
+
+
+def named(item: Item) -> str:
+    """One memory in a list to choose from: a how-to by its title, without its steps."""
+    return second_person(item["text"]) if item["kind"] == "semantic" else str(item.get("title") or item["text"])
+
+
+def report(changed: Sequence[CalledTool]) -> str:
+    """What was written, ended and erased, and what was not."""
+    written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
+    facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
+    lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
+    lines += [_reported(each) for each in changed if each not in facts]
+    if any(str(each.arguments.get("text", "")).startswith("To do: ") for each in changed):
+        lines.append(ANSWERS["no_reminders"])
+    if any(each.arguments.get("key") == "answer_style" for each in changed):
+        lines.append(ANSWERS["no_style"])
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _written(done: CalledTool) -> str:
+    """A fact that was stored, and what it replaced."""
+    text, replaced = str(done.result["text"]), [str(old["text"]) for old in done.result.get("replaced", ())]
+    values = list(dict.fromkeys(map(value_of, replaced)))
+    if not values or values[0].casefold() in text.casefold():
+        return second_person(text)
+    if done.arguments.get("contradiction") == "harsh":
+        return f"{second_person(text)}, not {phrasing.listed(values)}"
+    return f"{second_person(text)} (before: {phrasing.listed(values)})"
+
+
+def _reported(done: CalledTool) -> str:
+    result, text = done.result, second_person(str(done.result.get("text", "")))
+    if "error" in result:
+        return f"I could not do that: {result['error']}"
+    if done.tool == FORGET:
+        return erased([Kind(kind) for kind in result["erased"]])
+    ended = joined(second_person(str(each["text"])) for each in result.get("ended", ()))
+    match result.get("result"):
+        case "never_true":
+            return sentence(f"I took that back: it was never true that {ended}")
+        case "no_longer_true":
+            return f"Noted, no longer true: {ended}. It stays in your history."
+        case "merged":
+            return sentence(f"I knew that already: {text}")
+        case "blocked":
+            return f"I did not store that. {result.get('reason', '')}".strip()
+        case "queued_for_review":
+            return sentence(f"noted, and it waits for a review, for it contradicts something else: {text}")
+    return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
+
+
+def undone(changed: Sequence[CalledTool], *, erased_before: bool) -> str:
+    """What an undo took back and what is believed again."""
+    if not changed:
+        return ANSWERS["gone" if erased_before else "nothing_to_undo"]
+    if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
+        return f"I could not undo that: {failed}"
+    over = [old for each in changed for name in ("ended", "replaced") for old in each.result.get(name, ())]
+    gone = joined(second_person(str(old["text"])) for old in over)
+    back = [second_person(str(each.result["text"])) for each in changed if each.tool == WRITE]
+    return sentence(f"undone: {'; '.join([*([f'I no longer hold that {gone}'] if gone else []), *back])}")

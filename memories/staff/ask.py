@@ -1,0 +1,175 @@
+"""Ask as this member: a recall as they would get it, stage by stage. Only the fact that staff asked is recorded.
+
+The question comes by POST, so no address and no access log holds it, and the form shows it masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.views.generic.edit import FormMixin, ProcessFormView
+
+from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
+from memories.errors import InvalidInput, SearchForbidden
+from memories.presenting.lines import SECTIONS
+from memories.recall.boundary import Cut
+from memories.recall.explaining import Explanation, explain
+from memories.recall.request import screened
+from memories.selectors.policies import Policy, policy_of
+from memories.services.admin_requests import note_question
+from memories.staff.base import MemberView
+from memories.staff.candidates import CUTS, FACTORS, FunnelStep, SignalRow, funnel_of, table_of
+from memories.types import Kind
+from tenants.errors import Forbidden
+from tenants.principals import reading_principal, still
+
+# Rows of a table; a question for more items lists them all.
+ROWS = 40
+# The fields of the form, where `recall` names what is wrong by its own.
+_FIELDS = {"query": "question", "types": "kinds"}
+
+
+class QuestionForm(forms.Form):
+    """A question and its bounds. Times are in the reader's zone."""
+
+    question = forms.CharField(max_length=MAX_QUERY_CHARACTERS, strip=False)
+    kinds = forms.MultipleChoiceField(choices=[(kind.value, SECTIONS[kind].title) for kind in Kind])
+    limit = forms.IntegerField(min_value=1, max_value=MAX_RECALL_LIMIT)
+    superseded = forms.BooleanField(required=False)
+    as_of = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"])
+    token_budget = forms.IntegerField(required=False, min_value=1)
+    threshold = forms.FloatField(required=False)
+
+
+class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
+    """The form; with a question, what recall returns and why."""
+
+    tab = "ask"
+    template_name = "admin/memories/member/ask.html"
+    form_class = QuestionForm
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The memory policy of the member's tenant."""
+        return policy_of(self.member.tenant_id)
+
+    def get_initial(self) -> dict[str, Any]:
+        """The bounds of the chat's own recalls, but for how many."""
+        threshold = self.policy.recall_threshold
+        return {
+            "kinds": [kind.value for kind in Kind],
+            "limit": DEFAULT_RECALL_LIMIT,
+            "threshold": "" if threshold is None else f"{threshold:g}",
+        }
+
+    def form_invalid(self, form: QuestionForm) -> HttpResponse:
+        return self.render(form=form, status=400)
+
+    def form_valid(self, form: QuestionForm) -> HttpResponse:
+        asked = form.cleaned_data
+        question = asked["question"].replace("\r\n", "\n")
+        note_question(self.principal, question)
+        try:
+            explained = explain(
+                self.principal,
+                question,
+                types=asked["kinds"],
+                limit=asked["limit"],
+                include_superseded=asked["superseded"],
+                as_of=asked["as_of"],
+                token_budget=asked["token_budget"],
+                threshold=asked["threshold"],
+            )
+        except InvalidInput as error:
+            form.add_error(_FIELDS.get(error.field, error.field), error.reason)
+            return self.form_invalid(form)
+        except SearchForbidden as error:
+            return self.render(form=form, closed=str(error))
+        self._require_still_staff()
+        return self.render(form=form, explained=explained, **_stages(explained))
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**kwargs)
+        form = context["form"]
+        values = {field.name: "" if (value := field.value()) is None else value for field in form}
+        asked = str(values["question"])
+        masked = screened(self.principal, asked) if 0 < len(asked) <= MAX_QUERY_CHARACTERS else ""
+        return {
+            "explained": None,
+            "closed": "",
+            **context,
+            "title": f"Ask as {self.member.user.speaker}",
+            "given": {**values, "question": masked, "masked": bool(masked) and masked != asked},
+            "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in Kind],
+            "errors": {name: " ".join(map(str, errors)) for name, errors in form.errors.items()},
+            "most": MAX_RECALL_LIMIT,
+            "policy": self.policy,
+        }
+
+    def _require_still_staff(self) -> None:
+        """A cluster may take seconds to answer; a reader who lost the role meanwhile sees nothing."""
+        try:
+            reading_principal(self.member, staff=still(self.staff), roles=self.roles)
+        except Forbidden as error:
+            raise PermissionDenied from error
+
+
+def _stages(explained: Explanation) -> dict[str, Any]:
+    """The funnel, the table, and the rows of each stage."""
+    table = table_of(explained.considered, most=max(ROWS, explained.request.limit))
+    listed = {row.id: row for row in table.rows}
+    beside = [(row, row.considered.beside) for row in table.rows if row.considered and row.considered.beside]
+    return {
+        "funnel": funnel(explained),
+        "table": table,
+        "by_part": _found_by_search(table.rows),
+        "contexts": [(row, [listed[id_] for id_ in ids if id_ in listed]) for row, ids in beside],
+        "by_fusion": sorted(table.rows, key=lambda row: (row.considered and row.considered.fused_rank) or 0),
+        "factors": list(FACTORS.values()),
+        "cuts": _cuts(explained),
+        "cut_rows": [row for row in table.rows if not row.given],
+    }
+
+
+def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
+    """From what the search named to what was given out."""
+    took = {name: stage.get("ms") for name, stage in explained.stages.items()}
+    considered = len(explained.considered)
+    given = len(explained.answer.items)
+    return funnel_of(
+        [
+            FunnelStep("Named", explained.found, took["candidates"], "by words, by meaning, or just written"),
+            FunnelStep("Loaded", considered, took["loaded"], "with their neighbours, as the database has them"),
+            FunnelStep("Scored", considered, took["scored"], "every signal of each"),
+            FunnelStep("Adjusted", considered, None, "by age, use, outcome and kind"),
+            FunnelStep("Given out", given, took["selected"], "within limit, budget and threshold"),
+        ]
+    )
+
+
+def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
+    """The rows that a sub-query found, the best of any sub-query first."""
+
+    def best(row: SignalRow) -> tuple[int, int]:
+        places = (
+            [place.rank for place in (row.considered.words, row.considered.meaning) if place] if row.considered else []
+        )
+        return (min(places), row.rank)
+
+    return sorted(
+        (row for row in rows if row.considered and (row.considered.words or row.considered.meaning)), key=best
+    )
+
+
+def _cuts(explained: Explanation) -> list[tuple[str, int]]:
+    """How many were left out, by reason."""
+    counts = {cut: sum(each.cut is cut for each in explained.considered) for cut in CUTS if cut is not Cut.NO}
+    found = [(CUTS[cut], count) for cut, count in counts.items() if count]
+    if explained.unloaded:
+        found.append(("ended, expired or of another time", len(explained.unloaded)))
+    return found

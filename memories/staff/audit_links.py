@@ -1,0 +1,84 @@
+"""What memories adds to the pages of the audit log: its own reasons, whom an event is about, and links."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from uuid import UUID
+
+from django.urls import reverse
+
+from memories.models import CHAINED_MODELS, Episode, ErasureRequest, LegalHold
+from memories.services.consolidation.applying import REASON as CONSOLIDATED
+from memories.services.erasure.holds import AUDIT_KIND as HOLD
+from memories.services.erasure.requests import AUDIT_KIND as ERASURE
+from memories.services.portability.memories_import import REASON as IMPORTED
+from memories.types import Kind
+from tenants.admin.audit_event import AuditLink, May, offer_links, offer_member_links
+from tenants.audit.sentences import own_reasons, tell_whom
+from tenants.models import AuditEvent, Membership
+from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
+
+# Reasons that the program gives by itself; whatever a person or their agent wrote may quote a memory.
+_REASONS = (
+    CONSOLIDATED, IMPORTED, "promoted", "session forgotten", "kept at the end of a task", "said in chat",
+    "concluded in chat", "denied in chat", "ended in chat", "asked for in chat", "never true", "not active",
+    "the words of a request to erase", "a model found that both cannot hold", "with the catalog", "everything",
+)  # fmt: skip
+_CHAINED = frozenset(kind.value for kind in CHAINED_MODELS)
+_RECORDED = _CHAINED | {Kind.EPISODIC.value}
+
+
+def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
+    """The chain, the record, the turn and the member that an event is about."""
+    if event.target_kind in _CHAINED and event.target_id is not None and may(READS_HISTORY):
+        yield from _link("Its history", "history", event.target_kind, event.target_id)
+    if event.tenant_id is None or event.owner_id is None or not may(READS_MEMORY):
+        return
+    member = Membership.objects.filter(tenant_id=event.tenant_id, user_id=event.owner_id).first()
+    if member is None:
+        return
+    if event.target_id is not None:
+        yield from _about(event.target_kind, event.target_id, member)
+    yield from _link("The member's memory", "inspector", member.pk)
+
+
+def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
+    """The pages of a member."""
+    if may(READS_MEMORY):
+        yield from _link("The member's memory", "inspector", member.pk)
+    if may(AUDITS):
+        yield from _link("Export the member's whole memory", "exporting", member.pk)
+
+
+def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink]:
+    if kind in _RECORDED:
+        yield from _link("Its record", "record", member.pk, target_id)
+    if kind == Kind.EPISODIC.value:
+        said = Episode.objects.of_owner(member.tenant_id, member.user_id).filter(pk=target_id)
+        turn = said.exclude(message=None).values_list("message__session_id", "message__turn").first()
+        if turn:
+            yield from _link("The turn in which it was said", "turn", member.pk, *turn)
+    if kind == "session":
+        yield from _link("The conversation", "conversation", member.pk, target_id)
+
+
+def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
+    """The user whose erasure each of these is."""
+    requests = ErasureRequest.objects.filter(pk__in=ids, tenant=tenant_id)
+    return dict(requests.order_by().values_list("pk", "membership__user"))
+
+
+def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
+    """The user on whom each of these holds is; None: the whole tenant."""
+    return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
+
+
+def _link(words: str, name: str, *arguments: object) -> Iterator[AuditLink]:
+    yield AuditLink(words, reverse(f"staff:{name}", args=arguments))
+
+
+own_reasons(_REASONS)
+offer_links(links)
+offer_member_links(member_links)
+tell_whom(ERASURE, _erased)
+tell_whom(HOLD, _held)

@@ -1,0 +1,158 @@
+"""What changed in a member's memory between two times, old and new side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from memories.errors import InvalidInput
+from memories.hygiene.differences import Piece, differences
+from memories.models import Fact
+from memories.presenting.lines import SECTIONS, headline
+from memories.selectors.history.changes import (
+    Change,
+    ChangedRow,
+    ChangeStep,
+    Differences,
+    differences_between,
+    steps_between,
+)
+from memories.staff.base import MemberView
+from memories.staff.times import MomentField, first_error, written
+from memories.types import Kind
+
+A_FEW, PAGE_SIZE = 8, 30
+# Compared when the address names no time.
+_USUAL = timedelta(days=7)
+TITLES = {
+    Change.REPLACED: ("Replaced", "Something else is believed in its place."),
+    Change.LEARNED: ("Learned", "Believed from then on; it replaced nothing."),
+    Change.RETIRED: ("Ended", "No longer believed; nothing replaced it."),
+    Change.RESTORED: ("Brought back", "Believed again after an undo."),
+    Change.EVICTED: ("Evicted", "Hidden by the garbage collection when its time was over."),
+}
+# Only one side of these holds anything.
+_ONE_SIDED = (Change.LEARNED, Change.RETIRED, Change.EVICTED)
+_UNKNOWN = {"invalid_choice": "is no change of facts or how-tos; follow a link of this page."}
+
+
+class ChangesForm(forms.Form):
+    """Two times, and with `change` and `kind` one list page by page."""
+
+    since = MomentField(label="From", required=False)
+    at = MomentField(label="To", required=False)
+    change = forms.ChoiceField(
+        label="Change", required=False, choices=[(each.value, each.value) for each in Change], error_messages=_UNKNOWN
+    )
+    kind = forms.ChoiceField(
+        label="Change",
+        required=False,
+        choices=[(each.value, each.value) for each in Kind],
+        error_messages=_UNKNOWN,
+    )
+    cursor = forms.CharField(label="Page", required=False)
+
+    def clean(self) -> None:
+        if self.cleaned_data.get("change") and "kind" not in self.errors and not self.cleaned_data["kind"]:
+            self.add_error("change", _UNKNOWN["invalid_choice"])
+
+
+class ChangesPage(MemberView):
+    """All changes with a few of each sort, or one sort page by page."""
+
+    reads = "what changed"
+    tab = "as_of"
+    title = "What changed"
+    template_name = "admin/memories/member/changes.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        now = timezone.now()
+        form = ChangesForm(request.GET)
+        error = "" if form.is_valid() else first_error(form)
+        given = {} if error else form.cleaned_data
+        second: datetime = given.get("at") or now
+        first: datetime = given.get("since") or second - _USUAL
+        try:
+            found = differences_between(self.principal, first, second)
+            parts = list(self._parts(found, given))
+        except InvalidInput as refused:
+            label = {"since": "From", "at": "To"}.get(refused.field, refused.field.capitalize())
+            error, given, first, second = f"{label}: {refused.reason}", {}, now - _USUAL, now
+            found = differences_between(self.principal, first, second)
+            parts = list(self._parts(found, given))
+        return self.render(
+            status=400 if error else 200,
+            error=error,
+            found=found,
+            parts=parts,
+            one=bool(given.get("change")),
+            gone=[(SECTIONS[kind], count) for kind, count in found.forgotten.items()],
+            since=written(first),
+            until=written(second),
+            between=urlencode(_times(found)),
+            latest=written(now),
+        )
+
+    def _parts(self, found: Differences, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The changes of one sort and kind: how many, some of them, and the address of the others."""
+        wanted = (given["change"], given["kind"]) if given.get("change") else None
+        for (change, kind), count in sorted(found.counts.items(), key=_in_order):
+            if not count or wanted not in (None, (change, kind)):
+                continue
+            some = steps_between(
+                self.principal,
+                found.first,
+                found.second,
+                change=change,
+                kind=kind,
+                limit=PAGE_SIZE if wanted else A_FEW,
+                cursor=given["cursor"] if wanted else "",
+            )
+            address = {**_times(found), "change": change.value, "kind": kind.value}
+            title, hint = TITLES[change]
+            yield {
+                "change": change,
+                "title": title,
+                "hint": hint,
+                "section": SECTIONS[kind],
+                "count": count,
+                "lines": [self._line(step) for step in some.steps],
+                "has_before": change is not Change.LEARNED,
+                "has_after": change not in (Change.RETIRED, Change.EVICTED),
+                "more": urlencode(address) if some.next_cursor and not wanted else "",
+                "cursor": urlencode({**address, "cursor": some.next_cursor}) if some.next_cursor and wanted else "",
+            }
+
+    def _line(self, step: ChangeStep) -> dict[str, Any]:
+        """One change with both wordings in pieces, and the addresses of both rows."""
+        words_of = headline if step.change in _ONE_SIDED else wording
+        before, after = (words_of(row) if row else "" for row in (step.before, step.after))
+        left: tuple[Piece, ...] = (Piece(before, differs=False),)
+        right: tuple[Piece, ...] = (Piece(after, differs=False),)
+        if before and after and step.change is not Change.RESTORED:
+            left, right = differences(before, after)
+        urls = [self.url("record", row.pk) if row else "" for row in (step.before, step.after)]
+        return {"step": step, "before": left, "after": right, "before_url": urls[0], "after_url": urls[1]}
+
+
+def wording(row: ChangedRow) -> str:
+    """All words of a memory, each step of a how-to on a line of its own."""
+    if isinstance(row, Fact):
+        return row.text
+    steps = [f"{place}. {step}" for place, step in enumerate(row.steps, 1)]
+    return "\n".join(part for part in (row.title, row.trigger, row.text, *steps) if part)
+
+
+def _times(found: Differences) -> dict[str, str]:
+    return {"since": written(found.first), "at": written(found.second)}
+
+
+def _in_order(counted: tuple[tuple[Change, Kind], int]) -> tuple[int, bool]:
+    change, kind = counted[0]
+    return list(TITLES).index(change), kind is not Kind.SEMANTIC

@@ -1,0 +1,309 @@
+"""A member's conversations, the turns of one, one turn with all behind it, and the answers that a memory came up in.
+
+Texts of memories are looked up when the page is opened and never copied, so a forgotten memory has no words here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from memories.agent.prompt import made_for_the_model
+from memories.errors import NotFound
+from memories.hygiene.sensitivity.telling import short
+from memories.models import Mention, MessageState, Relation
+from memories.presenting.lines import usage_of
+from memories.presenting.memory import MemoryView
+from memories.selectors.sessions import MentionView, StepView, TurnView, get_session, transcript
+from memories.selectors.staff.conversations import (
+    TracedRecall,
+    TurnRecord,
+    conversations,
+    digests,
+    exchanges_of,
+    mentions_of,
+    turn_record,
+)
+from memories.staff.base import MemberView, first_page_of
+from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
+from memories.types import Kind, SensitiveKind
+from tenants.errors import is_storable
+
+PAGE_SIZE = 50
+# Characters of a long message that a list shows.
+SHOWN = 300
+_WHOLE_WORDS = re.compile(r".*\S(?=\s)", re.DOTALL)
+_ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
+    None: ("no answer", "warning"),
+    MessageState.FAILED: ("failed", "danger"),
+    MessageState.CUT_OFF: ("cut off", "warning"),
+    MessageState.REDACTED: ("erased", ""),
+}
+_PART_IN_TURN: Mapping[Relation, str] = {
+    Relation.RECALLED: "recalled",
+    Relation.WROTE: "written",
+    Relation.CONFIRMED: "known already",
+    Relation.REPLACED: "replaced or ended",
+    Relation.FORGOT: "forgotten",
+}
+_CHANGED: tuple[tuple[Relation, str], ...] = (
+    (Relation.WROTE, "Wrote"),
+    (Relation.CONFIRMED, "Knew already"),
+    (Relation.REPLACED, "Replaced or ended"),
+    (Relation.FORGOT, "Forgot"),
+)
+_STAGES: Mapping[str, str] = {
+    "query": "Question",
+    "candidates": "Named",
+    "loaded": "Loaded",
+    "scored": "Scored",
+    "selected": "Given out",
+}
+
+
+class Conversations(MemberView):
+    """All conversations, latest first; `?q=` searches titles and messages."""
+
+    reads = "conversations"
+    tab = "conversations"
+    template_name = "admin/memories/member/conversations.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        query = request.GET.get("q", "").strip()[:SHOWN]
+        if not is_storable(query):
+            raise Http404
+        page, fault = first_page_of(
+            conversations(self.principal, query), request.GET.get("cursor", ""), limit=PAGE_SIZE
+        )
+        if fault:
+            raise Http404
+        happened = digests(self.principal, page.rows)
+        return self.render(
+            title=f"Conversations of {self.member.user.speaker}",
+            query=query,
+            sessions=[(session, happened.get(session.pk)) for session in page.rows],
+            next_cursor=page.next_cursor,
+        )
+
+
+class Conversation(MemberView):
+    """The turns of one conversation, newest last; `?before=` the number of a turn."""
+
+    tab = "conversations"
+    template_name = "admin/memories/member/conversation.html"
+
+    def get(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        before = request.GET.get("before", "")[:9]
+        number = int(before) if before.isdecimal() else None
+        try:
+            session = get_session(self.principal, session_id)
+            self.note("conversation", target_kind="session", target_id=session.pk)
+            views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number)
+        except NotFound as error:
+            raise Http404 from error
+        turns = [
+            {
+                "view": view,
+                "question": _beginning(view.text),
+                "answer": _beginning(view.answer),
+                "usage": usage_of(view, recalled="recalled"),
+                "ending": ending_of_turn(view),
+            }
+            for view in views
+        ]
+        earlier = views[0].turn if views and views[0].turn > 1 else None
+        return self.render(title=session.title or "A conversation", session=session, turns=turns, before=earlier)
+
+
+class Uses(MemberView):
+    """Every answer that a memory came up in, latest first."""
+
+    tab = "inspector"
+    title = "Recalled in"
+    template_name = "admin/memories/member/uses.html"
+
+    def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        try:
+            memory, mentions = mentions_of(self.principal, memory_id)
+        except NotFound as error:
+            raise Http404 from error
+        page, fault = first_page_of(mentions, request.GET.get("cursor", ""), limit=PAGE_SIZE)
+        if fault:
+            raise Http404
+        self.note("uses", target_kind="" if memory is None else memory.kind.value, target_id=memory_id)
+        return self.render(
+            memory=None if memory is None else MemoryView(memory),
+            memory_id=memory_id,
+            answers=list(self._answers(page.rows)),
+            next_cursor=page.next_cursor,
+        )
+
+    def _answers(self, mentions: Iterable[Mention]) -> Iterator[dict[str, Any]]:
+        """One line a turn, in the order in which they come."""
+        turns: dict[tuple[UUID, int], list[Mention]] = {}
+        for mention in mentions:
+            turns.setdefault((mention.message.session_id, mention.message.turn), []).append(mention)
+        exchanges = exchanges_of(self.principal, (group[0] for group in turns.values()))
+        for turn, group in turns.items():
+            known = [each.used for each in group if each.used is not None]
+            related = {each.relation for each in group}
+            yield {
+                "message": group[0].message,
+                "did": [words for relation, words in _PART_IN_TURN.items() if relation in related],
+                "used": any(known) if known else None,
+                "question": _beginning(exchanges[turn][0]),
+                "answer": _beginning(exchanges[turn][1]),
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class MentionRow:
+    """A memory that a step was given or changed; `memory` is None once it was forgotten."""
+
+    mention: MentionView
+    memory: MemoryView | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRow:
+    """A tool call and its outcome. `result` is its text where that is no list of memories.
+
+    `said` are the agent's words before its calls, beside the first of them.
+    """
+
+    said: str
+    name: str
+    arguments: str
+    automatic: bool
+    result: str
+    degraded: bool
+    recalled: tuple[MentionRow, ...]
+    changed: tuple[tuple[str, tuple[MentionRow, ...]], ...]
+    recall: Mapping[str, Any] | None
+    recall_is_due: bool
+
+
+class TurnPage(MemberView):
+    """One turn: what was said, recalled, injected, called and written."""
+
+    tab = "conversations"
+    template_name = "admin/memories/member/turn.html"
+
+    def get(self, request: HttpRequest, session_id: UUID, turn: int) -> HttpResponse:  # noqa: ARG002
+        try:
+            record = turn_record(self.principal, session_id, turn)
+        except NotFound as error:
+            raise Http404 from error
+        self.note("turn", target_kind="session", target_id=record.session.pk)
+        view = record.view
+        recalled = view.having(Relation.RECALLED)
+        return self.render(
+            title=f"Turn {view.turn} of {record.session.title or 'a conversation'}",
+            record=record,
+            view=view,
+            ending=ending_of_turn(view),
+            masked=[short(SensitiveKind(kind)) for kind in view.masked],
+            calls=_calls(record),
+            changed=_changed(view.mentions, {}),
+            recalled=len(recalled),
+            taken_up=sum(bool(mention.used) for mention in recalled),
+            all_kinds=[kind.value for kind in Kind],
+        )
+
+
+def ending_of_turn(view: TurnView) -> tuple[str, str] | None:
+    """How an answer ended that is not complete: a word and a tone."""
+    state = MessageState.REDACTED if view.state is MessageState.REDACTED else view.answer_state
+    return _ENDINGS.get(state)
+
+
+def _beginning(text: str) -> str:
+    """At most SHOWN characters: of a longer text whole words and an ellipsis."""
+    if len(text) <= SHOWN:
+        return text
+    whole = _WHOLE_WORDS.match(text[:SHOWN])
+    return f"{whole[0] if whole else text[: SHOWN - 1].rstrip()}…"
+
+
+def _calls(record: TurnRecord) -> list[ToolCallRow]:
+    """The calls in order, each with the message that answered it, if one did."""
+    results = {step.tool_call_id: step for step in record.view.steps if step.tool_call_id}
+    return [
+        _call(record, call, results.get(str(call.get("id", ""))), said="" if place else step.text)
+        for step in record.view.steps
+        for place, call in enumerate(step.tool_calls)
+    ]
+
+
+def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None, *, said: str) -> ToolCallRow:
+    recall_id = result.recall_id if result else None
+    traced = record.recalls.get(recall_id) if recall_id else None
+    mentions = result.mentions if result else ()
+    scores = traced.scores if traced else {}
+    return ToolCallRow(
+        said=said,
+        name=str(call.get("name", "")),
+        arguments=json.dumps(call.get("arguments", {}), ensure_ascii=False, indent=2),
+        automatic=made_for_the_model(str(call.get("id", ""))),
+        result=result.text if result else "",
+        degraded=bool(result and result.degraded),
+        recalled=tuple(_row(each, scores) for each in mentions if each.relation is Relation.RECALLED),
+        changed=_changed(mentions, scores),
+        recall=_recorded(traced) if traced else None,
+        recall_is_due=recall_id is not None and traced is None,
+    )
+
+
+def _changed(
+    mentions: tuple[MentionView, ...], scores: Mapping[UUID, float]
+) -> tuple[tuple[str, tuple[MentionRow, ...]], ...]:
+    """What was written, confirmed, replaced and forgotten, under a heading each."""
+    grouped = (
+        (title, {each.memory_id: _row(each, scores) for each in mentions if each.relation is relation})
+        for relation, title in _CHANGED
+    )
+    return tuple((title, tuple(rows.values())) for title, rows in grouped if rows)
+
+
+def _row(mention: MentionView, scores: Mapping[UUID, float]) -> MentionRow:
+    memory = MemoryView(mention.memory) if mention.memory else None
+    return MentionRow(mention, memory, scores.get(mention.memory_id))
+
+
+def _recorded(traced: TracedRecall) -> dict[str, Any]:
+    """A recall of the turn as it was recorded: its question, bounds, stages and candidates."""
+    stages = traced.trace.stages
+    steps = [
+        FunnelStep(title, stages[name].get("count"), stages[name].get("ms"))
+        for name, title in _STAGES.items()
+        if name in stages
+    ]
+    return {
+        "trace": traced.trace,
+        "bounds": _bounds(traced.trace.parameters),
+        "stages": funnel_of(steps),
+        "table": table_of_trace(traced.trace, traced.memories),
+    }
+
+
+def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The bounds of the recall that differ from the defaults."""
+    kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
+    bounds = [
+        ("kinds", ", ".join(kinds) if set(kinds) != set(Kind) else None),
+        ("limit", parameters.get("limit")),
+        ("tokens", parameters.get("token_budget")),
+        ("threshold", parameters.get("threshold")),
+        ("as of", f"{datetime.fromisoformat(as_of):%d %B %Y, %H:%M %Z}" if as_of else None),
+        ("task", parameters.get("task")),
+        ("superseded ones", "too" if parameters.get("include_superseded") else None),
+    ]
+    return [(name, str(value)) for name, value in bounds if value not in (None, "")]

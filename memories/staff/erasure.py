@@ -1,0 +1,332 @@
+"""Erasures and legal holds: asking, approving, refusing, releasing, progress, and receipts.
+
+Administrators decide, auditors read. A page shows counts, ids and times, never a word of a memory.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.generic.detail import SingleObjectMixin
+from django.views.generic.edit import FormMixin, ProcessFormView
+
+from memories.errors import NotFound
+from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
+from memories.selectors.policies import policy_of
+from memories.services.admin_requests import REASON_CHARACTERS
+from memories.services.erasure.holds import place_hold, release_hold
+from memories.services.erasure.receipt import download, verify_receipt
+from memories.services.erasure.requests import approve_erasure, ask_erasure, refuse_erasure
+from memories.services.erasure.stages import STAGES
+from memories.staff.base import REFUSALS, MemberView, StaffView, may_see
+from tenants.admin.scoping import tenants_here
+from tenants.models import Tenant
+from tenants.principal import ADMINISTERS, AUDITS
+from tenants.selectors import tenant_ids_of
+
+PILLS = {
+    ErasureState.ASKED: "warning",
+    ErasureState.APPROVED: "accent",
+    ErasureState.RUNNING: "accent",
+    ErasureState.STOPPED: "danger",
+    ErasureState.DONE: "success",
+    ErasureState.REFUSED: "",
+}
+SENTENCES = {
+    ErasureState.ASKED: "Waits for a second person to approve it.",
+    ErasureState.APPROVED: "Is approved, and begins in a moment.",
+    ErasureState.RUNNING: "Is being carried out.",
+    ErasureState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
+    ErasureState.DONE: "Is done: nothing is left, and the receipt says so.",
+    ErasureState.REFUSED: "Was refused; nothing was erased.",
+}
+HELD = "Is approved, and begins when the legal hold is released."
+NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
+HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
+
+
+class ErasureReasonForm(forms.Form):
+    """Why; the service checks the words."""
+
+    reason = forms.CharField(required=False, strip=False)
+
+
+class EraseForm(ErasureReasonForm):
+    """Asks for the erasure of a member, whose username it repeats."""
+
+    sure = forms.CharField(required=False)
+
+
+class ErasureDecisionForm(ErasureReasonForm):
+    """Approves or refuses an erasure."""
+
+    decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Refuse")])
+
+
+class MemberErasure(MemberView):
+    """The holds on a member, the last request to erase them, and what an administrator can ask for."""
+
+    roles = ADMINISTERS
+    tab = "erasure"
+    title = "Erase or hold"
+    template_name = "admin/memories/member/erasure.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        member = self.member
+        holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
+        erasure = latest_request(member.pk)
+        begun = erasure is not None and erasure.started_at is not None
+        gone = erasure is not None and erasure.state == ErasureState.DONE
+        return self.render(
+            holds=holds,
+            erasure=erasure,
+            may_ask=not begun and (erasure is None or erasure.state not in OPEN_ERASURES),
+            gone=gone,
+            may_hold=not gone and not any(hold.user_id for hold in holds),
+            second=policy_of(member.tenant_id).erasure_needs_second,
+            most=REASON_CHARACTERS,
+        )
+
+
+class AskErasure(MemberView):
+    """POST: ask for the erasure."""
+
+    http_method_names = ["post"]
+    roles = ADMINISTERS
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = EraseForm(request.POST)
+        if not form.is_valid() or form.cleaned_data["sure"] != self.member.user.get_username():
+            self.refuse("Nothing was asked for: write the member's username to confirm it.")
+            return self.redirect("erasure")
+        try:
+            erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
+        except REFUSALS as error:
+            self.refuse(error)
+            return self.redirect("erasure")
+        self.success("The erasure is asked for.")
+        return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
+
+
+class HoldMember(MemberView):
+    """POST: place a legal hold on the member."""
+
+    http_method_names = ["post"]
+    roles = ADMINISTERS
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        try:
+            place_hold(
+                self.actor, tenant_id=self.member.tenant_id, membership_id=self.member.pk, reason=_reason(request)
+            )
+        except REFUSALS as error:
+            self.refuse(error)
+        else:
+            self.success("From now on nothing of this member is erased or expires.")
+        return self.redirect("erasure")
+
+
+class ErasureRequestView(SingleObjectMixin[ErasureRequest], StaffView):
+    """The state of a request, who decides, and the receipt."""
+
+    roles = AUDITS
+    title = "Erasure"
+    template_name = "admin/memories/erasurerequest/page.html"
+    context_object_name = "erasure"
+
+    def enter(self) -> None:
+        super().enter()
+        self.object = self.get_object()
+        self.may_decide = may_see(self.staff, self.object.tenant_id, ADMINISTERS)
+
+    def get_queryset(self) -> QuerySet[ErasureRequest]:
+        """The requests of the reader's tenants: others do not exist."""
+        rows = ErasureRequest.objects.select_related("tenant", "membership__user", "asked_by", "decided_by")
+        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+
+    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        return self.render()
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        erasure = self.object
+        state = ErasureState(erasure.state)
+        own = erasure.asked_by_id == self.staff.pk
+        stages = list(STAGES)
+        held = on_hold(owner_of(erasure.membership))
+        return super().get_context_data(
+            member_name=erasure.membership.user.speaker,
+            sentence=_sentence(erasure, held=held),
+            pill=PILLS[state],
+            doing=STAGES.get(erasure.stage, ""),
+            step=stages.index(erasure.stage) + 1 if erasure.stage in STAGES else 0,
+            steps=len(stages),
+            counts=sorted(erasure.progress.items()),
+            held=held,
+            live=state in (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED),
+            may_approve=self.may_decide and not own and state is ErasureState.ASKED,
+            may_refuse=self.may_decide and erasure.started_at is None and state is not ErasureState.REFUSED,
+            own=own and state is ErasureState.ASKED,
+            answers=_answers(erasure),
+            **kwargs,
+        )
+
+    def redirect(self) -> HttpResponse:
+        """Back to the page of the request."""
+        return HttpResponseRedirect(reverse("staff:erasure_request", args=[self.object.pk]))
+
+
+class DecideErasure(ErasureRequestView):
+    """POST: approve or refuse; a form that says neither does nothing."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+        if not self.may_decide:
+            raise PermissionDenied("Only an administrator decides.")
+        form = ErasureDecisionForm(request.POST)
+        if not form.is_valid():
+            self.refuse("Nothing was decided: approve or refuse.")
+            return self.redirect()
+        try:
+            if form.cleaned_data["decision"] == "approve":
+                approve_erasure(self.actor, request_id=self.object.pk)
+                held = on_hold(owner_of(self.object.membership))
+                begins = HELD if held else SENTENCES[ErasureState.APPROVED]
+                self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
+            else:
+                refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
+                self.success("The erasure is refused; nothing was erased.")
+        except REFUSALS as error:
+            self.refuse(error)
+        return self.redirect()
+
+
+class ErasureReceipt(ErasureRequestView):
+    """The receipt as a file, with digest and signature."""
+
+    def enter(self) -> None:
+        super().enter()
+        if not self.object.receipt_digest:
+            raise Http404("There is no receipt yet.")
+
+    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        answer = HttpResponse(json.dumps(download(self.object), indent=2), content_type="application/json")
+        answer["Content-Disposition"] = f'attachment; filename="erasure-{self.object.pk}.json"'
+        answer["Cache-Control"] = "no-store"
+        return answer
+
+
+class VerifyReceipt(ErasureReceipt):
+    """POST: check signature and digest, and ask every question of the receipt again."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        verdict = verify_receipt(json.loads(json.dumps(download(self.object))))
+        if verdict.ok:
+            self.success(HOLDS)
+        else:
+            self.refuse(f"The receipt does not hold. {' '.join(verdict.troubles)}")
+        return self.redirect()
+
+
+class LegalHoldView(SingleObjectMixin[LegalHold], StaffView):
+    """A hold, and for administrators its release."""
+
+    roles = AUDITS
+    title = "Legal hold"
+    template_name = "admin/memories/legalhold/hold.html"
+    context_object_name = "hold"
+
+    def enter(self) -> None:
+        super().enter()
+        self.object = self.get_object()
+        self.may_release = may_see(self.staff, self.object.tenant_id, ADMINISTERS)
+
+    def get_queryset(self) -> QuerySet[LegalHold]:
+        """The holds of the reader's tenants: others do not exist."""
+        rows = LegalHold.objects.select_related("tenant", "user", "placed_by", "released_by")
+        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+
+    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        return self.render(may_release=self.may_release)
+
+
+class ReleaseHold(LegalHoldView):
+    """POST: end a hold."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+        if not self.may_release:
+            raise PermissionDenied("Only an administrator releases a legal hold.")
+        try:
+            release_hold(self.actor, hold_id=self.object.pk, reason=_reason(request))
+            self.success("The hold is released.")
+        except NotFound as error:
+            raise Http404(str(error)) from error
+        except REFUSALS as error:
+            self.refuse(error)
+        return HttpResponseRedirect(reverse("staff:legal_hold", args=[self.object.pk]))
+
+
+class HoldTenantForm(ErasureReasonForm):
+    """A tenant that the reader administers, and why."""
+
+    tenant = forms.ModelChoiceField(Tenant.objects.none(), empty_label=None)
+
+
+class HoldTenant(FormMixin[HoldTenantForm], ProcessFormView, StaffView):
+    """Holds everything of a tenant. The id of another tenant is answered as unknown."""
+
+    roles = ADMINISTERS
+    title = "Legal hold"
+    template_name = "admin/memories/legalhold/place.html"
+    form_class = HoldTenantForm
+
+    def get_form(self, form_class: type[HoldTenantForm] | None = None) -> HoldTenantForm:
+        form = super().get_form(form_class)
+        tenants = Tenant.objects.order_by("name")
+        if not self.staff.is_superuser:
+            tenants = tenants.filter(pk__in=tenant_ids_of(self.staff, ADMINISTERS))
+        cast("forms.ModelChoiceField[Tenant]", form.fields["tenant"]).queryset = tenants
+        return form
+
+    def form_valid(self, form: HoldTenantForm) -> HttpResponse:
+        given = form.cleaned_data
+        try:
+            hold = place_hold(self.actor, tenant_id=given["tenant"].pk, reason=given["reason"])
+        except REFUSALS as error:
+            self.refuse(error)
+            return self.render(form=form, status=400)
+        self.success("From now on nothing of this tenant is erased or expires.")
+        return HttpResponseRedirect(reverse("staff:legal_hold", args=[hold.pk]))
+
+    def form_invalid(self, form: HoldTenantForm) -> HttpResponse:  # noqa: ARG002
+        raise Http404("No such tenant.")
+
+
+def _reason(request: HttpRequest) -> str:
+    form = ErasureReasonForm(request.POST)
+    return form.cleaned_data["reason"] if form.is_valid() else ""
+
+
+def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
+    """The state of the request in a sentence without its subject."""
+    state = ErasureState(erasure.state)
+    if state is ErasureState.STOPPED and erasure.started_at is None:
+        return NOT_BEGUN
+    return HELD if held and state is ErasureState.APPROVED else SENTENCES[state]
+
+
+def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:
+    """What the receipt asked, each with how many rows had been erased there."""
+    counts = {**erasure.receipt.get("erased", {}), "copies": erasure.receipt.get("promoted_copies", 0)}
+    return [{**each, "erased": counts.get(each["store"], "")} for each in erasure.receipt.get("asked", [])]

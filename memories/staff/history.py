@@ -1,0 +1,215 @@
+"""The history of one fact or how-to: its chain, opened by any of its states, and verification on demand.
+
+Nothing changes here but the record of verifications. A state of another tenant is answered as one that does not exist,
+and the owner's audit log (the tenant's, for what is shared) gets its read event before anything is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from memories.models import CHAINED_MODELS
+from memories.selectors.history.chains import chain_of_owner
+from memories.selectors.history.rows import READING_FAILS, owner_of_row, unreadable_rows
+from memories.selectors.history.stories import (
+    Elsewhere,
+    Story,
+    StoryWords,
+    erased_state,
+    find_state,
+    story_of,
+    story_of_erased,
+    words_of,
+)
+from memories.services.admin_requests import note_reading, note_shared_reading
+from memories.services.chain_proofs import prove_supersession
+from memories.staff.base import StaffView, may_see
+from memories.staff.chain_page import ChainContext, view_of
+from memories.types import Kind, Owner
+from tenants.admin.audit_event import Badge, why_broken
+from tenants.audit.sentences import actor_names
+from tenants.audit.verification import latest, latest_of, prove
+from tenants.middleware import request_id_of
+from tenants.models import AuditEvent, ChainCheck, Checked, Membership, User
+from tenants.principal import AUDITS, READS_MEMORY, Principal
+from tenants.principals import reading_principal
+
+
+def history_url(kind: Kind, memory_id: UUID) -> str:
+    """The permanent address of a state in its chain."""
+    return reverse("staff:history", args=[kind.value, memory_id])
+
+
+def member_of(owner: Owner) -> Membership | None:
+    """The member who owns it, active or not; None for what is shared and for former members."""
+    if owner.user_id is None or owner.tenant_id is None:
+        return None
+    found = Membership.objects.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+    return found.select_related("user", "tenant").first()
+
+
+class ChainPage(StaffView):
+    """What the pages of one chain share: the state, or the event of its erasure, and its owner."""
+
+    def enter(self) -> None:
+        """Raise Http404 for a state of another tenant as for one that does not exist."""
+        word, self.memory_id = self.kwargs.pop("kind"), self.kwargs.pop("memory_id")
+        if word not in CHAINED_MODELS:
+            raise Http404
+        self.kind = Kind(word)
+        self.state: Any = None
+        try:
+            self.state = find_state(self.kind, self.memory_id) or erased_state(self.kind, self.memory_id)
+            owner = _owner_of(self.state)
+        except READING_FAILS:
+            owner = owner_of_row(self.kind, self.memory_id)
+        if owner is None or not may_see(self.staff, owner.tenant_id):
+            raise Http404
+        self.owner: Owner = owner
+
+
+class HistoryPage(ChainPage):
+    """One chain with the state of the address marked."""
+
+    template_name = "admin/memories/history/chain.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        try:
+            return self._chain().render()
+        except READING_FAILS:
+            unread = unreadable_rows(self.owner.tenant_id)
+            if not unread:
+                raise
+        self.template_name = "admin/memories/history/unread.html"
+        story = Story(self.kind, self.owner, self.memory_id, (), (), (), (), {})
+        return self.render(title="A state that cannot be read", unread=unread, badges=self._badges(story))
+
+    def _chain(self) -> TemplateResponse:
+        if self.state is None:
+            raise ValueError("The state cannot be read.")
+        member, principal = self._open()
+        state = self.state
+        story = story_of_erased(self.kind, state) if isinstance(state, AuditEvent) else story_of(state)
+        badges = self._badges(story)
+        events = [event for each in story.events.values() for event in each]
+        events += [each.event for each in story.erased if each.event]
+        around = ChainContext(
+            names=actor_names(story.owner.tenant_id, events),
+            words=words_of(principal, story) if principal and story.rows else StoryWords({}, {}),
+            address=partial(history_url, self.kind),
+            elsewhere_address=self._elsewhere_url,
+            bad=frozenset(badge.check.event_id for badge in badges if badge.check and badge.check.event_id),
+        )
+        return self.render(
+            title="History of a fact" if self.kind is Kind.SEMANTIC else "History of a how-to",
+            story=story,
+            view=view_of(self._in_reach(story), around),
+            kind=self.kind,
+            member=member,
+            shared=story.owner.user_id is None,
+            badges=badges,
+            permalink=self.request.build_absolute_uri(history_url(self.kind, self.memory_id)),
+            inspector_url=self._inspector_url(story, member),
+            may_audit=may_see(self.staff, story.owner.tenant_id, AUDITS),
+            exported=story.rows[-1].pk if story.rows else None,
+        )
+
+    def _open(self) -> tuple[Membership | None, Principal | None]:
+        """The owner and the principal that reads for them, once the read event is written."""
+        member = member_of(self.owner)
+        target = {"target_kind": self.kind.value, "target_id": self.memory_id}
+        if member is None:
+            note_shared_reading(self.actor, self.owner.tenant_id, "history", **target)
+            return None, None
+        principal = reading_principal(member, staff=self.staff, request_id=request_id_of(self.request))
+        note_reading(principal, "history", **target)
+        return member, principal
+
+    def _badges(self, story: Story) -> list[Badge]:
+        """The verification of the owner's audit log, of others with events on what is shared, and of supersession."""
+        own = chain_of_owner(story.owner)
+        may = may_see(self.staff, story.owner.tenant_id, AUDITS)
+        address = reverse("staff:history_verify", args=[self.kind.value, self.memory_id]) if may else ""
+        checks = latest_of([own, *story.chains])
+        badges = [Badge(Checked.AUDIT, checks.get(own), address)]
+        badges += [Badge(Checked.AUDIT, check) for chain, check in sorted(checks.items()) if chain != own]
+        badges.append(Badge(Checked.SUPERSESSION, latest(own, Checked.SUPERSESSION), address))
+        return [replace(badge, bad_event_url=_event_url(badge.check) if may else "") for badge in badges]
+
+    def _in_reach(self, story: Story) -> Story:
+        """The story without promotions into tenants of others; that all tenants share a copy stays."""
+        known = [each for each in story.elsewhere if each.owner.tenant_id is None or self._may_open(each)]
+        return replace(story, elsewhere=tuple(known))
+
+    def _may_open(self, each: Elsewhere) -> bool:
+        return may_see(self.staff, each.owner.tenant_id)
+
+    def _elsewhere_url(self, each: Elsewhere) -> str:
+        return history_url(self.kind, each.id) if self._may_open(each) else ""
+
+    def _inspector_url(self, story: Story, member: Membership | None) -> str:
+        """The record of this memory under its member, for roles that may read it."""
+        if member is None or not may_see(self.staff, story.owner.tenant_id, READS_MEMORY):
+            return ""
+        if any(row.pk == self.memory_id for row in story.rows):
+            return reverse("staff:record", args=[member.pk, self.memory_id])
+        return reverse("staff:inspector", args=[member.pk])
+
+
+class VerifyForm(forms.Form):
+    """Which verification; both without a choice."""
+
+    what = forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in Checked])
+
+
+class VerifyHistory(ChainPage):
+    """POST: verify the audit log of a chain, or its supersession, and return to it."""
+
+    http_method_names = ["post"]
+
+    def enter(self) -> None:
+        super().enter()
+        if not may_see(self.staff, self.owner.tenant_id, AUDITS):
+            raise PermissionDenied
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = VerifyForm(request.POST)
+        what = form.cleaned_data["what"] if form.is_valid() else ""
+        for check in _verified(what, self.owner, self.staff):
+            (self.success if check.ok else self.refuse)(_result(check))
+        return HttpResponseRedirect(history_url(self.kind, self.memory_id))
+
+
+def _owner_of(state: Any) -> Owner | None:
+    if state is None:
+        return None
+    owner: Owner = Owner(state.tenant_id, state.owner_id) if isinstance(state, AuditEvent) else state.owner
+    return owner
+
+
+def _verified(what: str, owner: Owner, staff: User) -> list[ChainCheck]:
+    """The verification that was asked for, or both."""
+    audit = [] if what == Checked.SUPERSESSION else [prove(chain_of_owner(owner), staff)]
+    return audit if what == Checked.AUDIT else [*audit, prove_supersession(owner, staff)]
+
+
+def _result(check: ChainCheck) -> str:
+    """The outcome in a sentence."""
+    what = "The audit log" if check.what == Checked.AUDIT else "The supersession"
+    if check.ok:
+        return f"{what} was verified: {check.count} good, in {check.took_ms:.0f} ms."
+    at = f" at event {check.first_bad} (id {check.event_id})" if check.event_id else ""
+    return f"{what} is broken{at}: {why_broken(check)}."
+
+
+def _event_url(check: ChainCheck | None) -> str:
+    return reverse("admin:tenants_auditevent_change", args=[check.event_id]) if check and check.event_id else ""

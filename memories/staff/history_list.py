@@ -1,0 +1,189 @@
+"""The list of histories: states of facts and how-tos that ended, one tenant at a time.
+
+A line shows words only in the histories of one member, whose audit log gets a read event, or of what a tenant shares;
+across members it shows keys, times and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.http import urlencode
+
+from memories.errors import InvalidInput
+from memories.models import Fact
+from memories.presenting.lines import did, ending_of, headline, state_word
+from memories.selectors.history.listing import (
+    ChainedRow,
+    HistoryFilter,
+    HistoryRow,
+    StateOutcome,
+    history_rows,
+    page_of_histories,
+)
+from memories.selectors.history.rows import READING_FAILS, unreadable_rows
+from memories.services.admin_requests import note_reading, note_shared_reading
+from memories.staff.base import StaffView
+from memories.staff.history import history_url, member_of
+from memories.types import Kind, Owner
+from tenants.admin.scoping import PARAMETER, TenantScope, one_of
+from tenants.audit.listing import read_filter
+from tenants.audit.sentences import ActorNames, actor_names
+from tenants.errors import InvalidValue
+from tenants.middleware import request_id_of
+from tenants.models import Membership
+from tenants.principal import READS_HISTORY, ActorKind
+from tenants.principals import reading_principal
+
+SHARED = "shared"
+_LONGEST = 200
+_UNKNOWN = "Search for something else."
+
+
+class HistoryForm(forms.Form):
+    """The filters of an address; who and when are read as in the audit log."""
+
+    q = forms.CharField(
+        label="Words",
+        required=False,
+        max_length=_LONGEST,
+        error_messages={
+            "max_length": f"Search for at most {_LONGEST} characters.",
+            "null_characters_not_allowed": _UNKNOWN,
+        },
+    )
+    member = forms.CharField(label="Member", required=False)
+    kind = forms.CharField(label="Kind", required=False)
+    key = forms.CharField(label="Key", required=False, error_messages={"null_characters_not_allowed": _UNKNOWN})
+    since = forms.CharField(label="Changed from", required=False)
+    until = forms.CharField(label="Changed to", required=False)
+    actor = forms.CharField(label="Who did it", required=False)
+    how = forms.CharField(label="Outcome", required=False)
+    all = forms.BooleanField(required=False)
+    cursor = forms.CharField(label="Page", required=False)
+
+    def filter_within(self, scope: TenantScope) -> HistoryFilter:
+        """The filter for the selector. Raises InvalidValue."""
+        for name, errors in self.errors.items():
+            raise InvalidValue(name, str(errors[0]))
+        given, tenant = self.cleaned_data, scope.chosen
+        if given["all"] and tenant is not None and not given["member"]:
+            raise InvalidValue("member", "Choose one to see what never changed as well.")
+        shared = given["member"] == SHARED
+        asked = {"member": "" if shared else given["member"], **{n: given[n] for n in ("actor", "since", "until")}}
+        read = read_filter(tenant.pk if tenant else None, asked)
+        return HistoryFilter(
+            tenant_id=tenant.pk if tenant else None,
+            kind=Kind.PROCEDURAL if given["kind"] == Kind.PROCEDURAL else Kind.SEMANTIC,
+            user_id=read.member,
+            shared=shared,
+            key=given["key"].lower().replace(" ", "_"),
+            text=given["q"],
+            since=read.since,
+            until=read.until,
+            actor_id=read.actor,
+            actor_kind=read.actor_kind,
+            outcome=StateOutcome(given["how"]) if given["how"] in set(StateOutcome) else None,
+            everything=given["all"],
+        )
+
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """The filters as written, but for the page."""
+        values = {name: str(self[name].value() or "").strip() for name in self.fields if name != "cursor"}
+        return {name: value for name, value in values.items() if value and value != "False"}
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything but the tenant and the kind is asked for."""
+        return any(name != "kind" for name in self.given)
+
+    def said(self, error: InvalidValue | InvalidInput) -> tuple[str, str]:
+        """The label of the field at fault, and why."""
+        field = self.fields.get(error.field)
+        return str(field.label if field else error.field), error.reason
+
+
+class Histories(StaffView):
+    """The list, newest first; what somebody made unreadable is said in the place of the list."""
+
+    title = "History"
+    template_name = "admin/memories/history/list.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        scope = one_of(request, READS_HISTORY)
+        form = HistoryForm(request.GET)
+        context: dict[str, Any] = {
+            "scope": scope,
+            "form": form,
+            "actors": [kind.value for kind in ActorKind],
+            "outcomes": [each.value for each in StateOutcome],
+        }
+        try:
+            by = form.filter_within(scope)
+            return self.render(**context, **self._listed(form, by)).render()
+        except (InvalidValue, InvalidInput) as error:
+            return self.render(**context, refused=form.said(error), status=400)
+        except READING_FAILS:
+            unread = unreadable_rows(scope.chosen.pk if scope.chosen else None)
+            if not unread:
+                raise
+            return self.render(**context, unread=unread)
+
+    def _listed(self, form: HistoryForm, by: HistoryFilter) -> Mapping[str, Any]:
+        """A page of the list, once the read event is written."""
+        cursor = form.cleaned_data["cursor"]
+        page = page_of_histories(by, cursor=cursor)
+        member = member_of(Owner(by.tenant_id, by.user_id))
+        with_words = self._audit(by, member)
+        if any(None in (row.learned_at, row.created_at) for row in page.rows):
+            raise ValueError("A driver reads a malformed time as nothing.")
+        rows = history_rows(page.rows)
+        names = actor_names(by.tenant_id, [row.event for row in rows if row.event])
+        base = reverse("staff:histories")
+        asked = {PARAMETER: one_of(self.request, READS_HISTORY).address, **form.given}
+        return {
+            "listed_member": member,
+            "with_words": with_words,
+            "lines": [_line(row, names, with_words=with_words) for row in rows],
+            "next_url": f"{base}?{urlencode({**asked, 'cursor': page.next_cursor})}" if page.next_cursor else "",
+            "first_url": f"{base}?{urlencode(asked)}" if cursor else "",
+        }
+
+    def _audit(self, by: HistoryFilter, member: Membership | None) -> bool:
+        """Write the read event of whose words are shown or searched; returns whether to show words."""
+        shared = member is None and by.user_id is None and (by.shared or by.tenant_id is None)
+        if member is not None:
+            principal = reading_principal(member, staff=self.staff, request_id=request_id_of(self.request))
+            note_reading(principal, "histories")
+        elif shared or by.text:
+            note_shared_reading(self.actor, by.tenant_id, "shared histories" if shared else "search in histories")
+        return member is not None or shared
+
+
+def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str, Any]:
+    """One state that ended; without words where they are not to be shown."""
+    row, event = found.row, found.event
+    key = row.key.replace("_", " ") if isinstance(row, Fact) else ""
+    return {
+        "url": history_url(row.kind, row.pk),
+        "kind": row.kind,
+        "slot": key or row.category,
+        "words": headline(row) if with_words else "",
+        "became": _words(found.successor) if with_words else "",
+        "state": state_word(row),
+        "ending": ending_of(row, staff=True),
+        "whose": row.user.speaker if row.user else "shared",
+        "who": names.who(event) if event else "",
+        "did": did(event.action) if event else "",
+        "at": row.superseded_at or row.learned_at,
+    }
+
+
+def _words(row: ChainedRow | None) -> str:
+    return headline(row) if row else ""

@@ -1,0 +1,249 @@
+"""The inspector: the memories of a member in one column per kind, filtered by the address, kept up to date."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.utils import timezone
+
+from memories.constants import FIRST_YEAR, LAST_YEAR
+from memories.presenting.memory import MemoryView
+from memories.selectors.erasure import is_erased
+from memories.selectors.staff.inspecting import (
+    InspectorFilter,
+    OwnerFilter,
+    StateFilter,
+    counts_by_status,
+    inspected,
+    member_state,
+)
+from memories.staff.base import LiveMemberView, first_page_of
+from memories.types import CURRENT, Kind, Status
+from tenants.principal import ADMINISTERS
+
+PAGE_SIZE = 20
+_LONGEST = 200
+_TITLES = {
+    Kind.EPISODIC: ("What happened", "event", "Events"),
+    Kind.SEMANTIC: ("What is true", "fact", "Facts"),
+    Kind.PROCEDURAL: ("What works", "how-to", "How-tos"),
+    Kind.CATALOG: ("Shared catalog", "entry", "Entries"),
+}
+_WILL_APPEAR = {
+    Kind.EPISODIC: "What this member says to the agent appears here, word for word.",
+    Kind.SEMANTIC: "Facts appear here when the agent learns something lasting, or when somebody writes one.",
+    Kind.PROCEDURAL: "How-tos appear here when a task taught the agent what works, with how often it did.",
+    Kind.CATALOG: "Articles and product data that everybody here can read appear here once they are imported.",
+}
+_ERASED = "Nothing appears here any more: this member was erased."
+_CANNOT = {
+    (Kind.EPISODIC, "key"): "Events have no key.",
+    (Kind.EPISODIC, "category"): "Events have no category.",
+    (Kind.EPISODIC, "whose"): "Events are shared with nobody.",
+    (Kind.PROCEDURAL, "key"): "How-tos have no key.",
+    (Kind.CATALOG, "key"): "The catalog has no keys.",
+    (Kind.CATALOG, "category"): "The catalog has no categories.",
+    (Kind.CATALOG, "session_id"): "Nothing in the catalog comes from a conversation.",
+    (Kind.CATALOG, "whose"): "The catalog belongs to no task.",
+}
+_STATES = {
+    StateFilter.ANY: "Everything",
+    StateFilter.CURRENT: "Believed",
+    StateFilter.STALE: "Not confirmed for long",
+    StateFilter.SUPERSEDED: "Replaced",
+    StateFilter.EVICTED: "Evicted",
+    StateFilter.FLAGGED: "Flagged",
+}
+_OWNERS = {
+    OwnerFilter.OWN: "Own",
+    OwnerFilter.TASK: "In a task",
+    OwnerFilter.TENANT: "Shared here",
+    OwnerFilter.GLOBAL: "Shared with all",
+}
+_A_DAY = {"invalid": "is a day such as 2026-03-05"}
+_NAMES = {"session_id": "session", "since": "from", "until": "to"}
+
+
+class InspectorForm(forms.Form):
+    """The filters of an address. Invalid ones are named in `problems` and left out; nothing is guessed."""
+
+    q = forms.CharField(label="Words", required=False, max_length=_LONGEST)
+    show = forms.ChoiceField(label="State", required=False, choices=[(each.value, each.value) for each in StateFilter])
+    whose = forms.ChoiceField(label="Whose", required=False, choices=[(each.value, each.value) for each in OwnerFilter])
+    category = forms.CharField(label="Category", required=False, max_length=_LONGEST)
+    key = forms.CharField(label="About", required=False, max_length=_LONGEST)
+    session_id = forms.UUIDField(label="Conversation", required=False, error_messages={"invalid": "is named by an id"})
+    since = forms.DateField(label="From", required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
+    until = forms.DateField(label="To", required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
+
+    def add_prefix(self, field_name: str) -> str:
+        """The name of a field in the address."""
+        return _NAMES.get(field_name, field_name)
+
+    def clean(self) -> None:
+        for name in ("since", "until"):
+            day = self.cleaned_data.get(name)
+            if day is not None and not FIRST_YEAR <= day.year <= LAST_YEAR:
+                self.add_error(name, _A_DAY["invalid"])
+
+    @cached_property
+    def problems(self) -> list[str]:
+        """Which filters were left out, and why: a sentence each."""
+        found = []
+        for name, errors in self.errors.as_data().items():
+            choices = getattr(self.fields[name], "choices", ())
+            error = errors[0]
+            reason = " ".join(map(str, error.messages))
+            if choices:
+                reason = f"is one of {', '.join(str(value) for value, _ in choices if value)}"
+            elif error.code in ("max_length", "null_characters_not_allowed"):
+                reason = f"has to be a text of at most {_LONGEST} characters"
+            found.append(f"{self.fields[name].label} {reason}; it was left out.")
+        return found
+
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """The valid filters as they are written in the address."""
+        valid = [name for name in self.fields if name not in self.errors]
+        return {self.add_prefix(name): self[name].value() for name in valid if self[name].value()}
+
+    @property
+    def filter(self) -> InspectorFilter:
+        """The valid filters, for the selector."""
+        given = self.cleaned_data
+        return InspectorFilter(
+            query=given.get("q", ""),
+            show=StateFilter(given.get("show", "")),
+            whose=OwnerFilter(given.get("whose", "")),
+            category=given.get("category", ""),
+            key=given.get("key", ""),
+            session_id=given.get("session_id"),
+            since=_midnight(given.get("since")),
+            until=_midnight(given.get("until"), later=1),
+        )
+
+    @property
+    def chips(self) -> list[tuple[str, str, str]]:
+        """Name, value and the address without it, of the filters that have no row of links of their own."""
+        labels = {self.add_prefix(name): str(field.label) for name, field in self.fields.items()}
+        names = [name for name in self.given if name not in ("show", "whose")]
+        return [(labels[name], self.given[name], self.address(**{name: ""})) for name in names]
+
+    def address(self, **changes: str) -> str:
+        """The query with these filters changed; empty ones are left out, and every column begins anew."""
+        return f"?{urlencode({name: value for name, value in {**self.given, **changes}.items() if value})}"
+
+
+@dataclass(frozen=True, slots=True)
+class KindColumn:
+    """One kind. `found` says how much of `total` is listed; `older` and `newest` are the addresses of other pages."""
+
+    kind: Kind
+    title: str
+    noun: str
+    name: str
+    rows: tuple[MemoryView, ...]
+    found: str
+    total: int
+    older: str
+    newest: str
+    empty: str
+
+
+class Inspector(LiveMemberView):
+    """The memories of a member, or with `live` the part of the page that refreshes itself."""
+
+    reads = "inspector"
+    tab = "inspector"
+    title = "Memory"
+    template_name = "admin/memories/member/inspector.html"
+    part_template = "admin/memories/member/_inspector.html"
+    refresh_url = "inspector_live"
+
+    def get_part(self) -> Mapping[str, Any]:
+        form = InspectorForm(self.request.GET)
+        form.is_valid()
+        counts = counts_by_status(self.principal)
+        problems = [*form.problems]
+        return {
+            "form": form,
+            "columns": self._columns(form, counts, problems),
+            "problems": problems,
+            "states": _state_facets(form, counts),
+            "whose": [(words, form.address(whose=each), form.filter.whose is each) for each, words in _OWNERS.items()],
+            "state": member_state(self.principal),
+            "key_url": self.url("search_key") if self.may(ADMINISTERS) else "",
+        }
+
+    def _columns(
+        self, form: InspectorForm, counts: Mapping[Kind, Counter[Status]], problems: list[str]
+    ) -> list[KindColumn]:
+        """All kinds; successors and counts are looked up for all columns at once."""
+        cursors = {kind: self.request.GET.get(kind.value, "") for kind in Kind}
+        pages = {}
+        for kind, cursor in cursors.items():
+            pages[kind], fault = first_page_of(inspected(self.principal, kind, form.filter), cursor, limit=PAGE_SIZE)
+            if fault:
+                problems.append("The address names a page that does not exist; this is the first one.")
+                cursors[kind] = ""
+        views = self.counted_views([row for page in pages.values() for row in page.rows])
+        erased = not self.member.is_active and is_erased(self.member.pk)
+
+        def at(kind: Kind, cursor: str) -> str:
+            places = {each.value: place for each, place in {**cursors, kind: cursor}.items() if place}
+            return f"?{urlencode({**form.given, **places})}"
+
+        columns = []
+        for kind, page in pages.items():
+            rows = tuple(view for view in views if view.kind is kind)
+            total = counts[kind].total()
+            more = bool(page.next_cursor or cursors[kind])
+            columns.append(
+                KindColumn(
+                    kind,
+                    *_TITLES[kind],
+                    rows=rows,
+                    found=f"{len(rows)}{'+' if more else ''}" if form.given else "",
+                    total=total,
+                    older=at(kind, page.next_cursor) if page.next_cursor else "",
+                    newest=at(kind, "") if cursors[kind] else "",
+                    empty=_ERASED if erased and kind is not Kind.CATALOG else _empty(form, kind, total),
+                )
+            )
+        return columns
+
+
+def _state_facets(
+    form: InspectorForm, counts: Mapping[Kind, Counter[Status]]
+) -> list[tuple[str, str, bool, int | None]]:
+    """Words, address, whether it is chosen, and the count; flagged rows are not counted: that reads all of them."""
+    every: Counter[Status] = sum((counts[kind] for kind in Kind if kind is not Kind.CATALOG), Counter())
+    count: dict[StateFilter, int | None] = {
+        StateFilter.ANY: every.total(),
+        StateFilter.CURRENT: sum(every[status] for status in CURRENT),
+        StateFilter.STALE: every[Status.STALE],
+        StateFilter.SUPERSEDED: every[Status.SUPERSEDED],
+        StateFilter.EVICTED: every[Status.EVICTED],
+    }
+    return [
+        (words, form.address(show=each), form.filter.show is each, count.get(each)) for each, words in _STATES.items()
+    ]
+
+
+def _empty(form: InspectorForm, kind: Kind, total: int) -> str:
+    beyond = form.filter.out_of_reach_of(kind)
+    if beyond:
+        return " ".join(_CANNOT[kind, name] for name in beyond)
+    return "Nothing here fits the filters." if form.given and total else _WILL_APPEAR[kind]
+
+
+def _midnight(day: date | None, *, later: int = 0) -> datetime | None:
+    """When the day, or the one `later`, begins in the reader's zone."""
+    return None if day is None else timezone.make_aware(datetime.combine(day + timedelta(days=later), time.min))

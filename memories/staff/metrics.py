@@ -1,0 +1,172 @@
+"""The page of metrics: which alerts fire, and a chart for each metric of the tenants in scope. No memory is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from memories.metrics import definitions as named
+from memories.metrics.alerts import LONGEST_GAP, AlertState, MetricReading
+from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Span, chart, condition, placed, shown, stepped
+from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
+from memories.metrics.sampling import Sampling, course, last_look, looks
+from memories.staff.base import StaffView
+from tenants.admin.scoping import TenantScope, scope_of
+
+# Lines of a chart that are still told apart, and alerts of a list that is still read.
+MOST_LINES = 5
+MOST_LISTED = 50
+
+GROUPS: Mapping[str, tuple[Metric, ...]] = {
+    "Recall": (
+        *(named.HIT_RATIO, named.RECALLS, named.RECALL_P95, named.RECALL_P50, named.MEMORY_TOKENS, named.TURNS),
+    ),
+    "Writing": (
+        *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),
+    ),
+    "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
+    "Behind the answers": (
+        *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
+        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST),
+    ),
+}
+_ALERT_OF = {alert.metric.name: alert for alert in ALERTS}
+
+
+class Metrics(StaffView):
+    """`?tenant=` its slug, `?span=` one of SPANS. Tenant staff see their tenants, platform staff all."""
+
+    title = "Metrics"
+    template_name = "admin/memories/metrics.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        scope = scope_of(request, self.roles)
+        span = SPANS.get(request.GET.get("span", ""), USUAL_SPAN)
+        context: dict[str, Any] = {"scope": scope, "span": span, "spans": list(SPANS.values()), "frame": FRAME}
+        return self.render(**context, page=metrics_page(scope, span, timezone.localtime()))
+
+
+def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any]:
+    """The page as of `now`, in the reader's zone. `late`: the last sample is old, so nobody knows what fires."""
+    names = scope.names
+    look = last_look(None if scope.everything and scope.chosen is None else names)
+    drawn = drawn_of(look, names)
+    known = {standing.alert.name for standing in look.standings}
+    return {
+        "at": look.at,
+        "late": look.at is not None and now - look.at > LONGEST_GAP,
+        "alarms": [_alarm(each, names, scope) for each in look.standings[:MOST_LISTED]],
+        "firing": sum(each.fires for each in look.standings),
+        "pending": sum(not each.fires for each in look.standings),
+        "more": max(0, len(look.standings) - MOST_LISTED),
+        "quiet": [(alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in known],
+        "groups": charts_of(GROUPS, drawn, span, now, stages=True) if look.at else (),
+        "shown": list(drawn.values()),
+        "hidden": scope.count - sum(1 for tenant_id in drawn if tenant_id),
+    }
+
+
+def drawn_of(look: Sampling, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+    """The tenants to draw: those with alerts first, then the busiest."""
+    busy: dict[UUID | None, float] = {}
+    for metric in (named.WRITES, named.RECALLS, named.REMEMBERED, named.TURNS, named.INDEX_WAITING):
+        for tenant_id in names:
+            busy[tenant_id] = busy.get(tenant_id, 0.0) + look.readings.get(MetricReading(metric.name, tenant_id), 0.0)
+    trouble = {each.tenant_id: (2 if each.fires else 1) for each in reversed(look.standings)}
+    wanted = [each for each in names if each is not None or trouble.get(each) or busy[each]]
+    order = sorted(wanted, key=lambda each: (-trouble.get(each, 0), -busy[each], each is None, names[each], str(each)))
+    return {each: names[each] for each in order[:MOST_LINES]}
+
+
+def charts_of(
+    groups: Mapping[str, tuple[Metric, ...]],
+    drawn: Mapping[UUID | None, str],
+    span: Span,
+    now: datetime,
+    *,
+    stages: bool,
+) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
+    """The charts of groups of metrics, with a line for each of the tenants `drawn`; nothing else is read.
+
+    `stages`: where a single one is drawn, with a line for each stage of its recalls.
+    """
+    until = span.until(now)
+    since = until - span.length
+    taken = looks(since - timedelta(seconds=1), until)
+    places = placed(taken, span, until)
+    stages = stages and len(drawn) == 1
+    labels = None if stages else ("", TOTAL)
+    wanted = {metric.name for metrics in groups.values() for metric in metrics}
+    values = course(drawn, since - timedelta(seconds=1), until, labels, wanted)
+
+    def charted(metric: Metric) -> Chart:
+        alert = _ALERT_OF.get(metric.name)
+        chosen = dict(_lines(metric, drawn, stages=stages))
+        lines = {
+            name: stepped(values.get(reading, {}), places, span, metric, alert) for name, reading in chosen.items()
+        }
+        latest = {
+            name: values.get(reading, {}).get(taken[-1], metric.idle) if taken else None
+            for name, reading in chosen.items()
+        }
+        return chart(metric, alert, lines, latest, span, timezone.localtime(until))
+
+    return tuple((title, tuple(map(charted, metrics))) for title, metrics in groups.items())
+
+
+def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, MetricReading]]:
+    """One for each stage of one tenant; else one for each tenant."""
+    if metric.label and stages:
+        (tenant_id,) = drawn
+        return [(stage, MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
+    label = TOTAL if metric.label else ""
+    names = _told_apart(drawn)
+    return [(names[tenant_id], MetricReading(metric.name, tenant_id, label)) for tenant_id in drawn]
+
+
+def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
+    """The names, with a number where two tenants have the same."""
+    labels: dict[UUID | None, str] = {}
+    for tenant_id, name in drawn.items():
+        same = sum(1 for each in labels.values() if each.split(" (")[0] == name)
+        labels[tenant_id] = f"{name} ({same + 1})" if same else name
+    return labels
+
+
+def _alarm(standing: AlertState, names: Mapping[UUID | None, str], scope: TenantScope) -> dict[str, Any]:
+    """An alert that fires or is about to."""
+    alert = standing.alert
+    slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
+    return {
+        "alert": alert,
+        "tenant": names.get(standing.tenant_id, ""),
+        "slug": slugs.get(standing.tenant_id, "") if standing.tenant_id else "",
+        "fires": standing.fires,
+        "value": shown(standing.value, alert.metric.unit),
+        "beyond": condition(alert),
+        "since": standing.since,
+        "do": _with_code(alert.do),
+    }
+
+
+def _with_code(text: str) -> SafeString:
+    """Text between backticks as code."""
+    parts = (("<code>{}</code>" if place % 2 else "{}", part) for place, part in enumerate(text.split("`")))
+    return format_html_join("", "{}", ((format_html(shape, part),) for shape, part in parts))
+
+
+def _lasting(alert: Alert) -> str:
+    parts = []
+    if alert.lasting:
+        parts.append(f"for {shown(alert.lasting.total_seconds(), named.Unit.SECONDS)}")
+    if alert.at_least is not None:
+        metric, minimum = alert.at_least
+        parts.append(f"with {minimum:g} {metric.title.lower()} or more")
+    return ", ".join(parts)

@@ -1,0 +1,80 @@
+"""The sidebar of the admin: only what the reader's roles let them open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from tenants.admin.scoping import roles_held, signed_in
+from tenants.principal import READS_HISTORY
+
+# (group, ((title, icon, page), …)): a page is a model, for its list in the admin, or the name of a staff view.
+_GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Support",
+        (
+            ("Members' memory", "neurology", "memories.membermemory"),
+            ("Consolidation runs", "merge", "memories.consolidationrun"),
+            ("Index and queue", "database", "memories.outboxentry"),
+            ("Reviews", "rule", "memories.reviewitem"),
+        ),
+    ),
+    (
+        "History",
+        (
+            ("History of facts", "timeline", "staff:histories"),
+            ("Audit log", "fact_check", "tenants.auditevent"),
+            ("Erasure", "delete_forever", "memories.erasurerequest"),
+            ("Legal holds", "gavel", "memories.legalhold"),
+            ("Metrics", "monitoring", "staff:metrics"),
+        ),
+    ),
+    (
+        "Administration",
+        (
+            ("Members", "group", "tenants.membership"),
+            ("API tokens", "key", "tenants.apitoken"),
+            ("Memory policies", "policy", "memories.memorypolicy"),
+            ("Expiry rules", "hourglass_empty", "memories.expiryrule"),
+            ("Recall thresholds", "tune", "memories.thresholdproposal"),
+            ("Tenants", "domain", "tenants.tenant"),
+            ("Users", "person", "tenants.user"),
+        ),
+    ),
+)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """Groups of links in the form of unfold's `SIDEBAR.navigation`; a group without any is left out."""
+    open_to = {
+        f"{model._meta.app_label}.{model._meta.model_name}"
+        for model, page in admin.site._registry.items()
+        if page.has_module_permission(request) and page.has_view_permission(request)
+    }
+    staff = signed_in(request)
+    if staff.is_superuser or not roles_held(request).isdisjoint(READS_HISTORY):
+        open_to |= {"staff:histories", "staff:metrics"}
+    groups: list[dict[str, Any]] = [
+        {"title": "", "items": [_link("What needs attention", "space_dashboard", reverse("admin:index"))]}
+    ]
+    for title, entries in _GROUPS:
+        links = [_link(words, icon, _list(page)) for words, icon, page in entries if page in open_to]
+        if links:
+            groups.append({"title": title, "separator": True, "items": links})
+    return groups
+
+
+def _link(title: str, icon: str, address: str) -> dict[str, str]:
+    return {"title": title, "icon": icon, "link": address}
+
+
+def _list(page: str) -> str:
+    if page.startswith("staff:"):
+        return reverse(page)
+    try:
+        return reverse(f"admin:{page.replace('.', '_')}_changelist")
+    except NoReverseMatch as error:
+        raise LookupError(f"{page} has no list in the admin") from error

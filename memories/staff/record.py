@@ -1,0 +1,171 @@
+"""Everything about one memory: its columns, its source, its uses, its history, and what the index has of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+
+from memories.errors import NotFound
+from memories.models import Episode, Fact, Playbook
+from memories.presenting.lines import did, ending_of
+from memories.presenting.memory import details_of
+from memories.selectors.history.stories import told_reason
+from memories.selectors.memories import Memory, chain_of, find_memory, has_original, history_of, is_shared
+from memories.selectors.reviews import review_about
+from memories.selectors.runs import read_by
+from memories.selectors.staff.index_state import IndexStanding, index_state_of
+from memories.selectors.staff.uses import learned_from, uses_of, words_behind
+from memories.services.admin_requests import READINGS, note_refresh
+from memories.staff.base import LiveMemberView
+from memories.types import CURRENT, Kind
+from tenants.audit.sentences import actor_names
+
+USES_SHOWN = 10
+MOST_EVENTS = 200
+_NOUNS = {Kind.EPISODIC: "event", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.CATALOG: "shared entry"}
+# Columns that the page shows elsewhere, or that nobody can read.
+_ELSEWHERE = frozenset({"text", "title", "trigger", "steps", "context", "source_url"})
+# The tone of each index state, and what it means.
+_INDEX_STATES = {
+    IndexStanding.SAME: ("success", "The member's search finds it as it is stored."),
+    IndexStanding.ON_ITS_WAY: (
+        "warning", "The latest change is on its way to the index; until then the database answers."
+    ),
+    IndexStanding.BEHIND: (
+        "danger", "The index has an older state, and nothing is on its way. `index check` tells more."
+    ),
+    IndexStanding.ABSENT: ("danger", "The member's search does not find it, and nothing is on its way."),
+    IndexStanding.HIDDEN: ("success", "It was evicted, and the index does not have it any more."),
+    IndexStanding.MISSING_PART: ("warning", "This part of the index is missing; the next recall rebuilds it."),
+    IndexStanding.NO_KEY: ("danger", "The member's own key shows nothing."),
+    IndexStanding.DOWN: ("warning", "The search plane does not answer now."),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An audit event on a memory as a sentence. Looks by the same person in a row are one, `times` over."""
+
+    sentence: str
+    reason: str
+    at: datetime
+    sequence: int
+    look: bool
+    times: int = 1
+
+
+class RecordPage(LiveMemberView):
+    """The page of one memory of any kind; the id of another member's memory is answered as unknown."""
+
+    tab = "inspector"
+    template_name = "admin/memories/member/record.html"
+    part_template = "admin/memories/member/_record.html"
+
+    def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        try:
+            self.memory: Memory = find_memory(self.principal, memory_id)
+        except NotFound as error:
+            raise Http404 from error
+        self.title = f"One {_NOUNS[self.memory.kind]}"
+        target = {"target_kind": self.memory.kind.value, "target_id": memory_id}
+        if self.live:
+            note_refresh(self.principal, "record", **target)  # type: ignore[arg-type]  # a kind and an id
+        else:
+            self.note("record", **target)  # type: ignore[arg-type]  # likewise
+        return super().get(request)
+
+    def live_url(self) -> str:
+        return self.url("record_live", self.memory.pk)
+
+    def get_part(self) -> Mapping[str, Any]:
+        memory = self.memory
+        (view,) = self.counted_views([memory])
+        uses, more = uses_of(self.principal, memory.pk, limit=USES_SHOWN)
+        index = index_state_of(self.principal, memory)
+        learned = learned_from(self.principal, memory) if isinstance(memory, Episode) else ()
+        behind = words_behind(self.principal, memory) if isinstance(memory, Fact | Playbook) else ()
+        tone, sentence = _INDEX_STATES[index.standing]
+        return {
+            "row": view,
+            "noun": _NOUNS[memory.kind],
+            "quotes": self.counted_views(behind),
+            "learned": self.counted_views(learned),
+            "reading": self._reading(memory) if isinstance(memory, Episode) and not learned else None,
+            "uses": uses,
+            "more_uses": more,
+            "details": details_of(memory, staff=True),
+            "states": self._states(memory),
+            "events": () if is_shared(memory) else self._events(memory.pk),
+            "review": review_about(self.principal, memory.pk),
+            "has_original": has_original(self.principal, memory.pk),
+            "index": index,
+            "index_tone": tone,
+            "index_sentence": f"{sentence} {index.refusal}".strip(),
+            "columns": tuple(_columns(memory)),
+        }
+
+    def _states(self, memory: Memory) -> list[dict[str, Any]]:
+        """The chain, newest first; empty for kinds that are never superseded."""
+        return [
+            {
+                "link": link,
+                "url": self.url("record", link.id),
+                "here": link.id == memory.pk,
+                "current": link.status in CURRENT,
+                "ending": ending_of(link, staff=True),
+            }
+            for link in reversed(chain_of(self.principal, memory.kind, memory.pk))
+        ]
+
+    def _reading(self, episode: Episode) -> dict[str, Any] | None:
+        """The consolidation that read an event, and whether it learned anything; None before one did."""
+        run = read_by(self.principal, episode)
+        if run is None:
+            return None
+        learned = any(line["memory_id"] and str(episode.pk) in line["episode_ids"] for line in run.decisions)
+        return {"url": self.url("run", run.pk), "learned": learned}
+
+    def _events(self, memory_id: UUID) -> list[LoggedEvent]:
+        """The audit events on the memory, latest first; up to three queries."""
+        events = list(history_of(self.principal, [memory_id]).order_by("-sequence")[:MOST_EVENTS])
+        names = actor_names(self.member.tenant_id, events)
+        logged: list[LoggedEvent] = []
+        for event in events:
+            who = names.who(event)
+            line = LoggedEvent(
+                sentence=f"{who[:1].upper()}{who[1:]} {did(event.action)}",
+                reason=told_reason(event),
+                at=event.created_at,
+                sequence=event.sequence,
+                look=event.action in READINGS,
+            )
+            if logged and line.look and logged[-1].sentence == line.sentence:
+                logged[-1] = replace(logged[-1], times=logged[-1].times + 1, sequence=event.sequence)
+            else:
+                logged.append(line)
+        return logged
+
+
+def _columns(memory: Memory) -> Iterator[tuple[str, str]]:
+    """Every column by name as it is stored, but for words that stand elsewhere on the page."""
+    for column in memory._meta.concrete_fields:
+        if column.name not in _ELSEWHERE:
+            yield column.name.replace("_", " "), _stored(getattr(memory, column.attname))
+
+
+def _stored(value: object) -> str:
+    """A stored value; of vectors and word pieces only the length."""
+    if value is None or value == "":
+        return "none"
+    if isinstance(value, bytes | memoryview):
+        return f"{len(value):,} bytes"
+    if isinstance(value, datetime):
+        return f"{timezone.localtime(value):%Y-%m-%d %H:%M:%S %Z}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)

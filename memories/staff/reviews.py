@@ -1,0 +1,274 @@
+"""The page of one review: both memories side by side, their source and history, and the forms that decide it.
+
+Staff read in the member's place, which their audit log records first; whoever may not decide for the tenant only
+reads. Every decision goes through `services/reviews/decisions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.views.generic.detail import SingleObjectMixin
+
+from memories.errors import Blocked, InvalidInput
+from memories.hygiene.differences import Piece, differences
+from memories.hygiene.sensitivity import telling
+from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
+from memories.models import Episode, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.presenting.lines import headline, state_word
+from memories.presenting.memory import source_words
+from memories.selectors.history.stories import supporting_episodes, told_reason
+from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
+from memories.selectors.reviews import UNANSWERED, is_decidable, told_of_review
+from memories.services.admin_requests import note_review_read, note_shared_review_read
+from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.screening import Screen
+from memories.staff.base import REFUSALS, StaffView
+from memories.types import Owner
+from tenants.admin.scoping import acting, signed_in, tenants_here
+from tenants.errors import Forbidden, NoMembership, TenantsError
+from tenants.middleware import request_id_of
+from tenants.models import AuditEvent, Membership, User
+from tenants.principal import ActorKind, Principal
+from tenants.principals import STAFF_ROLES, principal_of, reading_principal, staff_principal
+from tenants.selectors import active_memberships, administers, has_active_member
+
+_WORDS = ("text", "first_text", "second_text", "reason")
+_DONE: Mapping[ReviewDecision, str] = {
+    ReviewDecision.KEEP_ONE: "One fact was kept; the other one is superseded by it.",
+    ReviewDecision.KEEP_BOTH: "Both facts were kept.",
+    ReviewDecision.MERGE: "The new wording replaced both facts.",
+    ReviewDecision.EDIT: "The facts were reworded.",
+    ReviewDecision.EVICT: "The memory was evicted.",
+    ReviewDecision.KEEP: "The memory was kept.",
+}
+
+
+class AnswerForm(forms.Form):
+    """A decision as the page sends it; the service checks the words."""
+
+    decision = forms.ChoiceField(choices=[(each.value, each.value) for each in ReviewDecision])
+    keep = forms.UUIDField(required=False)
+    never_true = forms.BooleanField(required=False)
+    text = forms.CharField(required=False)
+    first_text = forms.CharField(required=False)
+    second_text = forms.CharField(required=False)
+    reason = forms.CharField(required=False)
+
+    @property
+    def answer(self) -> Answer:
+        """The answer. Raises InvalidInput for a form that no page of ours sends."""
+        if not self.is_valid():
+            raise InvalidInput("decision", "must be one of those on the page.")
+        given = self.cleaned_data
+        words = {name: given[name].replace("\r\n", "\n") for name in _WORDS}
+        return Answer(ReviewDecision(given["decision"]), keep=given["keep"], never_true=given["never_true"], **words)
+
+
+def review_url(item_id: UUID) -> str:
+    """The page of a review."""
+    return reverse("staff:review", args=[item_id])
+
+
+class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
+    """The page; POST decides."""
+
+    roles = STAFF_ROLES
+    template_name = "admin/memories/reviewitem/review.html"
+    context_object_name = "item"
+
+    def enter(self) -> None:
+        super().enter()
+        self.object = self.get_object()
+
+    def get_queryset(self) -> QuerySet[ReviewItem]:
+        """The reviews of the reader's tenants: others do not exist."""
+        rows = ReviewItem.objects.unscoped("staff look at their tenants").filter(Q(user=None) | has_active_member())
+        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+
+    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        return self.show()
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+        item, form = self.object, AnswerForm(request.POST)
+        try:
+            answer = form.answer
+            decide(decider(request, item), item_id=item.pk, answer=answer)
+        except InvalidInput as error:
+            return self.show(error=f"{error.field} {error.reason}", given=_given(form))
+        except Blocked as error:
+            screen = Screen(decider(request, item))
+            given = {name: screen.said(text).text for name, text in _given(form).items()}
+            return self.show(error=telling.refusal(error, to_people=True), given=given)
+        except REFUSALS as error:
+            self.refuse(error)
+        else:
+            self.success(format_html('{} <a href="{}#undo">Undo</a>', _DONE[answer.decision], review_url(item.pk)))
+        return HttpResponseRedirect(review_url(item.pk))
+
+    def show(self, *, error: str = "", given: Mapping[str, str] | None = None) -> HttpResponse:
+        """Both memories with the forms; with what a form held, and why it was refused."""
+        item = self.object
+        try:
+            principal = reader(self.request, item)
+        except TenantsError as refused:
+            raise PermissionDenied(str(refused)) from refused
+        return self.render(
+            status=400 if error else 200,
+            title="Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?",
+            sides=sides_of(principal, item),
+            evidence=evidence(item),
+            parts=parts_of(item, now=timezone.now()),
+            # Without who looked at it.
+            events=[(each, told_reason(each)) for each in told_of_review(item).exclude(action="review.read")],
+            open=is_decidable(item),
+            may_decide=may_decide(self.staff, item),
+            answered=item.decision not in UNANSWERED,
+            error=error,
+            given=given or {},
+        )
+
+
+class UndoReview(ReviewItemPage):
+    """POST: take a decision back."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+        item = self.object
+        try:
+            undo_decision(decider(request, item), item_id=item.pk)
+        except REFUSALS as error:
+            self.refuse(error)
+        else:
+            evicted = item.decision == ReviewDecision.EVICT
+            done = "the memory is recalled again" if evicted else "all is as it was"
+            also = " It counts as confirmed just now." if evicted and item.first_id else ""
+            self.success(f"Undone: {done}, and the review is open.{also}")
+        return HttpResponseRedirect(review_url(item.pk))
+
+
+def _given(form: AnswerForm) -> dict[str, str]:
+    return {name: str(form[name].value() or "") for name in (*_WORDS, "decision")}
+
+
+def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
+    """The principal who reads an item, once the read event is written; None for platform staff of no such tenant.
+
+    Raises Forbidden, NoMembership.
+    """
+    if item.user_id is None:
+        note_shared_review_read(acting(request), item)
+        own = _membership(item, signed_in(request))
+        return None if own is None else _in_person(request, own)
+    principal = reading_principal(_owner(item), staff=signed_in(request), request_id=request_id_of(request))
+    note_review_read(principal, item)
+    return principal
+
+
+def decider(request: HttpRequest, item: ReviewItem) -> Principal:
+    """The principal who decides an item. Raises Forbidden, NoMembership."""
+    if item.user_id is None:
+        own = _membership(item, signed_in(request))
+        if own is None or not administers(signed_in(request), item.tenant_id):
+            raise Forbidden("Only an administrator of the tenant decides about what it shares.")
+        return _in_person(request, own)
+    return staff_principal(_owner(item), staff=signed_in(request), request_id=request_id_of(request))
+
+
+def may_decide(user: User, item: ReviewItem) -> bool:
+    """Whether `decider` would let them."""
+    return administers(user, item.tenant_id) or (user.is_superuser and item.user_id is not None)
+
+
+def _owner(item: ReviewItem) -> Membership:
+    found = active_memberships().filter(tenant=item.tenant_id, user=item.user_id).first()
+    if found is None:
+        raise NoMembership("This member is not active.")
+    return found
+
+
+def _membership(item: ReviewItem, user: User) -> Membership | None:
+    return active_memberships().filter(tenant=item.tenant_id, user=user.id).first()
+
+
+def _in_person(request: HttpRequest, membership: Membership) -> Principal:
+    return principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMemory:
+    """One of the memories of a review: its words with the differences marked, its source and its history."""
+
+    row: Fact | Playbook
+    name: str
+    pieces: tuple[Piece, ...]
+    episodes: Sequence[Episode] = ()
+    chain: Sequence[ChainLink] = ()
+    events: Sequence[tuple[AuditEvent, str]] = ()
+
+    @property
+    def state(self) -> str:
+        """The state in a word or two."""
+        return state_word(self.row)
+
+    @property
+    def source(self) -> str:
+        return source_words(self.row, staff=True)
+
+
+def sides_of(principal: Principal | None, item: ReviewItem) -> list[ComparedMemory]:
+    """The memories of an item, the older fact first; without a principal their words alone."""
+    rows = [row for row in (item.first, item.second, item.playbook) if row is not None]
+    words = [headline(row) for row in rows]
+    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
+    names = ("The older one", "The newer one") if len(rows) > 1 else ("",)
+    sides = [ComparedMemory(row, name, each) for row, name, each in zip(rows, names, pieces, strict=True)]
+    return sides if principal is None else [_with_history(principal, side) for side in sides]
+
+
+def _with_history(principal: Principal, side: ComparedMemory) -> ComparedMemory:
+    row = side.row
+    episodes = supporting_episodes(principal, [row.pk]).get(row.pk, ()) if isinstance(row, Fact) else ()
+    events = [(each, told_reason(each)) for each in history_of(principal, [row.pk])] if row.user_id else []
+    return replace(side, episodes=episodes, chain=chain_of(principal, row.kind, row.pk), events=events)
+
+
+def evidence(item: ReviewItem) -> list[tuple[str, str]]:
+    """Why the review was opened, as terms and values."""
+    return [(name.replace("_", " ").capitalize(), _value(value)) for name, value in item.evidence.items()]
+
+
+def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float | None]]:
+    """How stale the memory is by now: name, value and weight of each part, and the sum.
+
+    Empty for a memory that is to go for another reason.
+    """
+    row = item.first or item.playbook
+    found = rows_of(row.kind, [row.pk]) if row is not None and "staleness" in item.evidence else []
+    if not found:
+        return []
+    owner = Owner(item.tenant_id, item.user_id)
+    standing = standing_of(found[0], surroundings_of(owner, use_by(owner, now)), now=now)
+    unused = disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0
+    return [
+        ("Age", age(standing.confirmed_at, standing.due_at, now=now), AGE_WEIGHT),
+        ("Disuse", unused, DISUSE_WEIGHT),
+        ("Open contradiction", float(standing.contradicted), CONTRADICTION_WEIGHT),
+        ("Staleness now", staleness(standing, now=now), None),
+    ]
+
+
+def _value(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

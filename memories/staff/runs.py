@@ -1,0 +1,159 @@
+"""The consolidation runs of a member: what was read, what was decided and why, and reading it again.
+
+Staff read what a run holds; only an administrator runs it again, as themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from memories.errors import NotFound
+from memories.models import ConsolidationRun, RunState, Trigger
+from memories.presenting.memory import MemoryView
+from memories.selectors.memories import memories_by_id
+from memories.selectors.runs import backlog_of, get_run, list_runs, reruns_of
+from memories.services.consolidation import rerun
+from memories.staff.base import REFUSALS, MemberView, first_page_of
+from memories.types import Kind
+from tenants.admin.scoping import written
+from tenants.principal import ADMINISTERS
+
+PAGE_SIZE = 30
+TRIGGERS = {
+    Trigger.TURN: "after a turn",
+    Trigger.COUNT: "enough had been said",
+    Trigger.AGE: "it had waited long enough",
+    Trigger.DEMAND: "on demand",
+    Trigger.RETRY: "tried again",
+    Trigger.RERUN: "run again by hand",
+}
+_KIND_OF = {"fact": Kind.SEMANTIC, "end": Kind.SEMANTIC, "playbook": Kind.PROCEDURAL, "outcome": Kind.PROCEDURAL}
+_LOOKS = {"refused": "pill-warning", "known": ""}
+
+
+class Runs(MemberView):
+    """The runs, latest first, and what waits; `?state=` one of RunState."""
+
+    reads = "consolidation runs"
+    tab = "runs"
+    title = "Runs"
+    template_name = "admin/memories/member/runs.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        rows = list_runs(self.principal).defer("output", "input")
+        state = request.GET.get("state", "")
+        if state in set(RunState):
+            rows = rows.filter(state=state)
+        page, error = first_page_of(rows, request.GET.get("cursor", ""), limit=PAGE_SIZE)
+        return self.render(
+            status=400 if error else 200,
+            error=error,
+            runs=[(run, TRIGGERS[Trigger(run.trigger)], verdicts(run)) for run in page.rows],
+            next_cursor=page.next_cursor,
+            state=state,
+            states=[each.value for each in RunState],
+            backlog=backlog_of(self.principal),
+        )
+
+
+class ConsolidationRunPage(MemberView):
+    """One run: what it read, what was decided, what the extractor answered."""
+
+    tab = "runs"
+    template_name = "admin/memories/member/run.html"
+
+    def get(self, request: HttpRequest, run_id: UUID) -> HttpResponse:  # noqa: ARG002
+        run = self.find(run_id)
+        self.note("consolidation run", target_kind="consolidation", target_id=run.pk)
+        named = self._named(run)
+        return self.render(
+            title=f"Run of {written(run.started_at)}",
+            run=run,
+            trigger=TRIGGERS[Trigger(run.trigger)],
+            took=None if run.ended_at is None else (run.ended_at - run.started_at) / timedelta(milliseconds=1),
+            verdicts=verdicts(run),
+            decisions=[_decision(line, named) for line in run.decisions],
+            episodes=_some(named, run.input.get("episodes", ())),
+            known=_some(named, [*run.input.get("facts", ()), *run.input.get("playbooks", ())]),
+            output=json.dumps(run.output, ensure_ascii=False, indent=2) if run.output else "",
+            erased=run.output == {"erased": True},
+            reruns=reruns_of(self.principal, run),
+            may_rerun=self.may(ADMINISTERS) and run.state != RunState.RUNNING,
+        )
+
+    def find(self, run_id: UUID) -> ConsolidationRun:
+        """The run. Raises Http404."""
+        try:
+            return get_run(self.principal, run_id)
+        except NotFound as error:
+            raise Http404 from error
+
+    def _named(self, run: ConsolidationRun) -> dict[UUID, MemoryView]:
+        """Every memory that the run names and that still exists, by id."""
+        ids: dict[Kind, set[UUID]] = {
+            Kind.EPISODIC: _ids(run.input.get("episodes", ())),
+            Kind.SEMANTIC: _ids(run.input.get("facts", ())),
+            Kind.PROCEDURAL: _ids(run.input.get("playbooks", ())),
+        }
+        for line in run.decisions:
+            ids[Kind.EPISODIC] |= _ids(line.get("episode_ids", ()))
+            written_ids = [*line.get("superseded_ids", ()), *filter(None, [line.get("memory_id")])]
+            ids[_KIND_OF.get(line.get("what", ""), Kind.SEMANTIC)] |= _ids(written_ids)
+        rows = memories_by_id(self.principal, ids)
+        return {pk: MemoryView(row, self.url("record", pk)) for pk, row in rows.items()}
+
+
+class Rerun(ConsolidationRunPage):
+    """Has the events of a run read again, and says what came of it."""
+
+    http_method_names = ["post"]
+    roles = ADMINISTERS
+
+    def post(self, request: HttpRequest, run_id: UUID) -> HttpResponse:  # noqa: ARG002
+        run = self.find(run_id)
+        try:
+            report = rerun(self.acting_principal(), run.pk)
+        except NotFound as error:
+            raise Http404 from error
+        except REFUSALS as error:
+            self.refuse(f"It was not run again. {error}")
+            return self.redirect("run", run.pk)
+        if report.error:
+            self.refuse(f"It was run again and failed: {report.error}")
+        else:
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(report.decisions.items()))
+            self.success(f"It was run again: {counts or 'nothing new was found'}.")
+        return self.redirect("run", report.runs[-1] if report.runs else run.pk)
+
+
+def verdicts(run: ConsolidationRun) -> list[tuple[str, int]]:
+    """How often each verdict was given, most frequent first."""
+    return Counter(str(line.get("verdict", "")) for line in run.decisions).most_common()
+
+
+def _decision(line: Mapping[str, Any], named: Mapping[UUID, MemoryView]) -> dict[str, Any]:
+    """One line of a run, with the memories that it names."""
+    verdict = str(line.get("verdict", ""))
+    memory = _some(named, filter(None, [line.get("memory_id")]))
+    return {
+        **line,
+        "look": _LOOKS.get(verdict, "pill-success"),
+        "memory": memory[0] if memory else None,
+        "ended": _some(named, line.get("superseded_ids", ())),
+        "said": _some(named, line.get("episode_ids", ())),
+    }
+
+
+def _some(named: Mapping[UUID, MemoryView], ids: Iterable[str]) -> list[MemoryView]:
+    return [named[pk] for pk in map(UUID, ids) if pk in named]
+
+
+def _ids(values: Iterable[str]) -> set[UUID]:
+    return {UUID(value) for value in values}

@@ -1,0 +1,230 @@
+"""An attack, an attempt at it, and the rules that decide whether an answer is a finding.
+
+Every answer of the product goes through `scan`, `compare` or `denied`, and only these decide.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError
+
+from memories.errors import MemoriesError, SearchUnavailable
+from memories.types import Kind
+from memoryhub.elasticsearch import reading_alias
+from proof.marks import Exposure, as_text
+from proof.requests import Row, filled
+from proof.world import Persona, Planted, Resident, World
+from tenants.errors import TenantsError
+from tenants.principal import Principal
+
+if TYPE_CHECKING:
+    from proof.baseline import Baseline
+
+NOBODY: Final = -1
+PROOF: Final = "isolation proof"  # why the proof reads the rows of all owners
+SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
+_IDS: Final = frozenset({"memory", "session", "review", "tenant", "user", "membership"})
+
+
+class Target(StrEnum):
+    """What an attack tests: the product as a whole, or one of its two guards by itself.
+
+    The search guard keeps foreign ids from being found: a file for each owner, or the query in each key. The database
+    guard keeps foreign ids from being loaded. `LIMIT` is what a cluster is known to disclose to the holder of a key.
+    """
+
+    PRODUCT = "product"
+    SEARCH_GUARD = "search"
+    DATABASE_GUARD = "database"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """An attack; `weight` is its share of the attempts, and `only_on` the search plane that it needs."""
+
+    name: str
+    tests: Target
+    weight: int
+    only_on: str
+    run: Callable[[Attempt], None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """`attacker` was shown, or changed, something of `owner` (numbers; NOBODY if unknown)."""
+
+    attack: str
+    attacker: int
+    owner: int
+    exposure: Exposure
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Whether a call was refused, all that it showed, and the part that must be the same for an unknown id."""
+
+    refused: bool
+    text: str
+    compared: str
+
+
+ATTACKS: dict[str, Attack] = {}
+
+
+def attack(
+    name: str, *, weight: int = 4, tests: Target = Target.PRODUCT, only_on: str = ""
+) -> Callable[[Callable[[Attempt], None]], Callable[[Attempt], None]]:
+    """Register an attack."""
+
+    def register(run: Callable[[Attempt], None]) -> Callable[[Attempt], None]:
+        ATTACKS[name] = Attack(name, tests, weight, only_on, run)
+        return run
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Who attacks whom, and which memory of the victim."""
+
+    attacker: Resident
+    victim: Resident
+    target: Planted
+    chance: random.Random
+
+    @property
+    def who(self) -> Principal:
+        """The principal that the attacker acts as."""
+        return self.attacker.principal
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the memory under attack."""
+        return self.target.kind
+
+    def own(self, *kinds: Kind) -> Planted:
+        """A memory of the attacker, the same one for the same target."""
+        own = [each for each in self.attacker.planted if not kinds or each.kind in kinds]
+        return own[self.target.id.int % len(own)]
+
+    def value(self, name: str) -> str:  # noqa: PLR0911 - one line for each placeholder
+        """The value of a placeholder."""
+        pick, victim = self.chance.choice, self.victim
+        match name:
+            case "memory":
+                return str(self.target.id)
+            case "session" | "review":
+                return str(pick(victim.sessions if name == "session" else victim.reviews))
+            case "own_session" | "own_review":
+                return str(pick(self.attacker.sessions if name == "own_session" else self.attacker.reviews))
+            case "tenant" | "user":
+                return str(victim.principal.tenant_id if name == "tenant" else victim.principal.user_id)
+            case "own_tenant":
+                return str(self.who.tenant_id)
+            case "membership":
+                return str(victim.membership.id)
+            case "kind" | "any_kind":
+                return self.kind.value if name == "kind" else pick(list(Kind)).value
+            case "slug":
+                return SLUGS[self.kind]
+            case "alias" | "facts":
+                return reading_alias(self.target.index if name == "alias" else Kind.SEMANTIC)
+            case "username":
+                return victim.membership.user.username
+            case _:
+                return str(getattr(self.target, name))
+
+    def fill(self, row: Row) -> tuple[Row, dict[str, str]]:
+        """The row about the victim, and the values of its placeholders."""
+        values: dict[str, str] = {}
+        return filled(row, lambda name: values.get(name) or values.setdefault(name, self.value(name))), values
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One run of an attack: everybody, a source of chance of its own, and the findings."""
+
+    world: World
+    baseline: Baseline
+    attack: Attack
+    chance: random.Random
+    findings: list[Finding] = field(default_factory=list)
+
+    def attacker(self, *personas: Persona) -> Resident:
+        """An attacker: a resident or a wanderer by default."""
+        return self.chance.choice(self.world.of(*(personas or (Persona.RESIDENT, Persona.WANDERER))))
+
+    def aim(self, *personas: Persona, kinds: Collection[Kind] = ()) -> Aim:
+        """An attacker with one of the personas, a victim, and a memory of one of the kinds."""
+        return self.aim_of(self.attacker(*personas), kinds=kinds)
+
+    def aim_of(self, attacker: Resident, victim: Resident | None = None, kinds: Collection[Kind] = ()) -> Aim:
+        """The same for a given attacker."""
+        victim = victim or self.world.victim_of(attacker, self.chance)
+        targets = [each for each in victim.planted or victim.company.shared if not kinds or each.kind in kinds]
+        return Aim(attacker, victim, self.chance.choice(targets), self.chance)
+
+    def maybe(self, share: float) -> bool:
+        """True in this share of all attempts."""
+        return self.chance.random() < share
+
+    def found(self, attacker: Resident, owner: int, exposure: Exposure) -> None:
+        """Record a finding."""
+        self.findings.append(Finding(self.attack.name, attacker.number, owner, exposure))
+
+    def scan(
+        self, attacker: Resident, *shown: object, sent: object = "", allowed: Collection[int] | None = None
+    ) -> None:
+        """Record whoever the attacker may not see and was shown."""
+        for owner, exposure in self.world.marks.foreign(shown, attacker.allowed if allowed is None else allowed, sent):
+            self.found(attacker, owner, exposure)
+
+    def compare(
+        self, aim: Aim, row: Row, send: Callable[[Row], Response], allowed: Collection[int] | None = None
+    ) -> None:
+        """Send the row with the victim's ids, then with unknown ones: both must be refused in the same words."""
+        foreign_row, values = aim.fill(row)
+        unknown_ids = {name: str(uuid4()) for name in values if name in _IDS}
+        foreign = send(foreign_row)
+        unknown = send(filled(row, lambda name: unknown_ids.get(name, values[name])))
+        self.scan(aim.attacker, foreign.text, sent=foreign_row, allowed=allowed)
+        here, there = foreign.compared, unknown.compared
+        for name, unknown_id in unknown_ids.items():
+            here, there = here.replace(values[name], "ID"), there.replace(unknown_id, "ID")
+        if not foreign.refused:
+            self.found(aim.attacker, aim.victim.number, Exposure.DONE)
+        elif here != there:
+            self.found(aim.attacker, aim.victim.number, Exposure.EXISTENCE)
+
+    def refuses(self, aim: Aim, call: Callable[[Aim, UUID], object], named: str = "memory") -> None:
+        """Pass the victim's id, then an unknown one, to a function of the product."""
+        self.compare(aim, f"{{{named}}}", lambda id_: _response(lambda: call(aim, UUID(id_))))
+
+    def denied(self, attacker: Resident, owner: int, call: Callable[[], object]) -> None:
+        """Do what nobody in the attacker's place may do."""
+        response = _response(call)
+        self.scan(attacker, response.text)
+        if not response.refused:
+            self.found(attacker, owner, Exposure.DONE)
+
+
+def _response(call: Callable[[], object]) -> Response:
+    try:
+        answer = call()
+        if isinstance(answer, Iterable) and not isinstance(answer, str):
+            answer = list(answer)
+    except SearchUnavailable:
+        raise  # an outage answers nothing, so the attempt shows nothing
+    except (MemoriesError, TenantsError, IntegrityError) as error:
+        text = f"{type(error).__name__}: {error}"
+        return Response(refused=True, text=text, compared=text)
+    # An empty list is a refusal, too.
+    text = as_text(answer)
+    return Response(refused=answer in ([], None), text=text, compared=text)

@@ -1,0 +1,163 @@
+"""Requests that a member's key must not open at all, and keys that must not open anything any more.
+
+What would do damage if it were not refused is aimed at what the proof itself made, or at what does not exist.
+"""
+
+from __future__ import annotations
+
+from memories.recall.pipeline import recall
+from memories.types import Kind
+from memoryhub.elasticsearch import reading_alias
+from proof.attack import NOBODY, Attempt, Target, attack
+from proof.attacks.cluster_searches import HOLDERS
+from proof.cluster import MISSING, PLANE, UNAUTHORIZED, ask, key_id_of, key_of
+from proof.marks import Exposure
+from proof.requests import Request, filled
+from proof.world import Persona
+
+# Gets, term vectors, explanations, shards, mappings: the query of a key cannot hide all that they answer.
+READS: tuple[Request, ...] = (
+    Request("GET", "/{alias}/_doc/{memory}"),
+    Request("HEAD", "/{alias}/_doc/{memory}"),
+    Request("GET", "/{alias}/_source/{memory}"),
+    Request("POST", "/{alias}/_mget", {"ids": ["{memory}"]}),
+    Request("POST", "/_mget", {"docs": [{"_index": "{alias}", "_id": "{memory}"}]}),
+    Request("POST", "/{alias}/_termvectors/{memory}", {"term_statistics": True}),
+    Request("POST", "/{alias}/_termvectors", {"doc": {"text": "locker alarm"}, "term_statistics": True}),
+    Request("POST", "/{alias}/_mtermvectors", {"ids": ["{memory}"]}),
+    Request("POST", "/{alias}/_explain/{memory}", {"query": {"match_all": {}}}),
+    Request("GET", "/{alias}/_field_caps?fields=*&include_empty_fields=false"),
+    Request("GET", "/{alias}/_search_shards"),
+    Request("POST", "/{alias}/_validate/query?rewrite=true&all_shards=true", {"query": {"prefix": {"text": "zq"}}}),
+    Request("POST", "/{alias}/_terms_enum", {"field": "user", "string": ""}),
+    Request("POST", "/{alias}/_pit?keep_alive=1s"),
+    Request("POST", "/{alias}/_async_search", {}),
+    Request("POST", "/{alias}/_eql/search", {"query": "any where true"}),
+    Request("POST", "/_sql", {"query": 'SELECT * FROM "{alias}"'}),
+    Request("POST", "/_query", {"query": "FROM {alias}"}),
+    Request("POST", "/{alias}/_graph/explore", {"query": {"match_all": {}}, "vertices": [{"field": "user"}]}),
+    Request("POST", "/{alias}/_analyze", {"field": "text", "text": "locker"}),
+    Request("POST", "/{alias}/_disk_usage?run_expensive_tasks=true"),
+    Request("GET", "/{alias}/_mapping"),
+    Request("GET", "/{alias}/_settings"),
+    Request("GET", "/{alias}/_stats"),
+    Request("GET", "/{alias}/_segments"),
+    Request("GET", "/{alias}/_recovery"),
+    Request("GET", "/_cat/indices"),
+    Request("GET", "/_cat/shards"),
+    Request("GET", "/_cluster/state"),
+    Request("GET", "/_cluster/health"),
+    Request("GET", "/_nodes"),
+    Request("GET", "/_nodes/stats"),
+    Request("GET", "/_tasks?detailed=true"),
+    Request("GET", "/_resolve/index/*"),
+)
+# A key's query does not limit writes, so no member's key may write.
+WRITES: tuple[Request, ...] = (
+    Request("PUT", "/{alias}/_doc/{memory}", {"text": "mine"}),
+    Request("PUT", "/{alias}/_create/{memory}", {"text": "mine"}),
+    Request("POST", "/{alias}/_update/{memory}", {"doc": {"text": "mine"}}),
+    Request("DELETE", "/{alias}/_doc/{memory}"),
+    Request("PUT", "/{alias}-writing/_doc/{memory}", {"text": "mine"}),
+    Request("DELETE", "/{alias}-writing/_doc/{memory}"),
+    Request("POST", "/_bulk", [{"delete": {"_index": "{alias}", "_id": "{memory}"}}]),
+    Request("POST", "/_bulk", [{"index": {"_index": "{alias}-writing", "_id": "{memory}"}}, {"text": "mine"}]),
+    Request("POST", "/{alias}/_delete_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
+    Request("POST", "/{alias}/_update_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
+    Request("POST", "/{alias}/_refresh"),
+    Request("POST", "/{alias}/_forcemerge?only_expunge_deletes=true"),
+    Request("DELETE", "/{alias}-isolation-proof"),
+    Request("POST", "/{alias}-writing/_rollover?dry_run=true"),
+    Request("PUT", "/{alias}/_mapping", {"properties": {}}),
+    Request("PUT", "/{alias}/_settings", {"index": {"hidden": False}}),
+    Request("POST", "/_aliases", {"actions": [{"remove": {"index": "{alias}", "alias": "isolation-proof"}}]}),
+    Request("POST", "/_index_template/_simulate_index/{alias}-isolation-proof"),
+    Request("DELETE", "/_scripts/isolation-proof"),
+    Request("GET", "/_cluster/settings"),
+)
+# To read, make, copy, widen or end a key; to make a user.
+SECURITY: tuple[Request, ...] = (
+    Request("GET", "/_security/api_key"),
+    Request("GET", "/_security/api_key?with_limited_by=true&active_only=true"),
+    Request("POST", "/_security/_query/api_key", {"size": 100}),
+    Request("POST", "/_security/api_key", {"name": "isolation-proof", "expiration": "1s"}),
+    Request("POST", "/_security/api_key/clone", {"api_key": "{key}", "name": "isolation-proof", "expiration": "1s"}),
+    Request(
+        "POST",
+        "/_security/api_key/grant",
+        {"grant_type": "access_token", "access_token": "x", "api_key": {"name": "x"}},
+    ),
+    Request("PUT", "/_security/api_key/{key}", {"role_descriptors": {"all": {"cluster": ["all"]}}}),
+    Request("POST", "/_security/api_key/_bulk_update", {"ids": ["{key}"]}),
+    Request("DELETE", "/_security/api_key", {"ids": ["{key}"]}),
+    Request("GET", "/_security/user"),
+    Request("GET", "/_security/role"),
+    Request("GET", "/_security/role_mapping"),
+    Request("DELETE", "/_security/user/isolation-proof"),
+    Request("DELETE", "/_security/role/isolation-proof"),
+    Request("GET", "/_security/profile/_suggest"),
+)
+
+# What a key may ask: the response must be about its own holder.
+ALLOWED: tuple[Request, ...] = (
+    Request("GET", "/_security/_authenticate"),
+    Request("GET", "/_security/api_key?owner=true"),
+    Request("GET", "/_security/user/_privileges"),
+    Request("POST", "/_security/user/_has_privileges", {"index": [{"names": ["*"], "privileges": ["read", "write"]}]}),
+    Request("POST", "/{facts}/_search/template", {"source": {"query": {"match_all": {}}}}),
+    Request("POST", "/{facts}/_rank_eval", {"requests": [], "metric": {"precision": {}}}),
+    Request("GET", "/_cat/count/{facts}"),
+)
+
+
+def _refused(name: str, weight: int, rows: tuple[Request, ...]) -> None:
+    """Register an attack of requests, aimed at another's document: each ends in an error that shows nothing."""
+
+    @attack(name, weight=weight, tests=Target.SEARCH_GUARD, only_on=PLANE)
+    def run(attempt: Attempt) -> None:
+        aim = attempt.aim(*HOLDERS)
+        key_id = key_id_of(aim.attacker)
+        row = filled(attempt.chance.choice(rows), lambda name: key_id if name == "key" else aim.value(name))
+        reply = ask(key_of(aim.attacker), row.method, row.path, row.body)
+        attempt.scan(aim.attacker, reply.text, sent=row)
+        # A 404 is no refusal: the cluster answers so only after it granted the right to ask.
+        failed = reply.refused and reply.status != MISSING
+        if not failed and not (row.path == "/_bulk" and reply.body.get("errors")):
+            owner = NOBODY if "_security" in row.path else aim.victim.number
+            attempt.found(aim.attacker, owner, Exposure.DONE)
+
+
+_refused("cluster: read without a search", 10, READS)
+_refused("cluster: write", 8, WRITES)
+_refused("cluster: keys, users and roles", 5, SECURITY)
+
+
+@attack("cluster: questions about the key itself", weight=2, tests=Target.SEARCH_GUARD, only_on=PLANE)
+def itself(attempt: Attempt) -> None:
+    """What a key may ask about itself."""
+    aim = attempt.aim(*HOLDERS)
+    row, _ = aim.fill(attempt.chance.choice(ALLOWED))
+    attempt.scan(aim.attacker, ask(key_of(aim.attacker), row.method, row.path, row.body).text)
+
+
+@attack("cluster: ended keys", weight=4, tests=Target.SEARCH_GUARD, only_on=PLANE)
+def ended(attempt: Attempt) -> None:
+    """Replaced and invalidated keys, those of a deactivated member, and keys put together from two."""
+    attacker, pick = attempt.attacker(*HOLDERS), attempt.chance.choice
+    own, key = key_of(attacker), pick(attempt.world.ended_keys)
+    encoded = pick([key.encoded, key.encoded, own[:-6] + key.encoded[-6:], key.encoded[:24] + own[24:]])
+    facts = reading_alias(Kind.SEMANTIC)
+    path = pick([f"/{facts}/_search", "/_msearch", "/_security/_authenticate"])
+    body = [{"index": facts}, {}] if path == "/_msearch" else None
+    reply = ask(encoded, "POST" if body else "GET", path, body)
+    attempt.scan(attacker, reply.text, allowed=())
+    if reply.status != UNAUTHORIZED and encoded != own:
+        attempt.found(attacker, key.resident.number, Exposure.DONE)
+
+
+@attack("recall: as a deactivated member", weight=2, only_on=PLANE)
+def deactivated(attempt: Attempt) -> None:
+    """Without a key there is no search in a ghost's name."""
+    aim = attempt.aim(Persona.GHOST)
+    words = aim.own().words
+    attempt.denied(aim.attacker, aim.attacker.number, lambda: recall(aim.who, words, record=False).items)

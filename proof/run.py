@@ -1,0 +1,236 @@
+"""The whole proof: make the tenants, measure the baseline, attack on many threads, compare, erase, report.
+
+The seed alone decides which attacks are made, in which order, and every choice within one; only the interleaving of the
+threads differs from run to run. Each attack is made once before any is made twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import django
+from django.db import connection, connections
+from django.test.utils import override_settings
+from django.utils import timezone
+
+from memories.errors import MemoriesError
+from memories.search import outbox, search_plane
+from memories.types import Owner
+from memoryhub.db import advisory_lock
+from proof import building, cluster, erasure
+from proof.attack import NOBODY, Attack, Attempt, Finding
+from proof.attacks import attacks_on
+from proof.baseline import Baseline, measured
+from proof.marks import Exposure
+from proof.report import Report, Tally, leaks_and_guards, limits
+from proof.world import World
+
+AFTERWARDS: Final = "afterwards: rows that nobody may have changed"
+_DELIVERED_WITHIN_SECONDS = 120.0
+# Thousands of refusals are the purpose of a proof; none of them belongs in a log.
+_QUIETED = (
+    "django.request",
+    "django.security",
+    "elastic_transport",
+    "memories.search.elasticsearch",
+    "memoryhub.middleware.access_log",
+    "memoryhub.observability.logs",
+)
+
+
+class NotReady(MemoriesError):
+    """The installation cannot be attacked as it is; the message says what to do."""
+
+
+class AlreadyRunning(MemoriesError):
+    """Another proof runs on this installation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Callbacks of a long proof: `stage` gets the name and the number of steps of each stage."""
+
+    stage: Callable[[str, int], None] = lambda _name, _steps: None
+    advance: Callable[[], None] = lambda: None
+
+
+@contextmanager
+def one_proof() -> Iterator[None]:
+    """Hold the lock of the proof, for a second proof would erase the tenants of the first. Raises AlreadyRunning."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(advisory_lock.advisory_lock("isolation-proof"))
+        except advisory_lock.LockTaken:
+            raise AlreadyRunning("Another proof of isolation is running on this installation.") from None
+        yield
+
+
+def prove(
+    *, attempts: int, concurrency: int, seed: int, beside_real_tenants: bool = False, progress: Progress | None = None
+) -> Report:
+    """Attack this installation and report. All that is made is erased again, also after Ctrl-C.
+
+    Raises AlreadyRunning, NotOurs, NotReady, RealTenants, SearchUnavailable.
+    """
+    watched = progress or Progress()
+    began = time.monotonic()
+    # No text of the proof goes to a model that is configured: it may be far away, and paid for.
+    with one_proof(), _quietly(), override_settings(MEMORYHUB_MODEL=""):
+        if not beside_real_tenants:
+            erasure.require_no_real_tenant()
+        _erase(watched)
+        try:
+            watched.stage("Making tenants", building.steps())
+            world = building.build(random.Random(seed), watched.advance)  # noqa: S311 - chance that can be repeated
+            erasure.require_ours([each.membership for each in world.residents])
+            if search_plane().name == cluster.PLANE:
+                world = cluster.with_keys(world)
+            _deliver(world)
+            baseline = measured(world, timezone.now())
+            watched.stage("Attacking", attempts)
+            runner = Runner(world, baseline, attacks_on(search_plane().name), seed=seed)
+            interrupted = False
+            try:
+                runner.run(attempts, concurrency, watched.advance)
+            except KeyboardInterrupt:
+                interrupted = True
+            for id_ in baseline.changed(world):
+                owner = world.marks.owner_of(id_)
+                changed = Finding(AFTERWARDS, NOBODY, NOBODY if owner is None else owner, Exposure.STATE)
+                runner.tally.findings[changed] += 1
+            seconds = time.monotonic() - began
+            return _report(world, runner.tally, seed, concurrency, seconds, interrupted=interrupted)
+        finally:
+            _erase(watched)
+
+
+class Runner:
+    """Makes attempts on several threads until all are made or the caller is interrupted."""
+
+    def __init__(self, world: World, baseline: Baseline, attacks: Sequence[Attack], *, seed: int) -> None:
+        self._world = world
+        self._baseline = baseline
+        self._attacks = attacks
+        self._seed = seed
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self.tally = Tally()
+
+    def run(self, attempts: int, concurrency: int, advance: Callable[[], None] = lambda: None) -> Tally:
+        """Make the attempts; `advance` is called for each, on the thread that made it."""
+        plan = enumerate(chosen(self._attacks, attempts, self._seed))
+        threads = [
+            threading.Thread(target=self._work, args=(plan, advance), name=f"attacker-{number}", daemon=True)
+            for number in range(concurrency)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(0.5)  # so that Ctrl-C is noticed
+        finally:
+            self._stopping.set()
+            for thread in threads:
+                thread.join()
+        return self.tally
+
+    def _work(self, plan: Iterator[tuple[int, Attack]], advance: Callable[[], None]) -> None:
+        try:
+            while not self._stopping.is_set():
+                with self._lock:
+                    number, attack = next(plan, (-1, None))
+                if attack is None:
+                    return
+                self._attempt(number, attack)
+                advance()
+        finally:
+            connections.close_all()
+
+    def _attempt(self, number: int, attack: Attack) -> None:
+        chance = random.Random(f"{self._seed}:{number}")  # noqa: S311 - chance that can be repeated
+        attempt = Attempt(self._world, self._baseline, attack, chance)
+        failure = ""
+        try:
+            attack.run(attempt)
+        except Exception as error:  # noqa: BLE001 - an attempt that fails proves nothing, and the report counts it so
+            # A message may hold a text, so only that of the proof's own `Failed` is kept: it is a status.
+            name = type(error).__name__
+            failure = f"{name} {error}" if name == "Failed" else name
+        with self._lock:
+            self.tally.attempts[attack.name] += 1
+            self.tally.findings.update(attempt.findings)
+            if failure:
+                self.tally.failures[attack.name, failure] += 1
+
+
+def chosen(attacks: Sequence[Attack], attempts: int, seed: int) -> Iterator[Attack]:
+    """The attacks to make, in order: each once, then by weight."""
+    chance = random.Random(seed)  # noqa: S311 - chance that can be repeated
+    yield from list(attacks)[:attempts]
+    weights = [attack.weight for attack in attacks]
+    for _ in range(attempts - len(attacks)):
+        yield chance.choices(attacks, weights)[0]
+
+
+def _erase(progress: Progress) -> None:
+    progress.stage("Erasing", 1)
+    erasure.erase_leftovers()
+    progress.advance()
+
+
+def _deliver(world: World) -> None:
+    """Index everything, so that no later comparison sees a write that was still in the outbox."""
+    owners = [Owner(each.principal.tenant_id, each.principal.user_id) for each in world.residents]
+    owners += [Owner(company.tenant.pk, None) for company in world.companies]
+    deadline = time.monotonic() + _DELIVERED_WITHIN_SECONDS
+    while any(outbox.pending(owner).exists() for owner in owners):
+        for owner in owners:
+            outbox.drain(owner=owner)
+        if time.monotonic() > deadline:
+            raise NotReady("The search plane does not take what is written; see `manage.py index check`.")
+    search_plane().settle()
+
+
+def _report(world: World, tally: Tally, seed: int, concurrency: int, seconds: float, *, interrupted: bool) -> Report:
+    leaks, guards = leaks_and_guards(world, tally)
+    versions = {"python": platform.python_version(), "django": django.get_version()}
+    versions[connection.vendor] = ".".join(map(str, connection.get_database_version()))
+    if search_plane().name == cluster.PLANE:
+        versions["elasticsearch"] = cluster.version()
+    return Report(
+        plane=search_plane().name,
+        database=connection.vendor,
+        versions=versions,
+        seed=seed,
+        concurrency=concurrency,
+        attempts=sum(tally.attempts.values()),
+        seconds=round(seconds, 1),
+        owners=len(world.residents),
+        attacks=dict(sorted(tally.attempts.items())),
+        leaks=leaks,
+        guards=guards,
+        limits=limits(tally),
+        failures={f"{name}: {error}": count for (name, error), count in sorted(tally.failures.items())},
+        interrupted=interrupted,
+    )
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    levels = {name: logging.getLogger(name).level for name in _QUIETED}
+    for name in _QUIETED:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

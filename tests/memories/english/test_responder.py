@@ -1,0 +1,312 @@
+"""Conversations with the English responder, end to end: real turns, recall and services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from memories.agent.events import MemoriesRecalled
+from memories.agent.loop import run_turn
+from memories.english.responder import Responder
+from memories.models import Episode, Fact, Message, Playbook
+from memories.services.facts.remember import remember_fact
+from memories.services.sessions.turns import begin_turn
+from tenants.audit.chain import verify_all
+from tenants.principal import Principal
+from tests.memories.agent.boundaries import decide
+from tests.memories.agent.conftest import started_of, text_of
+
+pytestmark = pytest.mark.django_db
+
+UNKNOWN = "I don't know that yet."
+CARD = "4111 1111 1111 1111"
+
+Say = Callable[[str], str]
+
+
+@pytest.fixture
+def say(principal: Principal) -> Say:
+    """Says something in one conversation and gives the answer."""
+    session: UUID | None = None
+
+    def said(text: str) -> str:
+        nonlocal session
+        events = list(run_turn(principal, text=text, session_id=session, model=Responder()))
+        session = started_of(events).session_id
+        return text_of(events)
+
+    return said
+
+
+def current() -> set[str]:
+    return set(Fact.objects.current().values_list("text", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        ("I live in Hull", "Where do I live?", "You live in Hull; you told me today."),
+        ("I work at Acme", "Who do I work for?", "You work at Acme; you told me today."),
+        ("I'm 35 now", "How old am I?", "You are 35 years old; you told me today."),
+        ("My sister's birthday is 12 May", "When is my sister's birthday?", "Your sister's birthday is 12 May"),
+        ("My dog is called Rex and he is 4", "How old is my dog?", "Rex is 4 years old"),
+        ("My son Leo (3) likes trains", "What is my son's name?", "Your son is Leo"),
+        ("I can't eat gluten", "What can't I eat?", "You cannot eat gluten"),
+        ("I drive a blue Skoda", "What car do I drive?", "You drive a blue Skoda"),
+        ("my favrite colour is green", "what's my favourite color?", "Your favourite colour is green"),
+        ("I hate mushrooms", "Do I like mushrooms?", "Yes|No: you hate mushrooms"),
+        ("I parked on level 3", "Where did I park?", "You told me today: “I parked on level 3”"),
+    ],
+)
+def test_a_question_is_answered_by_the_fact_of_its_slot(say: Say, told: str, question: str, answer: str) -> None:
+    say(told)
+    assert say(question).startswith(tuple(answer.split("|"))) or say(question).startswith(answer.rpartition("|")[2])
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("I live in Hull", "Where does my sister live?"),
+        ("My mother lives in Bath", "Where does my mother-in-law live?"),
+        ("My wife works at Acme", "Where do I work?"),
+        ("I'm Bob and my wife is Ana", "What is my son's name?"),
+        ("My sister's birthday is 12 May", "When is my birthday?"),
+        ("Lia has a nut allergy", "Am I allergic to nuts?"),
+        ("I live in Leeds with my wife Ana", "Where does Ana live?"),
+        ("I think I might move to Berlin next year", "Where do I live?"),
+    ],
+)
+def test_a_fact_about_somebody_else_answers_nothing(say: Say, told: str, question: str) -> None:
+    say(told)
+    assert say(question) == UNKNOWN
+
+
+def test_a_move_is_told_with_what_was_before(say: Say) -> None:
+    say("I live in Bristol")
+    assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."
+    assert say("Where do I live?") == "You live in Edinburgh; you told me today. Before that: Bristol."
+    assert say("Where did I live before?") == "Before: you lived in Bristol."
+    assert say("Where have I lived?").startswith("You lived in Bristol until ")
+
+
+def test_a_move_ends_the_address_and_the_landlord_and_no_more(principal: Principal, say: Say) -> None:
+    stays = {"Works for Acme": "employer", "Allergic to peanuts": "allergy_peanut", "Sister lives in Leeds": ""}
+    ends = {"Lives in Bristol": "home_city", "Lives in Clifton": "neighbourhood", "Rents from Mrs Hale": "landlord"}
+    for text, key in (stays | ends).items():
+        remember_fact(principal, text=text, key=key)
+    say("I moved to Edinburgh")
+    assert current() == {*stays, "Lives in Edinburgh"}
+    assert all(report.ok for report in verify_all())
+
+
+def test_an_old_story_ends_nothing(principal: Principal, say: Say) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    say("I moved to Oslo ten years ago")
+    assert current() == {"Lives in Bristol"}
+
+
+@pytest.mark.parametrize(
+    ("told", "correction", "believed"),
+    [
+        ("I live in Leeds", "No, it's Sheffield, not Leeds", "Lives in Sheffield"),
+        ("I live in Leeds", "oops, I meant Sheffield", "Lives in Sheffield"),
+        ("I'm vegetarian", "Wait, no, pescatarian", "Is pescatarian"),
+        ("My boss is Dana", "my boss is Kim, not Dana", "Boss is Kim"),
+        ("I'm 34", "sorry, 35", "Is 35 years old"),
+        ("My cat's name is Tiger", "Actually her name is Tigger", "Cat is called Tigger"),
+        ("I just bought a Canyon with a 105 set", "No, it's an Ultegra, not a 105", "Has a Canyon with an Ultegra set"),
+    ],
+)  # fmt: skip
+def test_a_correction_corrects(say: Say, told: str, correction: str, believed: str) -> None:
+    say(told)
+    say(correction)
+    assert current() == {believed}
+
+
+def test_a_message_that_corrects_itself_is_one_statement(say: Say) -> None:
+    assert say("I'm vegetarian. Wait, no, pescatarian.") == "Got it: you are pescatarian."
+    assert set(Fact.objects.values_list("text", flat=True)) == {"Is pescatarian"}
+
+
+def test_a_job_that_begins_later_is_said_to_begin_then(say: Say) -> None:
+    say("I started at Acme on Monday")
+    say("Actually that's wrong, I start there next Monday")
+    assert "You start at Acme on Monday" in say("Where do I work?")
+    assert Fact.objects.get(text="Works at Acme").retracted
+
+
+def test_what_was_never_so_is_taken_back(say: Say) -> None:
+    say("I moved to Bath")
+    say("What a lovely morning")
+    assert say("I never lived there") == "I took that back: it was never true that you live in Bath."
+    assert Fact.objects.get().retracted
+
+
+@pytest.mark.parametrize("between", ["I moved to Bath", "Where do I live?"])
+def test_that_is_not_true_takes_back_what_was_just_spoken_of(say: Say, between: str) -> None:
+    say("I moved to Bath")
+    say(between)
+    say("No, that's not true.")
+    assert Fact.objects.get().retracted
+
+
+def test_where_it_is_not_clear_what_is_meant_it_asks(principal: Principal, say: Say) -> None:
+    remember_fact(principal, text="Lives in Bristol", key="home_city")
+    say("we left Bristol, in Edinburgh now")
+    assert say("I never lived there").startswith("Which place do you mean?")
+    assert say("I never lived in Timbuktu").startswith("Nothing in your memory says that")
+    assert current() == {"Lives in Edinburgh"}
+
+
+def test_undo_brings_back_what_was_replaced(say: Say) -> None:
+    say("I live in Hull")
+    say("I moved to Derby")
+    assert say("Undo that").startswith("Undone: I no longer hold that you live in Derby; you live in Hull")
+    assert current() == {"Lives in Hull"}
+    assert "nothing" in say("Hello") or say("Undo that").startswith("There is nothing")
+
+
+def test_every_part_of_a_statement_is_stored(say: Say) -> None:
+    say("I love hiking, jazz and my cat Mango. I hate mushrooms.")
+    assert current() == {"Loves hiking", "Loves jazz", "Cat is Mango", "Hates mushrooms"}
+
+
+def test_more_facts_than_one_step_takes_are_all_stored(say: Say) -> None:
+    say(
+        "I'm Otis, I am 41 years old, I live in Hull with my wife Selma and our daughter Wren (6), and I work as a "
+        "roofer at Dunn & Daughters. I drive an old Berlingo and I can't eat shellfish."
+    )
+    assert len(current()) == 10
+    assert say("What's my name?").startswith("Your name is Otis")
+
+
+def test_all_that_is_known_is_listed_pinned_first(principal: Principal, say: Say) -> None:
+    assert say("What do you know about me?").startswith("I don't know anything about you yet.")
+    remember_fact(principal, text="Allergic to nuts", pinned=True)
+    for number in range(12):
+        remember_fact(principal, text=f"Likes tea number {number}")
+    first, top, *_, last = say("What do you know about me?").splitlines()
+    assert (first, top) == ("Here is what I know about you:", "- You are allergic to nuts.")
+    assert "10 of 13 facts" in last
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("Hi there!", "Hello"),
+        ("Thanks, that was helpful!", "You're welcome!"),
+        ("What can you do?", "I remember what you tell me"),
+        ("What is your name?", "I'm memoryhub"),
+        ("What is 17 * 23?", "I can't do that without a language model."),
+        ("Tell me a joke", "I can't do that without a language model."),
+        ("What's the weather like tomorrow?", "I can't do that without a language model."),
+        ("What is the capital of Peru?", "I can't answer that without a language model"),
+        ("Ich wohne jetzt in Hamburg", "Ohne Sprachmodell lese ich nur Englisch"),
+        ("¿Dónde vivo?", "Sin un modelo de lenguaje"),
+        ("Où est-ce que j'habite ?", "Sans modèle de langage"),
+        ("Dove abito?", "Senza un modello linguistico"),
+        ("Onde eu moro?", "Sem um modelo de linguagem"),
+        ("私は大阪に住んでいます", "I can't read that language"),
+        ("Can you summarise my last conversation?", "I can't summarise"),
+        ("Forget everything you know about me", "I don't erase everything at once"),
+        ("Undo that", "There is nothing"),
+    ],
+)
+def test_what_it_cannot_do_it_says_and_stores_nothing(say: Say, message: str, answer: str) -> None:
+    assert say(message).startswith(answer)
+    assert not Fact.objects.exists()
+
+
+def test_a_reminder_is_noted_and_not_promised(say: Say) -> None:
+    assert "I can't remind you" in say("Remind me to call mum at 5pm")
+    assert current() == {"To do: call mum at 5pm"}
+
+
+def test_a_how_to_is_remembered_told_and_erased_with_its_words(say: Say) -> None:
+    say("To reset the hub: hold the button for ten seconds, then wait for the light")
+    assert "1. Hold the button for ten seconds\n2. Wait for the light" in say("How do I reset the hub?")
+    say("To reset the hub: hold the button for ten seconds, then wait for the light")
+    assert say("Forget how to reset the hub").startswith("Erased for good: 1 how-to")
+    assert not Playbook.objects.exists()
+
+
+def test_what_is_forgotten_is_gone_and_nothing_beside_it(say: Say) -> None:
+    say("I'm allergic to peanuts and my sister's birthday is 12 May")
+    assert say("Forget that I am allergic to peanuts") == "Erased for good: 1 fact and 1 event."
+    assert current() == {"Sister's birthday is 12 May"}
+    assert not Message.objects.filter(text__contains="peanuts").exists()
+    assert say("What am I allergic to?") == UNKNOWN
+
+
+def test_forget_my_dog_takes_all_facts_about_the_dog(say: Say) -> None:
+    say("My dog is called Rex and he is 4")
+    say("I live in Hull")
+    say("Forget my dog")
+    assert current() == {"Lives in Hull"}
+
+
+@pytest.mark.parametrize("message", ["Forget my unicycle", "forget it"])
+def test_what_is_not_clearly_meant_is_not_erased(say: Say, message: str) -> None:
+    say("I live in Hull. I work at Acme.")
+    assert "Erased" not in say(message)
+    assert Episode.objects.filter(text="I live in Hull. I work at Acme.").exists()
+
+
+@pytest.mark.parametrize("said", ["I live in Bath. My boss is Kim.", "The spare key is under the pot by the door"])
+def test_forget_that_erases_what_was_just_said(say: Say, said: str) -> None:
+    say(said)
+    assert say("forget that").startswith("Erased for good: ")
+    assert not Fact.objects.exists()
+    assert not Episode.objects.filter(text=said).exists()
+
+
+def test_earlier_words_are_quoted_with_their_day(principal: Principal, say: Say) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=40)
+    begin_turn(principal, text="The spare key hangs behind the boiler", at=long_ago)
+    expected = f"You told me on {long_ago.day} {long_ago:%B %Y}: “The spare key hangs behind the boiler”"
+    assert say("Where is the spare key?") == expected
+
+
+def test_a_value_that_was_taken_out_is_neither_stored_nor_answered(say: Say) -> None:
+    assert say(f"Remember that my card is {CARD}") == "I kept your message without the value that was taken out."
+    say(f"I live in Leeds. My card is {CARD}.")
+    assert current() == {"Lives in Leeds"}
+    assert say("What is my card?") == UNKNOWN
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_it_answers_in_each_mode_of_recall(principal: Principal, say: Say, mode: str) -> None:
+    decide(principal, recall_mode=mode)
+    say("The spare key hangs behind the boiler")
+    assert "behind the boiler" in say("Where is the spare key?")
+    say("I moved to Oslo")
+    assert say("Where do I live?").startswith("You live in Oslo")
+
+
+def test_small_talk_recalls_nothing(principal: Principal) -> None:
+    remember_fact(principal, text="Likes tea")
+    events = list(run_turn(principal, text="Hi there!", model=Responder()))
+    assert not [event for event in events if isinstance(event, MemoriesRecalled)]
+
+
+@pytest.mark.parametrize("other", ["other_member", "other_tenant_member"])
+def test_nobody_is_told_or_erases_what_another_said(
+    principal: Principal, say: Say, request: pytest.FixtureRequest, other: str
+) -> None:
+    theirs = request.getfixturevalue(other)
+    for text in ("My favourite colour is ultramarine", "I live in Ultima"):
+        list(run_turn(theirs, text=text, model=Responder()))
+    before = current()
+    for text in (
+        "What is my favourite colour?",
+        "Where do I live?",
+        "What do you know about me?",
+        "Forget where I live",
+    ):
+        assert "ultra" not in say(text).casefold()
+        assert "ultima" not in say(text).casefold()
+    say("I never lived in Ultima")
+    assert current() == before
