@@ -111,7 +111,6 @@ def move(ada: Conversation) -> str:
     )
 
 
-@pytest.mark.english
 def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ada: Conversation) -> None:
     assert "Edinburgh" in move(ada)
     assert current(ada.principal) == (set(KNOWN) - ENDED_BY_A_MOVE) | {"Lives in Edinburgh"}
@@ -123,14 +122,12 @@ def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ad
     assert all(report.ok for report in verify_all())
 
 
-@pytest.mark.english
 def test_each_fact_that_was_replaced_is_named_in_the_transcript(ada: Conversation) -> None:
     move(ada)
     replaced = Mention.objects.filter(relation=Relation.REPLACED).values_list("memory_id", flat=True)
     assert set(Fact.objects.filter(pk__in=replaced).values_list("text", flat=True)) == ENDED_BY_A_MOVE
 
 
-@pytest.mark.english
 def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
     move(ada)
     lookup = use("recall_memory", query="Where have I lived?", types=["semantic"], include_superseded=True)
@@ -141,7 +138,6 @@ def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
     assert told["Lives in Bristol"]["replaced_by"] == told["Lives in Edinburgh"]["id"]
 
 
-@pytest.mark.english
 def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     ids = know(ada.principal)
     moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -176,7 +172,6 @@ def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation
     assert ada.memories()["Lives in Bath"]["never_true"] is True
 
 
-@pytest.mark.english
 def test_what_was_replaced_already_can_be_taken_back_too(ada: Conversation) -> None:
     ids = know(ada.principal)
     remember_fact(ada.principal, text="Lives in Edinburgh", key="home_city")
@@ -199,7 +194,6 @@ CORRECTED = [
 ]
 
 
-@pytest.mark.english
 @pytest.mark.parametrize(("said", "wrong", "correction", "right"), CORRECTED)
 def test_a_correction_is_harsh_and_keeps_the_rest(
     ada: Conversation, said: str, wrong: str, correction: str, right: str
@@ -217,7 +211,6 @@ def test_a_correction_is_harsh_and_keeps_the_rest(
 FORGOTTEN = "Zanzibarville"
 
 
-@pytest.mark.english
 def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) -> None:
     know(ada.principal)
     ada.say(

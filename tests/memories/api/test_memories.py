@@ -54,6 +54,7 @@ def test_a_fact_with_the_same_key_replaces(ada: Caller) -> None:
     assert (old["status"], old["superseded_by"]) == ("superseded", second.json["memory_id"])
 
 
+@pytest.mark.english
 def test_a_fact_that_contradicts_another_is_stored_and_put_before_a_person(ada: Caller) -> None:
     ada.post("memories/", {"text": "Is allergic to nuts"})
     second = ada.post("memories/", {"text": "Is not allergic to nuts"})

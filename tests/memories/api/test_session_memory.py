@@ -75,6 +75,7 @@ def test_what_does_not_fit_is_refused_by_field(ada: Caller, session: UUID, body:
     assert Session.objects.get(pk=session).working_memory == {}
 
 
+@pytest.mark.english
 def test_a_session_is_searched(ada: Caller) -> None:
     session = begin_turn(ada.principal, text="The fern is dry").session_id
     observe(ada.principal, session_id=session, text="Its pot is cracked", importance=Importance.CRITICAL)

@@ -61,6 +61,7 @@ def test_recalled_items_have_ranks_and_reasons_but_no_scores(ada: Caller, life: 
     assert items[0]["reasons"] and not {"score", "signals"} & set(items[0])
 
 
+@pytest.mark.english
 def test_a_session_goes_on(ada: Caller) -> None:
     first = ada.post("turns/", {"message": "We moved to Leeds."}).json
     second = ada.post(f"sessions/{first['session_id']}/turns/", {"message": "Where do I live?"}).json
@@ -68,6 +69,7 @@ def test_a_session_goes_on(ada: Caller) -> None:
     assert "Leeds" in second["answer"]
 
 
+@pytest.mark.english
 def test_what_the_agent_writes_is_in_the_answer(ada: Caller) -> None:
     (written,) = ada.post("turns/", {"message": "Remember that I live in Leeds."}).json["written"]
     assert written["kind"] == "semantic" and "Leeds" in written["text"]
@@ -87,6 +89,7 @@ def test_the_same_turn_id_with_other_words_is_a_conflict(ada: Caller) -> None:
     assert ada.post("turns/", body | {"message": "It snowed."}).status == 409
 
 
+@pytest.mark.english
 def test_a_turn_is_streamed_if_asked(ada: Caller) -> None:
     answer = ada.post("turns/", {"message": "Remember that I live in Leeds."}, **STREAM)
     assert answer.status == 200

@@ -46,6 +46,7 @@ def test_a_dry_run_counts_what_the_real_one_does(lives: None, capsys: pytest.Cap
     assert (real["applied"], real["state"], real["run"]) == (True, "done", str(HygieneRun.objects.get().pk))
 
 
+@pytest.mark.english
 def test_people_read_numbers_and_no_words(lives: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("hygiene", "scan")
     said = capsys.readouterr().out
@@ -57,6 +58,7 @@ def test_people_read_numbers_and_no_words(lives: None, capsys: pytest.CaptureFix
     assert "cello" not in said and "Ada" not in said
 
 
+@pytest.mark.english
 def test_one_tenant_alone(lives: None, tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
     assert hygiene(capsys, "scan", "--tenant", tenant.slug)["counts"]["owners"] == 1
     assert not Fact.objects.exclude(Q(tenant=tenant) | Q(staleness=None)).exists()

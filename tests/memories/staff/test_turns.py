@@ -40,6 +40,7 @@ def talked(life: Session) -> Session:
     return life
 
 
+@pytest.mark.english
 def test_a_turn_shows_what_was_said_recalled_injected_and_answered(
     support: Client, membership: Membership, talked: Session
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_turn_shows_what_was_said_recalled_injected_and_answered(
     assert f"{stored.memory_tokens}" in told and answer.context["view"].memory_tokens == stored.memory_tokens
 
 
+@pytest.mark.english
 def test_a_turn_shows_what_it_wrote_and_replaced_with_the_arguments(
     support: Client, membership: Membership, talked: Session
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_turn_shows_what_it_wrote_and_replaced_with_the_arguments(
         assert page_of("turn", membership, talked.pk, beside) in inside(answer)
 
 
+@pytest.mark.english
 def test_texts_are_escaped_and_nothing_is_inline(support: Client, membership: Membership, talked: Session) -> None:
     fact = Fact.objects.get(text="Lives in Edinburgh")
     for address in (
@@ -106,6 +109,7 @@ def test_that_staff_looked_is_in_the_trail(support: Client, membership: Membersh
     ]
 
 
+@pytest.mark.english
 def test_a_memory_leads_to_every_answer_that_it_came_up_in(
     support: Client, membership: Membership, talked: Session
 ) -> None:
@@ -131,6 +135,7 @@ def test_of_a_long_message_a_list_shows_whole_words(text: str, shown: str) -> No
     assert _beginning(text) == shown and len(shown) <= SHOWN
 
 
+@pytest.mark.english
 def test_what_was_forgotten_is_a_line_without_words(
     support: Client, membership: Membership, principal: Principal, talked: Session
 ) -> None:

@@ -43,6 +43,7 @@ def test_a_streamed_turn_begins_with_its_place_and_ends_with_the_page(ada: Clien
     assert "I live in Lisbon." in last["sessions_html"]
 
 
+@pytest.mark.english
 def test_the_rendered_turn_can_be_sent_on_with_its_token(ada: Client) -> None:
     response = ada.post(reverse("chat:begin"), {"message": "Remember that I like rain."}, headers=STREAM)
     page = events_of(response)[-1]
