@@ -264,8 +264,11 @@ class Responder:
 
     def _taught(self, episode_id: str) -> bool:
         """Whether a current fact was learned from an episode."""
-        facts = [fact.pk for fact in self._known.current]
-        return Fact.objects.filter(pk__in=facts, supporting_episodes=episode_id).exists()
+        first = next(iter(self._known.current), None)
+        if first is None:
+            return False
+        known = Fact.objects.of_owner(first.tenant_id, first.user_id).current()
+        return known.filter(supporting_episodes=UUID(episode_id)).exists()
 
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
         """The memories that `forget` names best; facts and how-tos before the sentences they were learned from."""

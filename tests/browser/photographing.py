@@ -25,6 +25,7 @@ from memories.demo.story import PASSWORD
 from tenants.principal import Role
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.pictured import make_pictured
+from tests.memories.staff.isolation.addresses import reversed_name
 from tests.memories.staff.isolation.cases import MODELS, PAGES
 
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -94,7 +95,7 @@ def shots_of(ids: Mapping[str, Any]) -> list[Shot]:
         return next((person for role, person in by_role if role in roles), PLATFORM)
 
     def at(name: str, *takes: str) -> str:
-        return reverse(f"admin:{name}", args=[ids[each] for each in takes])
+        return reverse(reversed_name(name), args=[ids[each] for each in takes])
 
     found = [
         Shot(_short(name), at(name, *page.takes), who(name, page.roles))

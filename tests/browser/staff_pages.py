@@ -9,6 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from tenants.models import Membership, User
+from tests.memories.staff.isolation.addresses import reversed_name
 from tests.memories.staff.isolation.cases import MODELS, PAGES
 from tests.memories.staff.isolation.place import Place, make_place
 
@@ -27,7 +28,7 @@ def everything(member: Membership) -> Place:
 def staff_pages(place: Place) -> list[str]:
     """The address of each page that is read, of rows of `place`."""
     found = [
-        reverse(f"admin:{name}", args=[place.ids[each] for each in page.takes])
+        reverse(reversed_name(name), args=[place.ids[each] for each in page.takes])
         for name, page in PAGES.items()
         if page.method == "GET" and page.opens == 200
     ]

@@ -256,7 +256,7 @@ def test_what_is_not_clearly_meant_is_not_erased(say: Say, message: str) -> None
 
 
 def test_words_from_which_something_else_was_learned_are_not_erased(say: Say) -> None:
-    say("I live in Hull near the harbour with a telescope")
+    say("I live in Hull. The telescope broke yesterday.")
     assert say("Forget the telescope").startswith("Which one shall I forget?")
     assert current() == {"Lives in Hull"}
 

@@ -50,10 +50,11 @@ def test_a_turn_is_stored_and_answered_and_says_so(closed: Principal) -> None:
     assert Episode.objects.filter(text="What do I play?").exists()
 
 
-def test_nothing_is_forgotten_that_could_not_be_found(closed: Principal) -> None:
+@pytest.mark.english
+def test_the_responder_forgets_a_fact_without_a_search(closed: Principal) -> None:
     events = list(run_turn(closed, text="Forget my xylophone"))
-    assert "nothing was erased" not in "".join(event.text for event in events if isinstance(event, TextDelta))
-    assert remember_fact(closed, text="Plays the xylophone").result == "merged"
+    assert "Erased for good: 1 fact" in "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert remember_fact(closed, text="Plays the xylophone").result == "created"
 
 
 def test_the_api_says_that_search_is_closed(closed: Principal, membership: Membership) -> None:

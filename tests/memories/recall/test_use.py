@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 
 from memories.recall.use import takes_up
@@ -47,15 +45,3 @@ def test_what_it_does_not_say_was_ignored(answer: str, question: str, memory: st
 def test_a_memory_of_the_questions_words_tells_nothing() -> None:
     assert takes_up("Yes.", "Do I like green tea from Uji?", "Green tea from Uji") is None
     assert takes_up("Yes.", "Anything?", "") is None
-
-
-@pytest.mark.parametrize("run", ["acgt", " ", "ab1 "], ids=["letters without a digit", "spaces", "values"])
-def test_its_time_grows_as_the_memory_does(run: str) -> None:
-    def seconds(length: int) -> float:
-        memory = f"My dna: x{run * (length // len(run))}."
-        began = process_time()
-        takes_up("It was in 2019.", "what?", memory)
-        return process_time() - began
-
-    # Ten times as long: a hundred times the time if each place were read to the end again.
-    assert seconds(40_000) < 40 * max(seconds(4_000), 0.001)

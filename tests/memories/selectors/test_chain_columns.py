@@ -15,7 +15,7 @@ from django.utils import timezone
 from memories.models import Fact, Playbook
 from memories.models.guard import raw_writes
 from memories.selectors.history.chains import owners_of_memories, verify_chains, verify_owner
-from memories.selectors.history.rows import CANNOT_BE_READ
+from memories.selectors.history.rows import CANNOT_BE_READ, READING_FAILS
 from memories.services.erasure.forget import forget
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
@@ -265,6 +265,13 @@ def test_an_erased_payload_is_no_fault(principal: Principal) -> None:
 GARBAGE = ["not a time", b"\xff\xfe"]
 
 
+def read_by_the_driver(model: type[Fact | Playbook], memory_id: UUID, name: str) -> object:
+    try:
+        return model.objects.filter(pk=memory_id).values_list(name, flat=True).first()
+    except READING_FAILS as error:
+        return type(error)
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take no such value")
 @pytest.mark.parametrize(
     ("model", "garbage"), [*((Fact, garbage) for garbage in GARBAGE), (Playbook, "not a time")], ids=repr
@@ -282,7 +289,10 @@ def test_what_no_column_can_have_is_a_fault_and_hides_no_other(
             place = placed(model, believed)
             before = put(model, place, field.column, garbage)
             faults = {(fault.memory_id, fault.problem) for fault in verify_chains().faults}
+            read = read_by_the_driver(model, believed, field.attname)
             put(model, place, field.column, before)
+            if read == read_by_the_driver(model, believed, field.attname):
+                continue  # the driver reads the garbage as the value that was there
             problems = [problem for memory_id, problem in faults if memory_id == believed]
             assert problems, field.name
             assert not any(repr(garbage) in problem for problem in problems)

@@ -154,7 +154,7 @@ def test_a_date_that_was_given_holds_for_the_copy(principal: Principal) -> None:
     other = in_task(principal, "The boiler hums")
     Fact.objects.filter(pk=other).update(expires_at=timezone.now() - timedelta(days=1))
     retell(principal, other)
-    with pytest.raises(Conflict, match="not believed"):
+    with pytest.raises(Conflict, match="was superseded"):
         raised(principal, other, Scope.USER)
 
 
@@ -282,7 +282,7 @@ def test_it_goes_upward_only(principal: Principal, scope: str, to: str) -> None:
 def test_what_is_not_believed_is_not_promoted(principal: Principal) -> None:
     fact = in_task(principal)
     retire(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    with pytest.raises(Conflict, match="not believed"):
+    with pytest.raises(Conflict, match="was superseded"):
         raised(principal, fact, Scope.USER)
 
 

@@ -114,7 +114,9 @@ def test_a_rerun_that_is_not_possible_says_so(
     administrator: Client, at: At, run: ConsolidationRun, extractor: ScriptedExtractor
 ) -> None:
     ConsolidationRun.objects.filter(pk=run.pk).update(state=RunState.FAILED)
-    assert "It was not run again. Its episodes wait" in words(administrator.post(at("rerun", run.pk), follow=True))
+    assert "It was not run again. The episodes of this run wait" in words(
+        administrator.post(at("rerun", run.pk), follow=True)
+    )
     assert not extractor.given
 
 
