@@ -62,7 +62,7 @@ check: $(READY)
 	MEMORYHUB_DATA_DIR=.venv/check $(BIN)/python manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
-	$(BIN)/pytest -q -p no:xdist -p no:randomly tests/memories/admin/isolation/test_every_page_has_a_case.py
+	$(BIN)/pytest -q -p no:xdist -p no:randomly tests/memories/staff/isolation/test_every_page_has_a_case.py
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)

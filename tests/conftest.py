@@ -170,7 +170,7 @@ def django_db_setup(
 
 @pytest.fixture(scope="session", autouse=True)
 def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """A transactional test ends by emptying all tables, which the audit trail refuses; its triggers step aside."""
+    """A transactional test ends by emptying all tables, which the audit log refuses; its triggers step aside."""
     flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # the stubs leave hooks out
 
     def unguarded_flush(case: TransactionTestCase) -> None:

@@ -20,7 +20,7 @@ from memories.models import ConsolidationRun, Message, RecallTrace, ReviewItem, 
 from memories.types import HIGH_SEVERITY
 from tenants.models import AuditEvent, Tenant
 
-# The audit trail says what was written; a supersession is the write of its successor.
+# The audit log says what was written; a supersession is the write of its successor.
 CREATED = ("fact.created", "playbook.created")
 MERGED = ("fact.merged", "playbook.merged")
 WRITTEN = (*CREATED, *MERGED, "episode.created", "catalog.created")

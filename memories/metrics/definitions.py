@@ -232,7 +232,7 @@ ALERTS: tuple[Alert, ...] = (
         Severity.WARNING,
         "Memory is written unusually fast",
         means="Something writes far more than people say: an import, or an agent that stores in a loop.",
-        do="Look in the audit trail for who writes; end the token or the agent if it is neither an import nor wanted.",
+        do="Look in the audit log for who writes; end the token or the agent if it is neither an import nor wanted.",
     ),
     Alert(
         "MemoryhubReadHitRatioLow",
@@ -255,7 +255,7 @@ ALERTS: tuple[Alert, ...] = (
         Severity.WARNING,
         "Mostly what is known is written again",
         means="An agent stores what it was just given, or an import runs again and again.",
-        do="Look in the audit trail for who confirms the same facts; mend the prompt or stop the import.",
+        do="Look in the audit log for who confirms the same facts; mend the prompt or stop the import.",
         at_least=(REMEMBERED, _ENOUGH),
     ),
     Alert(
@@ -301,7 +301,7 @@ ALERTS: tuple[Alert, ...] = (
         Severity.WARNING,
         "Secrets are sent to memory",
         means="Passwords, cards or ids were kept out of memory again and again: somebody pastes them, or a tool leaks.",
-        do="Find the member or token in the audit trail (memory.blocked, memory.masked); rotate what was pasted.",
+        do="Find the member or token in the audit log (memory.blocked, memory.masked); rotate what was pasted.",
     ),
     Alert(
         "MemoryhubRecallSlow",

@@ -27,7 +27,7 @@ RESTS = timedelta(hours=20)
 
 
 def prove_supersession(owner: Owner, by: User | None = None) -> ChainCheck:
-    """Check every fact and how-to of an owner against the audit trail, and keep the result under the owner's chain."""
+    """Check every fact and how-to of an owner against the audit log, and keep the result under the owner's chain."""
     report, took_ms = timed(lambda: verify_owner(owner))
     return keep(chain_of_owner(owner), Checked.SUPERSESSION, _proof(report), took_ms=took_ms, by=by)
 

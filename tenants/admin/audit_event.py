@@ -102,7 +102,7 @@ class Badge:
     @property
     def title(self) -> str:
         """What is verified."""
-        return "Audit trail" if self.what is Checked.AUDIT else "Supersession"
+        return "Audit log" if self.what is Checked.AUDIT else "Supersession"
 
     @property
     def why(self) -> str:
@@ -175,7 +175,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             fault = error
         params = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
         context = {
-            "title": "Audit trail",
+            "title": "Audit log",
             "scope": scope,
             "asked": _asked(request.GET),
             "told": params,
@@ -210,7 +210,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             )
         }
         context = {
-            "title": "Event of the audit trail",
+            "title": "Event of the audit log",
             "event": event,
             "line": _line(sentence, params),
             "erased": payload is None,

@@ -53,7 +53,7 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def acting(request: HttpRequest) -> Actor:
-    """The staff member of this request, for the audit trail."""
+    """The staff member of this request, for the audit log."""
     return Actor(ActorKind.STAFF, signed_in(request).id, request_id_of(request))
 
 

@@ -57,4 +57,4 @@ def _plain(value: object) -> str | list[Any]:
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    raise TypeError(f"The audit trail cannot hold a {type(value).__name__}.")
+    raise TypeError(f"The audit log cannot hold a {type(value).__name__}.")

@@ -217,7 +217,7 @@ class Proof:
 
 
 def prove(chain: str, by: User | None = None) -> ChainCheck:
-    """Prove the digests of a chain of the audit trail now, and keep the result. `by` None: the daily check."""
+    """Prove the digests of a chain of the audit log now, and keep the result. `by` None: the daily check."""
     report, took_ms = timed(lambda: verify_chain(chain))
     return keep(chain, Checked.AUDIT, _proof(report), took_ms=took_ms, by=by)
 

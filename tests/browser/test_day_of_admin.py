@@ -100,7 +100,7 @@ def test_a_member_is_held_then_erased_by_two_and_the_receipt_verifies(
     assert not Episode.objects.filter(user=workshop.ada.user_id).exists()
     expect(other.get_by_text(f"of erased member {str(workshop.ada.user_id)[:8]}")).to_be_visible()
     _check_the_receipt(other, tmp_path)
-    page.get_by_role("link", name="Audit trail", exact=True).click()
+    page.get_by_role("link", name="Audit log", exact=True).click()
     told = page.get_by_role("region", name="Events")
     for did in (
         "Hollis Grant placed a legal hold on",

@@ -80,7 +80,7 @@ def test_an_auditor_follows_a_chain_proves_it_and_takes_it_along(page: Page, sav
 
 
 def test_an_auditor_finds_who_looked_and_takes_the_day_along(page: Page, workshop: Workshop, save: Save) -> None:
-    page.get_by_role("link", name="Audit trail", exact=True).click()
+    page.get_by_role("link", name="Audit log", exact=True).click()
     events = page.get_by_role("region", name="Events").get_by_role("listitem")
     page.get_by_label("Member", exact=True).fill("ada")
     page.get_by_label("Acting as").select_option("staff")
@@ -103,8 +103,8 @@ def test_a_forged_payload_is_named_on_the_page(page: Page, five: Five) -> None:
     with audit_unguarded():
         AuditPayload.objects.filter(event=event).update(document='{"after":null,"before":null,"reason":"forged"}')
     _open_the_chain(page)
-    page.get_by_role("button", name="Verify now: Audit trail").click()
-    trail = page.get_by_role("region", name="Audit trail: verification")
+    page.get_by_role("button", name="Verify now: Audit log").click()
+    trail = page.get_by_role("region", name="Audit log: verification")
     expect(trail).to_contain_text(f"First bad event: {event.sequence} {event.pk}. The payload was changed.")
     expect(page.get_by_text("verification fails here")).to_be_visible()
     trail.get_by_role("link", name=str(event.sequence)).click()
@@ -164,7 +164,7 @@ def _state(page: Page, number: int) -> Locator:
 
 def _prove_it(page: Page) -> None:
     """By the keyboard: both proofs, each with its result and time."""
-    for name in ("Audit trail", "Supersession"):
+    for name in ("Audit log", "Supersession"):
         proof = page.get_by_role("region", name=f"{name}: verification")
         expect(proof).to_contain_text("not verified yet")
         page.get_by_role("button", name=f"Verify now: {name}").focus()

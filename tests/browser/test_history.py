@@ -53,7 +53,7 @@ def test_a_chain_is_followed_by_keyboard_and_proven(
     seen, sentence = table.bounding_box(), table.locator("caption").bounding_box()
     assert seen and sentence and (sentence["x"], sentence["width"]) == (seen["x"], seen["width"])
 
-    for badge in ("Audit trail", "Supersession"):
+    for badge in ("Audit log", "Supersession"):
         page.get_by_role("button", name=f"Verify now: {badge}").click()
         told = page.get_by_role("region", name=f"{badge}: verification")
         expect(told).to_contain_text("verified")

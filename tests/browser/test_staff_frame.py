@@ -63,7 +63,7 @@ def test_the_account_menu_leads_back_to_the_chat_by_keyboard(open_page: OpenPage
 
 def test_the_sidebar_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("/admin/", phone=True)
-    entry = page.get_by_role("link", name="Audit trail").first
+    entry = page.get_by_role("link", name="Audit log").first
     expect(page.locator("#nav-sidebar")).to_be_hidden()
     page.get_by_role("button", name="Show the sidebar").press("Enter")
     expect(entry).to_be_visible()
@@ -94,6 +94,6 @@ def test_without_scripts_the_sidebar_follows_the_page_and_filters_are_there(open
     page = open_page("/admin/tenants/membership/", phone=True, scripts=False)
     expect(page.locator("#changelist-filter").get_by_role("link", name="auditor")).to_be_visible()
     assert page.locator("#result_list").evaluate("list => list.clientWidth") > PHONE["width"] * 0.8
-    page.get_by_role("link", name="Audit trail").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Audit trail")
+    page.get_by_role("link", name="Audit log").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Audit log")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -75,7 +75,7 @@ def broken(site: Site, promises: Iterable[Promise]) -> list[Promise]:
 
 
 def check_everything(site: Site) -> None:
-    """Nothing is torn; the audit trail, the chains and, once the outbox is empty, the index are whole."""
+    """Nothing is torn; the audit log, the chains and, once the outbox is empty, the index are whole."""
     with closing(sqlite3.connect(site.database)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         torn = {what: database.execute(query).fetchone()[0] for what, query in TORN.items()}

@@ -1,4 +1,4 @@
-"""Appending to the audit trail and erasing from it."""
+"""Appending to the audit log and erasing from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the audit trail: sentences without words, events that tell who read them, one's own tenant alone."""
+"""The pages of the audit log: sentences without words, events that tell who read them, one's own tenant alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever tampers with the audit trail is found, at the first event that is wrong."""
+"""Whoever tampers with the audit log is found, at the first event that is wrong."""
 
 from __future__ import annotations
 

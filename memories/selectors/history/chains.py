@@ -74,7 +74,7 @@ class ChainsReport:
 
     @property
     def first_bad(self) -> tuple[EventPlace, ...]:
-        """The first bad event of each chain of the audit trail that tells of a fault, by chain."""
+        """The first bad event of each chain of the audit log that tells of a fault, by chain."""
         first: dict[str, EventPlace] = {}
         for event in sorted((fault.event for fault in self.faults if fault.event), key=lambda event: event.sequence):
             first.setdefault(event.chain, event)
@@ -99,7 +99,7 @@ def verify_owner(owner: Owner) -> ChainsReport:
 
 
 def chain_of_owner(owner: Owner) -> str:
-    """The chain of the audit trail that speaks of an owner: the member's, the tenant's, or the platform's."""
+    """The chain of the audit log that speaks of an owner: the member's, the tenant's, or the platform's."""
     if owner.tenant_id is None:
         return PLATFORM_CHAIN
     return owner_chain(owner.tenant_id, owner.user_id) if owner.user_id else tenant_chain(owner.tenant_id)

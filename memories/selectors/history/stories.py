@@ -100,7 +100,7 @@ class Story:
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The chains of the audit trail that tell of it."""
+        """The chains of the audit log that tell of it."""
         return tuple(sorted({event.chain for told in self.events.values() for event in told}))
 
 

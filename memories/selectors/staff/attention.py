@@ -125,7 +125,7 @@ def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
 
 
 def chains(tenants: Tenants, now: datetime) -> Chains:
-    """The chains of the audit trail, of members and of tenants, and what is known of them."""
+    """The chains of the audit log, of members and of tenants, and what is known of them."""
     within = chains_of(tenants)
     heads = AuditHead.objects.filter(within)
     # A chain that began today is due tomorrow.

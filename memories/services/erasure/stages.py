@@ -51,7 +51,7 @@ STAGES = {
     "copies": "erasing what was promoted",
     **{store.name: f"erasing {store.noun}" for store in STORES},
     "index": "erasing the search index",
-    "trail": "erasing what the audit trail says of it",
+    "trail": "erasing what the audit log says of it",
     "names": "erasing names",
     "sweep": "looking for what came back",
     "disk": "clearing the disk",

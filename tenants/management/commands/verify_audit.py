@@ -19,7 +19,7 @@ from tenants.audit.verification import missing_triggers
 class Command(BaseCommand):
     """Reads every chain from its first event to its head."""
 
-    help = "Verify the hash chains of the audit trail, and that the database still guards them."
+    help = "Verify the hash chains of the audit log, and that the database still guards them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers")
@@ -38,12 +38,12 @@ class Command(BaseCommand):
             for report in broken:
                 self.stdout.write(describe(report))
             for name in unguarded:
-                self.stdout.write(f"The trigger {name} is missing: the database does not guard the audit trail.")
+                self.stdout.write(f"The trigger {name} is missing: the database does not guard the audit log.")
             events = sum(report.events for report in reports)
             bad = "1 broken chain" if len(broken) == 1 else f"{len(broken)} broken chains"
             self.stdout.write(f"{len(reports)} chains, {events} good events, {bad}.")
         if broken or unguarded:
-            raise CommandError("The audit trail is not intact.", returncode=1)
+            raise CommandError("The audit log is not intact.", returncode=1)
 
 
 def describe(report: ChainReport) -> str:

@@ -1,4 +1,4 @@
-"""The audit trail as sentences: whom holds and erasures are about, and what is said of tenants and search keys."""
+"""The audit log as sentences: whom holds and erasures are about, and what is said of tenants and search keys."""
 
 from __future__ import annotations
 

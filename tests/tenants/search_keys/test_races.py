@@ -72,7 +72,7 @@ def bring_back(member: Membership) -> None:
 
 
 def expect_one_key_each(members: list[Membership]) -> None:
-    """Each member's key is valid at the cluster and the only one, and the audit trail is whole."""
+    """Each member's key is valid at the cluster and the only one, and the audit log is whole."""
     for member in members:
         bring_back(member)
     SearchCredential.objects.update(claimed_until=None, retry_at=timezone.now())

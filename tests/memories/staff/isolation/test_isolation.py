@@ -1,7 +1,7 @@
 """As staff of one tenant, what another has is not there: no page, no form, no choice, no count tells of it.
 
 Invariant: a foreign id is answered as one that does not exist, in every mixture with own ones; nothing of the other
-tenant changes, its audit trail included.
+tenant changes, its audit log included.
 """
 
 from __future__ import annotations
