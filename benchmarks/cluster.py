@@ -36,7 +36,7 @@ from memories.search import search_plane
 from memories.search.checking import owners
 from memories.search.documents import documents
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.mappings import actions
 from memories.search.elasticsearch.plane import _ANSWER
 from memories.search.elasticsearch.queries import sub_queries
 from memories.search.elasticsearch.writing import changes, send

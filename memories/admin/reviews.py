@@ -20,7 +20,7 @@ from django.utils.html import format_html
 
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import answered, decidable
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.staff.base import REFUSALS
 from memories.staff.reviews import decider, may_decide
 from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
@@ -159,12 +159,12 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
 
     @admin.action(description="Evict the chosen memories", permissions=["change"])
     def evict_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        answer = Answer(ReviewDecision.EVICT)
+        answer = ReviewChoice(ReviewDecision.EVICT)
         self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "evicted")
 
     @admin.action(description="Keep the chosen memories", permissions=["change"])
     def keep_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        answer = Answer(ReviewDecision.KEEP)
+        answer = ReviewChoice(ReviewDecision.KEEP)
         self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "kept")
 
     @admin.action(description="Undo the chosen decisions", permissions=["change"])
@@ -200,7 +200,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
         return super().changelist_view(request, {**(extra_context or {}), "title": "Reviews"})
 
 
-def _deciding(request: HttpRequest, answer: Answer) -> Callable[[ReviewItem], None]:
+def _deciding(request: HttpRequest, answer: ReviewChoice) -> Callable[[ReviewItem], None]:
     def act(item: ReviewItem) -> None:
         decide(decider(request, item), item_id=item.pk, answer=answer)
 

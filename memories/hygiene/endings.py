@@ -34,7 +34,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class EndingDecision:
     """One ending and its cause."""
 
     ending: Ending
@@ -63,11 +63,11 @@ class Life:
     brought_back: bool = False
 
 
-def decide(life: Life, *, now: datetime, keep_superseded: bool) -> Decision | None:
+def decide(life: Life, *, now: datetime, keep_superseded: bool) -> EndingDecision | None:
     """What to do with a memory at `now`; None: leave it. `keep_superseded`: the tenant keeps what was replaced."""
     if life.status == Status.EVICTED:
         erased = may_be_erased(life, now=now, keep_superseded=keep_superseded)
-        return Decision(Ending.ERASED, Cause.OVERDUE) if erased else None
+        return EndingDecision(Ending.ERASED, Cause.OVERDUE) if erased else None
     if life.status == Status.SUPERSEDED:
         return None if keep_superseded else _of_superseded(life, now)
     return _of_current(life, now) if life.status in CURRENT else None
@@ -85,24 +85,24 @@ def is_doubtful(confidence: float, confirmed_at: datetime, *, pinned: bool, now:
     return not pinned and confidence < DOUBTFUL_CONFIDENCE and confirmed_at <= now - DOUBTFUL_AFTER
 
 
-def _of_superseded(life: Life, now: datetime) -> Decision | None:
+def _of_superseded(life: Life, now: datetime) -> EndingDecision | None:
     if _is_over(life, now):
-        return Decision(Ending.EVICTED, Cause.EXPIRED)
+        return EndingDecision(Ending.EVICTED, Cause.EXPIRED)
     long_ago = life.superseded_at is not None and life.superseded_at <= now - ARCHIVE_AFTER
     if long_ago and life.archived_at is None and not life.brought_back:
-        return Decision(Ending.ARCHIVED, Cause.REPLACED)
+        return EndingDecision(Ending.ARCHIVED, Cause.REPLACED)
     return None
 
 
-def _of_current(life: Life, now: datetime) -> Decision | None:
+def _of_current(life: Life, now: datetime) -> EndingDecision | None:
     if _is_over(life, now):
-        return Decision(Ending.EVICTED, Cause.EXPIRED)
+        return EndingDecision(Ending.EVICTED, Cause.EXPIRED)
     if life.pinned:
         return None
     if _is_unused(life, now):
-        return Decision(Ending.EVICTED, Cause.UNUSED)
+        return EndingDecision(Ending.EVICTED, Cause.UNUSED)
     if life.status == Status.ACTIVE and is_doubtful(life.confidence, life.confirmed_at, pinned=life.pinned, now=now):
-        return Decision(Ending.STALE, Cause.DOUBTFUL)
+        return EndingDecision(Ending.STALE, Cause.DOUBTFUL)
     return None
 
 

@@ -28,7 +28,7 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
-from memories.hygiene.endings import Decision, Life, decide, is_doubtful
+from memories.hygiene.endings import EndingDecision, Life, decide, is_doubtful
 from memories.hygiene.expiry import About, Lifetime
 from memories.hygiene.staleness import USE_WINDOW, StalenessInputs, due_of_fact
 from memories.models import (
@@ -68,7 +68,7 @@ class Planned:
     """A memory, without its words, and what is to become of it."""
 
     row: Ending
-    decision: Decision
+    decision: EndingDecision
 
 
 def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:

@@ -32,7 +32,7 @@ from memories.selectors.memories import ChainLink, chain_of, history_of
 from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
 from memories.selectors.reviews import UNANSWERED, is_decidable, told_of_review
 from memories.services.admin_requests import note_review_read, note_shared_review_read
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
 from memories.staff.base import REFUSALS, StaffView
 from memories.types import Owner
@@ -67,13 +67,15 @@ class AnswerForm(forms.Form):
     reason = forms.CharField(required=False)
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ReviewChoice:
         """The answer. Raises InvalidInput for a form that no page of ours sends."""
         if not self.is_valid():
             raise InvalidInput("decision", "must be one of those on the page.")
         given = self.cleaned_data
         words = {name: given[name].replace("\r\n", "\n") for name in _WORDS}
-        return Answer(ReviewDecision(given["decision"]), keep=given["keep"], never_true=given["never_true"], **words)
+        return ReviewChoice(
+            ReviewDecision(given["decision"]), keep=given["keep"], never_true=given["never_true"], **words
+        )
 
 
 def review_url(item_id: UUID) -> str:

@@ -31,7 +31,7 @@ class Noting(Protocol):
         ...
 
 
-class _Nothing:
+class _NoSpan:
     """A span that nobody collects."""
 
     def note(self, **attributes: Attribute) -> None:
@@ -44,7 +44,7 @@ class _Nothing:
         pass
 
 
-_NOTHING = _Nothing()
+_NOTHING = _NoSpan()
 _starting = threading.Lock()
 _url = ""
 _spans: Spans | None = None

@@ -31,7 +31,7 @@ from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
 from memories.services.portability.import_records import import_memories
 from memories.services.portability.memories_export import export_memories
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import rename_session
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
@@ -97,8 +97,8 @@ SESSION_WRITES: tuple[Call, ...] = (
 )
 REVIEWS: tuple[Call, ...] = (
     lambda a, id_: get_review(a.who, id_),
-    lambda a, id_: decide(a.who, item_id=id_, answer=Answer(ReviewDecision.KEEP_BOTH)),
-    lambda a, id_: decide(a.who, item_id=id_, answer=Answer(ReviewDecision.EVICT)),
+    lambda a, id_: decide(a.who, item_id=id_, answer=ReviewChoice(ReviewDecision.KEEP_BOTH)),
+    lambda a, id_: decide(a.who, item_id=id_, answer=ReviewChoice(ReviewDecision.EVICT)),
     lambda a, id_: undo_decision(a.who, item_id=id_),
 )
 # The id is that of a memory which the attacker's tenant shares. Only administrators, or only the system, may do this.

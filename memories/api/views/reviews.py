@@ -32,7 +32,7 @@ from memories.selectors.paging import page_of
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
 from memories.selectors.runs import backlog_of, get_run, list_runs
 from memories.services.consolidation import consolidate, rerun
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from tenants.principal import Principal
 
 
@@ -75,7 +75,7 @@ class DecideView(ApiView):
     def post(self, request: Request, review_id: UUID) -> Response:  # noqa: ARG002 - see ApiView.body
         """Decide, once. 409: it was decided already, or there is nothing to decide any more."""
         get_review(self.principal, review_id)
-        decide(self.principal, item_id=review_id, answer=Answer(**self.body(ReviewAnswer)))
+        decide(self.principal, item_id=review_id, answer=ReviewChoice(**self.body(ReviewAnswer)))
         return Response(ReviewSerializer(_shown(self.principal, get_review(self.principal, review_id))).data)
 
 

@@ -25,7 +25,7 @@ from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
 from memories.selectors.memories import Memory
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
 from tenants.principal import Principal
 
@@ -204,7 +204,7 @@ def _page(
     return render(request, "remember/review.html", context, status=400 if error else 200)
 
 
-def _answer(form: DecisionForm) -> Answer:
+def _answer(form: DecisionForm) -> ReviewChoice:
     posted = form.values()
     decision = ReviewDecision(posted["decision"])
-    return Answer(decision, keep=posted["keep"], never_true=posted["never_true"], text=posted["text"].strip())
+    return ReviewChoice(decision, keep=posted["keep"], never_true=posted["never_true"], text=posted["text"].strip())

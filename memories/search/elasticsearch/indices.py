@@ -17,7 +17,7 @@ from elasticsearch import Elasticsearch
 
 from memories.models import MEMORY_MODELS, Fact, Playbook
 from memories.search.base import StoredState
-from memories.search.elasticsearch.documents import SETTINGS, mapping_of, visibility_of
+from memories.search.elasticsearch.mappings import SETTINGS, mapping_of, visibility_of
 from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
 from memories.search.elasticsearch.transport import LIFECYCLE, cluster_errors, lifecycle_settings
 from memories.types import Kind, Owner, Status

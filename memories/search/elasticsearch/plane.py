@@ -21,7 +21,7 @@ from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.documents import actions
+from memories.search.elasticsearch.mappings import actions
 from memories.search.elasticsearch.queries import ARCHIVE, SHELVES, By, SubQuery, sub_queries, sub_queries_for_one
 from memories.search.elasticsearch.transport import (
     FORBIDDEN,

@@ -16,8 +16,8 @@ from elasticsearch.helpers import streaming_bulk
 
 from memories.errors import SearchUnavailable
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.documents import actions
 from memories.search.elasticsearch.indices import targets
+from memories.search.elasticsearch.mappings import actions
 from memories.search.elasticsearch.queries import leaving, shelf_of, shelves_of
 from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, cluster_errors
 from memories.types import SearchDocument, Status

@@ -1,6 +1,6 @@
 """Consolidation: turning an owner's episodes into facts, playbooks, outcomes and supersessions, on record."""
 
-from memories.services.consolidation.leasing import Busy
+from memories.services.consolidation.ledger import Busy
 from memories.services.consolidation.running import RunReport, consolidate, rerun
 
 __all__ = ["Busy", "RunReport", "consolidate", "rerun"]

@@ -35,7 +35,7 @@ from memories.models import (
 )
 from memories.models.base import MemoryQuerySet
 from memories.recall.pipeline import recall
-from memories.services.consolidation.leasing import Lease
+from memories.services.consolidation.ledger import Lease
 from memories.services.sessions.episodes import ledger_of
 from memories.services.write import write
 from memories.types import Kind, Recalled, Scope, Source, Status

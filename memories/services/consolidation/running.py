@@ -37,7 +37,7 @@ from memories.services.consolidation.gathering import (
     pass_erased,
     postpone,
 )
-from memories.services.consolidation.leasing import Busy, Lease, take
+from memories.services.consolidation.ledger import Busy, Lease, take
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen

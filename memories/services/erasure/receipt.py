@@ -24,7 +24,7 @@ from memories.errors import Conflict, InvalidInput, NotFound, SearchUnavailable
 from memories.models import ErasureRequest, ErasureState
 from memories.search import search_plane
 from memories.services.erasure.leasing import Counts, Work, record
-from memories.services.erasure.stores import Asked, Place, ask_all, chain_trouble
+from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
 from memoryhub.signing import keys
 from tenants.audit.chain import owner_chain
 from tenants.audit.digest import canonical_json
@@ -70,21 +70,21 @@ def download(request: ErasureRequest) -> dict[str, Any]:
     return {"receipt": request.receipt, "digest": request.receipt_digest, "signature": request.signature}
 
 
-def place_in(receipt: dict[str, Any]) -> Place:
+def place_in(receipt: dict[str, Any]) -> ChainPosition:
     """Where the chain was, as a receipt says. Raises KeyError, ValueError for what is no receipt."""
     chain = receipt["chain"]
     at = datetime.fromisoformat(chain["at"])
-    return Place(int(chain["events"]), str(chain["digest"]), at, bool(receipt["user_erased"]))
+    return ChainPosition(int(chain["events"]), str(chain["digest"]), at, bool(receipt["user_erased"]))
 
 
-def _place(member: Membership) -> Place:
+def _place(member: Membership) -> ChainPosition:
     chain = owner_chain(member.tenant_id, member.user_id)
     last = AuditEvent.objects.filter(chain=chain, action=ERASED).order_by("-sequence")[0]
-    return Place(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))
+    return ChainPosition(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))
 
 
 def _document(
-    request: ErasureRequest, place: Place, answers: list[dict[str, object]], disk: dict[str, object]
+    request: ErasureRequest, place: ChainPosition, answers: list[dict[str, object]], disk: dict[str, object]
 ) -> dict[str, object]:
     counts = dict(request.progress)
     stopped = {name: counts.pop(name, 0) for name in ("tokens", "keys", "logins")}
@@ -113,7 +113,7 @@ def _document(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReceiptCheck:
     """What was found; `troubles` are sentences, none if the receipt holds."""
 
     erasure: str
@@ -126,7 +126,7 @@ class Verdict:
         return not self.troubles
 
 
-def verify_receipt(document: dict[str, Any]) -> Verdict:
+def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
     """Check a receipt as it is handed out, with digest and signature, and ask its questions again.
 
     Raises InvalidInput for what is no receipt.
@@ -139,7 +139,7 @@ def verify_receipt(document: dict[str, Any]) -> Verdict:
     if not troubles:
         asked, more = _asked(receipt)
         troubles += more
-    return Verdict(str(receipt.get("erasure")), tuple(asked), tuple(troubles))
+    return ReceiptCheck(str(receipt.get("erasure")), tuple(asked), tuple(troubles))
 
 
 def stored_receipt(request_id: UUID) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def forget_hygiene_places(membership: Membership) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChainPosition:
     """Where the owner's chain was when everything was erased: what it says later, such as that staff looked, may stay.
 
     `whole`: the user's own names went, too.
@@ -130,7 +130,7 @@ class Asked:
         return {"store": self.store, "query": self.query, "found": self.found}
 
 
-def ask_all(membership: Membership, place: Place) -> list[Asked]:
+def ask_all(membership: Membership, place: ChainPosition) -> list[Asked]:
     """Every question, answered now. Raises SearchUnavailable if the index does not answer."""
     asked = [Asked(each.name, f"rows of the member: {each.noun}", each.count(membership)) for each in (*STORES, OUTBOX)]
     payloads = payloads_of_chain(membership, below=place.sequence + 1)
@@ -150,7 +150,7 @@ def ask_all(membership: Membership, place: Place) -> list[Asked]:
     return asked
 
 
-def chain_trouble(membership: Membership, place: Place) -> str:
+def chain_trouble(membership: Membership, place: ChainPosition) -> str:
     """Why the owner's chain does not verify up to and beyond its place in the receipt; empty if it does."""
     chain = owner_chain(membership.tenant_id, membership.user_id)
     report = verify_chain(chain)

@@ -43,7 +43,7 @@ from tenants.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _UndoPlan:
     """What an undo closes, and what it brings back."""
 
     mistaken: Sequence[Supersedable]
@@ -80,15 +80,15 @@ def _beside(row: Supersedable) -> MemoryQuerySet[Any]:
     return model_of(row.kind).objects.of_owner(row.tenant_id, row.user_id)
 
 
-def _plan_for_current(row: Supersedable) -> _Plan:
+def _plan_for_current(row: Supersedable) -> _UndoPlan:
     mistaken = [row, *_restored_with(row)]
     lost = [old for each in mistaken for old in _replaced_by(each)]
     if not lost and row.restores is None:
         raise Conflict("This memory replaced nothing, so there is nothing to undo; retire it if it is not true.")
-    return _Plan(mistaken, lost)
+    return _UndoPlan(mistaken, lost)
 
 
-def _plan_for_ended(row: Supersedable) -> _Plan:
+def _plan_for_ended(row: Supersedable) -> _UndoPlan:
     if row.status == Status.EVICTED:
         raise Conflict("This memory was removed when it expired; only a replaced or retired one is brought back.")
     rows = _beside(row)
@@ -96,14 +96,14 @@ def _plan_for_ended(row: Supersedable) -> _Plan:
         raise Conflict("This memory was brought back already; its history shows the current one.")
     successor = None if row.superseded_by_id is None else rows.get(pk=row.superseded_by_id)
     if successor is None:
-        return _Plan([], [row])
+        return _UndoPlan([], [row])
     if successor.restores is not None and rows.filter(pk=successor.restores, superseded_by=row.pk).exists():
         raise Conflict("This memory was undone already; undo the memory that came back in its place.")
     if successor.status in CURRENT:
-        return _Plan([successor, *_restored_with(successor)], [row])
+        return _UndoPlan([successor, *_restored_with(successor)], [row])
     if not successor.retracted or _has_true_successor(successor):
         raise Conflict("The memory that replaced this one has been replaced or retired since; undo that first.")
-    return _Plan([], [row])
+    return _UndoPlan([], [row])
 
 
 def _replaced_by(row: Supersedable) -> list[Supersedable]:

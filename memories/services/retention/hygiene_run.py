@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbook
 from memories.selectors.policies import Policy, policy_of
-from memories.services.retention.hygiene_scan import Place, Task, rules, scan_owner
+from memories.services.retention.hygiene_scan import ScanPosition, Task, rules, scan_owner
 from memories.services.write import housekeeping
 from memories.types import CURRENT, Kind, Owner, Scope
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
@@ -112,16 +112,16 @@ class _Scan:
         for each in owners_of(self.tenant_id):
             if each.key < cursor.get("owner", ""):
                 continue
-            place = _place_in(cursor) if each.key == cursor.get("owner") else Place()
+            place = _place_in(cursor) if each.key == cursor.get("owner") else ScanPosition()
             if not self._scan(each, place, basis, stop):
                 return self._ended(HygieneState.INTERRUPTED, went_on="owner" in cursor)
         state = HygieneState.FAILED if self.counts["failed"] else HygieneState.DONE
         return self._ended(state, went_on="owner" in cursor)
 
-    def _scan(self, way: Way, place: Place, basis: datetime | None, stop: Callable[[], bool]) -> bool:
+    def _scan(self, way: Way, place: ScanPosition, basis: datetime | None, stop: Callable[[], bool]) -> bool:
         """One owner, from `place` on; whether to go on."""
 
-        def note(reached: Place, counts: Counter[str]) -> None:
+        def note(reached: ScanPosition, counts: Counter[str]) -> None:
             self._note(way, reached, counts)
 
         try:
@@ -138,7 +138,7 @@ class _Scan:
             self.counts["owners"] += 1
         return True
 
-    def _note(self, way: Way, reached: Place, counts: Counter[str]) -> None:
+    def _note(self, way: Way, reached: ScanPosition, counts: Counter[str]) -> None:
         """In the transaction of a page: where it is and what was counted.
 
         Of a member who was erased while the page was read there is no place any more: their receipt says so.
@@ -152,7 +152,7 @@ class _Scan:
                     self._keep_place(self.run, way, reached)
         self.advance(counts["facts"] + counts["playbooks"])
 
-    def _keep_place(self, run: HygieneRun, way: Way, reached: Place) -> None:
+    def _keep_place(self, run: HygieneRun, way: Way, reached: ScanPosition) -> None:
         place = {"owner": way.key, "kind": reached.kind.value, "after": str(reached.after)}
         run.cursor = {"rules": run.cursor["rules"], **place}
         run.counts, run.seen_at = dict(self.counts), timezone.now()
@@ -218,8 +218,8 @@ def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]
     return model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.TENANT)
 
 
-def _place_in(cursor: Mapping[str, str]) -> Place:
-    return Place(Kind(cursor["kind"]), UUID(cursor["after"]))
+def _place_in(cursor: Mapping[str, str]) -> ScanPosition:
+    return ScanPosition(Kind(cursor["kind"]), UUID(cursor["after"]))
 
 
 def _task(owner: Owner, basis: datetime | None, now: datetime) -> Task:

@@ -129,7 +129,7 @@ STALE_PROPOSAL = "It is old, unused and contradicted."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScanPosition:
     """How far a scan of an owner came: all before `kind`, and of that kind all up to the id `after`."""
 
     kind: Kind = Kind.SEMANTIC
@@ -167,15 +167,15 @@ class Decided:
 
 
 # No id is smaller.
-AFTER_CONTRADICTIONS = Place(Kind.SEMANTIC, UUID(int=0))
+AFTER_CONTRADICTIONS = ScanPosition(Kind.SEMANTIC, UUID(int=0))
 # Called within the transaction of a page: notes the place, and what was counted.
-Note = Callable[[Place, Counter[str]], None]
+Note = Callable[[ScanPosition, Counter[str]], None]
 
 
-def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator[None]:
+def scan_owner(task: Task, *, place: ScanPosition, apply: bool, note: Note) -> Iterator[None]:
     """Scan an owner's memories from `place` on; yields after each page, which is done by then if `apply`."""
     foreseen = Foreseen()
-    if place == Place():
+    if place == ScanPosition():
         found = _contradictions(task, apply=apply)
         foreseen = foreseen if apply else Foreseen(found.ended, found.disputed)
         if found.contradictions:
@@ -190,9 +190,9 @@ def scan_owner(task: Task, *, place: Place, apply: bool, note: Note) -> Iterator
                 with _keeping(task.owner) as (w, asking):
                     decided = _decide(task, use, kind, ids, wrong, foreseen)
                     _carry_out(w, asking, decided)
-                    note(Place(kind, after), decided.counts)
+                    note(ScanPosition(kind, after), decided.counts)
             else:
-                note(Place(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
+                note(ScanPosition(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
             yield
             if len(ids) < PAGE:
                 break

@@ -290,7 +290,7 @@ _WORDS: Mapping[ReviewDecision, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewChoice:
     """What a person decides.
 
     `keep` names the fact that stays (keep_one); `never_true` says that what goes never was; `text` takes the place of
@@ -306,7 +306,7 @@ class Answer:
     reason: str = ""
 
 
-def decide(principal: Principal, *, item_id: UUID, answer: Answer) -> ReviewItem:
+def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> ReviewItem:
     """Answer an open item, and do what follows.
 
     Raises NotFound, InvalidInput, Blocked (its words hold what is not stored), Forbidden (no person decides), Conflict
@@ -356,7 +356,7 @@ def _require_person(principal: Principal) -> None:
         raise Forbidden("A person decides reviews, not an agent.")
 
 
-def _check(item: ReviewItem, answer: Answer) -> None:
+def _check(item: ReviewItem, answer: ReviewChoice) -> None:
     """Raise InvalidInput for an answer that does not fit the question."""
     possible = DECISIONS[ReviewKind(item.kind)]
     if answer.decision not in possible:
@@ -367,7 +367,7 @@ def _check(item: ReviewItem, answer: Answer) -> None:
         clean_text(getattr(answer, name), field=name, limit=MAX_MEMORY_CHARACTERS, required=name == "text")
 
 
-def _words(principal: Principal, answer: Answer) -> dict[str, Wording]:
+def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
     """What the answer stores, screened before any lock is held: a refusal is noted, whatever becomes of the rest."""
     screen = Screen(principal)
     words = {}
@@ -394,7 +394,7 @@ def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
     ReviewItem.objects.unscoped("rows by ids under the lock").filter(pk=item.pk).update(decision=decision)
 
 
-def _carry_out(w: Write, item: ReviewItem, answer: Answer, words: Mapping[str, Wording], reason: str) -> Outcome:
+def _carry_out(w: Write, item: ReviewItem, answer: ReviewChoice, words: Mapping[str, Wording], reason: str) -> Outcome:
     because = reason or "settled in a review"
     steps: dict[ReviewDecision, Callable[[], Outcome]] = {
         ReviewDecision.KEEP_ONE: lambda: keep_one(

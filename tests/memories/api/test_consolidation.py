@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memories.consolidation.material import FaultKind
-from memories.services.consolidation.leasing import take
+from memories.services.consolidation.ledger import take
 from tenants.models import Membership
 from tenants.principal import Right
 from tests.memories.api.caller import Caller, Life, caller_of

@@ -123,7 +123,7 @@ def test_old_marks_are_purged_from_the_archive_as_well(
     fact = archived(ada)
     long_ago = (timezone.now() - timedelta(days=8)).isoformat()
     with monkeypatch.context() as patch:
-        patch.setattr("memories.search.elasticsearch.documents.tombstone", lambda: {"gone_at": long_ago})
+        patch.setattr("memories.search.elasticsearch.mappings.tombstone", lambda: {"gone_at": long_ago})
         plane.delete(own(ada), [Tombstone(fact.kind, fact.id, 4)])
     assert on(ARCHIVE, fact.id)
     plane.expunge()

@@ -123,7 +123,7 @@ def test_old_tombstones_are_purged_and_young_ones_stay(
     old, young = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
     long_ago = (timezone.now() - timedelta(days=8)).isoformat()
     with monkeypatch.context() as patch:
-        patch.setattr("memories.search.elasticsearch.documents.tombstone", lambda: {"gone_at": long_ago})
+        patch.setattr("memories.search.elasticsearch.mappings.tombstone", lambda: {"gone_at": long_ago})
         plane.delete(own(ada), [Tombstone(old.kind, old.id, 2)])
     plane.delete(own(ada), [Tombstone(young.kind, young.id, 2)])
     plane.expunge()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
 from memories.services.facts.remember import remember_fact
-from memories.services.reviews.decisions import Answer, decide, undo_decision
+from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.services.write import write
 from memories.types import Scope, Source
@@ -43,7 +43,7 @@ def proposed(principal: Principal, row: Fact | Playbook) -> ReviewItem:
 
 def answer(principal: Principal, item: ReviewItem, decision: str, **fields: object) -> ReviewItem:
     """The item, decided."""
-    return decide(principal, item_id=item.pk, answer=Answer(ReviewDecision(decision), **fields))  # type: ignore[arg-type]  # as named
+    return decide(principal, item_id=item.pk, answer=ReviewChoice(ReviewDecision(decision), **fields))  # type: ignore[arg-type]  # as named
 
 
 def take_back(principal: Principal, item: ReviewItem) -> ReviewItem:

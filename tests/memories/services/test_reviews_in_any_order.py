@@ -16,7 +16,7 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire
 from memories.services.facts.undo import undo
-from memories.services.reviews.decisions import DECISIONS, Answer, decide, undo_decision
+from memories.services.reviews.decisions import DECISIONS, ReviewChoice, decide, undo_decision
 from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.services.write import write
 from memories.types import Kind, Scope
@@ -58,7 +58,7 @@ class Play:
     def answer(self) -> object:
         chosen = self._item()
         keep: list[UUID | None] = [chosen.first_id, chosen.second_id]
-        decision = Answer(
+        decision = ReviewChoice(
             self.chance.choice(DECISIONS[ReviewKind(chosen.kind)]),
             keep=self.chance.choice(keep),
             never_true=self.chance.random() < 0.5,

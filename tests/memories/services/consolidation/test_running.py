@@ -19,7 +19,7 @@ from memories.selectors.history.chains import verify_chains
 from memories.selectors.runs import backlog_of, unsettled_runs
 from memories.services.consolidation import Busy, consolidate, rerun, running
 from memories.services.consolidation.gathering import ANSWERING
-from memories.services.consolidation.leasing import take
+from memories.services.consolidation.ledger import take
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import begin_turn, finish_turn
