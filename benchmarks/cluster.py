@@ -25,7 +25,7 @@ from benchmarks.measures import Rate, Row, as_json, rates_of, table_of, timed, t
 from benchmarks.population import Population, make_members
 from benchmarks.servers import Servers
 from benchmarks.texts import Writer
-from memories.constants import CANDIDATES_PER_LEG
+from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import encoder
 from memories.models import Episode
 from memories.models.guard import raw_writes
@@ -83,8 +83,10 @@ class Asker:
         """How to ask this question in each form."""
         query = parse(question, ())
         (vector,) = encoder().encode([query.meaning])
-        request = CandidateRequest(ALL_KINDS, query.terms, lambda: vector, CANDIDATES_PER_LEG)
-        searches = [line for leg in sub_queries(self.member, request) for line in (leg.header, leg.body)]
+        request = CandidateRequest(ALL_KINDS, query.terms, lambda: vector, CANDIDATES_PER_SUB_QUERY)
+        searches = [
+            line for sub_query in sub_queries(self.member, request) for line in (sub_query.header, sub_query.body)
+        ]
         return {
             "recall": lambda text: recall(self.member, text),
             "search": lambda _: search_plane().candidates(self.member, request),

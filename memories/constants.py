@@ -15,12 +15,12 @@ MAX_QUERY_CHARACTERS = 32_000
 MAX_TITLE_CHARACTERS = 200
 MAX_KEY_CHARACTERS = 100
 MAX_STEPS = 50
-# Nobody's memory begins before the first or ends after the last. A time at the edge of the calendar cannot be told in
+# Nobody's memory begins before the first or ends after the last. A time at the edge of the calendar has no form in
 # every time zone, and milliseconds given as seconds lie far behind it.
 FIRST_YEAR, LAST_YEAR = 1800, 2200
 
-# Recall (design: N = 80 a leg; 40 costs .005 recall@10, 160 gains nothing).
-CANDIDATES_PER_LEG = 80
+# Recall (design: N = 80 a sub-query; 40 costs .005 recall@10, 160 gains nothing).
+CANDIDATES_PER_SUB_QUERY = 80
 MAX_RECALL_LIMIT = 100
 DEFAULT_RECALL_LIMIT = 10
 # The automatic recall of a chat turn: items that one brings into the prompt, and tokens, as the model in use counts
@@ -88,7 +88,7 @@ DUPLICATE_COSINE = 0.95
 # 95% of the contradicting pairs are); one that is so much surer than the other stays without a person being asked.
 NEIGHBOUR_COSINE = 0.45
 CONFIDENCE_GAP = 0.2
-# What is corrected was told wrong once: the correction is believed a little less.
+# A corrected fact was wrong once: the correction is believed a little less.
 HARSH_PENALTY = 0.1
 
 # L0, the working memory: what its slots hold, in entries and characters.

@@ -188,7 +188,7 @@ class SearchDocument:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hit of one or both legs: `lexical` a positive BM25-like score, `dense` a cosine; None if that leg missed it."""
+    """A hit by words, by meaning, or both: `lexical` a positive BM25-like score, `dense` a cosine; None: no hit."""
 
     id: UUID
     kind: Kind
@@ -201,15 +201,15 @@ class CandidateRequest:
     """What the recall pipeline asks a search plane.
 
     `terms` are content words (lower case, unstemmed, distinct); `vector` gives a float32 numpy array, L2-normalised,
-    `EMBEDDING_DIMENSIONS` long (it may wait for the encoder: ask late), or is None to skip the dense leg.
-    `per_leg` bounds each leg of each kind. Superseded memories, archived ones among them, come back only if
+    `EMBEDDING_DIMENSIONS` long (it may wait for the encoder: ask late), or is None to skip the search by meaning.
+    `per_sub_query` bounds each sub-query of each kind. Superseded memories, archived ones among them, come back only if
     `include_superseded`.
     """
 
     kinds: tuple[Kind, ...]
     terms: tuple[str, ...]
     vector: Callable[[], Any] | None
-    per_leg: int
+    per_sub_query: int
     task: str = ""
     include_superseded: bool = False
 

@@ -1,6 +1,6 @@
 """Celery's tasks and schedule, made from the table of jobs. See docs/tasks.md.
 
-The broker holds nothing that is worth keeping: a message carries the name of a job, and what is due stands in the
+The broker holds nothing that is worth keeping: a message carries the name of a job, and what is due is in the
 database. So a message may be lost, late, or delivered twice.
 """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from memoryhub.env import SHELVES
+from memoryhub.env import INDEX_NAMES
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -48,32 +48,32 @@ def in_use() -> bool:
     return bool(settings.MEMORYHUB_SEARCH == "elasticsearch")
 
 
-def reading_alias(shelf: str) -> str:
+def reading_alias(index_name: str) -> str:
     """The name by which members search the memories of a kind, or the archive; behind it is one index."""
-    return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}"
+    return f"{settings.ELASTICSEARCH_PREFIX}-{index_name}"
 
 
 def reading_aliases() -> tuple[str, ...]:
     """All names that a member's key opens."""
-    return tuple(reading_alias(shelf) for shelf in SHELVES)
+    return tuple(reading_alias(index_name) for index_name in INDEX_NAMES)
 
 
-def writing_alias(shelf: str) -> str:
+def writing_alias(index_name: str) -> str:
     """The alias of every index that such changes must reach: two during a rebuild."""
-    return f"{settings.ELASTICSEARCH_PREFIX}-{shelf}-writing"
+    return f"{settings.ELASTICSEARCH_PREFIX}-{index_name}-writing"
 
 
 def index_patterns() -> tuple[str, ...]:
     """What all indices and aliases of this installation match, and those of no other.
 
-    One for each shelf: `memoryhub-*` alone would open `memoryhub-two-semantic`, which is another installation's.
+    One for each index: `memoryhub-*` alone would open `memoryhub-two-semantic`, which is another installation's.
     """
     return tuple(pattern for alias in reading_aliases() for pattern in (alias, f"{alias}-*"))
 
 
 def writing_pattern() -> str:
     """All writing aliases, as a pattern: one that is missing is no error."""
-    return ",".join(f"{writing_alias(shelf)}*" for shelf in SHELVES)
+    return ",".join(f"{writing_alias(index_name)}*" for index_name in INDEX_NAMES)
 
 
 def index_pattern() -> str:

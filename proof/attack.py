@@ -92,7 +92,7 @@ def attack(
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Who attacks whom, and which memory of the victim."""
+    """The attacker, the victim, and the memory under attack."""
 
     attacker: Resident
     victim: Resident

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from memories.constants import CANDIDATES_PER_LEG
+from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import Floats, encoder
 from memories.errors import SearchUnavailable
 from memories.models import MEMORY_MODELS, ReviewItem
@@ -56,7 +56,7 @@ class Baseline:
     def looked_up(self, watcher: Resident, question: str) -> Scores:
         """The search plane's candidates for a watcher, with the score of each sub-query."""
         vector = self.vectors[question]
-        request = CandidateRequest(ALL_KINDS, parse(question, ()).terms, lambda: vector, CANDIDATES_PER_LEG)
+        request = CandidateRequest(ALL_KINDS, parse(question, ()).terms, lambda: vector, CANDIDATES_PER_SUB_QUERY)
         hits = search_plane().candidates(watcher.principal, request).hits
         return tuple((hit.id, (hit.lexical, hit.dense)) for hit in sorted(hits, key=lambda hit: hit.id))
 

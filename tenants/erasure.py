@@ -1,7 +1,7 @@
 """Erasing a member: stopping them, and removing their names.
 
 Ids stay, and events with their digests, so every chain still verifies. A name, an address, an external id or the name
-of a token stands in no row and in no payload afterwards, unless the user is a member elsewhere.
+of a token is in no row and in no payload afterwards, unless the user is a member elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tenants.services import deactivate_member
 from tenants.tokens import revoke_token
 
 NAMES_ERASED, USER_ERASED = "member.names_erased", "user.erased"
-ERASED_TOKEN = "erased"  # noqa: S105 - what stands in place of a token's name
+ERASED_TOKEN = "erased"  # noqa: S105 - replaces a token's name
 _PAGE = 500
 
 

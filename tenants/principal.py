@@ -52,7 +52,7 @@ ALL_RIGHTS: frozenset[Right] = frozenset(Right)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is acting (`actor_kind`, `actor_id`), for whom (`tenant_id`, `user_id`), with which rights.
+    """Who is acting (`actor_kind`, `actor_id`), for which owner (`tenant_id`, `user_id`), with which rights.
 
     `membership_id` is the row that serialises this owner's writes; `speaker` is the owner's display name, the default
     speaker of their episodes; `request_id` ties audit events to a request. `platform`: a superuser of the platform

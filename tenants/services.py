@@ -172,7 +172,7 @@ def activate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
 
 
 def refuse_activation(why_not: Callable[[Membership], str]) -> None:
-    """From now on a member of whom this says a sentence is not activated again; an empty one says nothing."""
+    """Register a check: if it returns a sentence, the member is not activated again; empty means no objection."""
     if why_not not in _refusing:
         _refusing.append(why_not)
 

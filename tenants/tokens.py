@@ -85,7 +85,7 @@ def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
 
 
 def authenticate_token(plaintext: str, *, request_id: str = "") -> Principal | None:
-    """The principal that a token stands for, or None: unknown, revoked, expired and deactivated look the same."""
+    """The principal of a token, or None: unknown, revoked, expired and deactivated look the same."""
     if not plaintext.startswith(TOKEN_MARK) or not plaintext.isascii() or len(plaintext) > _MAX_CHARACTERS:
         return None
     token = (

@@ -17,7 +17,7 @@ from django.test import override_settings
 from elasticsearch import Elasticsearch
 
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.queries import SHELVES
+from memories.search.elasticsearch.queries import INDEX_NAMES
 from memoryhub.elasticsearch import Identity, index_pattern, reading_alias, service_client, writing_alias
 from tenants.search_keys import identities
 from tenants.search_keys.policy import SERVICES, role_name
@@ -106,10 +106,10 @@ def set_up(cluster: Cluster) -> None:
 
 
 def renew_indices() -> None:
-    """An empty index for each shelf, and no other."""
+    """An empty index for each index name, and no other."""
     manager = service_client(Identity.MANAGER)
-    for shelf in SHELVES:
-        indices.drop(manager, indices.point(manager, shelf, indices.new_index(manager, shelf)))
+    for index_name in INDEX_NAMES:
+        indices.drop(manager, indices.point(manager, index_name, indices.new_index(manager, index_name)))
 
 
 def written() -> dict[str, int]:
@@ -138,8 +138,8 @@ def _aliases() -> dict[str, set[str]]:
 
 
 def _both_aliases(index: str) -> set[str]:
-    shelf = index.removeprefix(index_pattern().removesuffix("*")).split("-")[0]
-    return {reading_alias(shelf), writing_alias(shelf)}
+    index_name = index.removeprefix(index_pattern().removesuffix("*")).split("-")[0]
+    return {reading_alias(index_name), writing_alias(index_name)}
 
 
 def _remove_documents() -> None:

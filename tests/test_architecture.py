@@ -1,15 +1,18 @@
 """The rules of the project that no linter knows, each as a check.
 
-Layers are held by import-linter; here: sizes, words, who may write, and who may ask without naming an owner.
+Layers are held by import-linter; here: sizes, names, words, circles of imports, and queries that name no owner.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
-from collections import Counter
+import tokenize
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,11 +26,18 @@ MAX_FUNCTION_LINES = 60
 # Who may talk to the search cluster: the plane for memories, the keys for keys; the command sets up.
 SEARCH_CLIENTS = (
     "memoryhub/elasticsearch.py",
-    "memoryhub/elasticsearch.py",
     "memories/search/elasticsearch/",
     "memories/management/commands/elasticsearch.py",
     "tenants/search_keys/",
 )
+
+# Each command has a class `Command`, and each model a class `Meta` inside of it.
+NAMED_BY_DJANGO = {"Command", "Meta", "Migration"}
+# A package of one of these names has modules of the names that its siblings have: forms of one noun, or one interface.
+TWIN_PACKAGES = {"serializers", "views", "embedded", "elasticsearch"}
+
+# Private words, for which the glossary of docs/architecture.md has the field's own.
+NOT_USED = re.compile(r"\b(told|whom|trails?|stands|at work|shelf|shelves|legs?)\b", re.IGNORECASE)
 
 
 def sources(*folders: str) -> list[Path]:
@@ -52,6 +62,75 @@ def name_of(path: Path) -> str:
 
 
 ALL = sources(*PACKAGES, "proof", "tests", "benchmarks")
+ALL_PRODUCT = sources(*PACKAGES, "proof")
+
+
+def imports_of(path: Path, modules: set[str]) -> set[str]:
+    """The modules of the product that a module imports while it is imported."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & modules or {node.module} & modules
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & modules
+    return found
+
+
+def prose_of(path: Path) -> Iterator[str]:
+    """The docstrings and comments of a module, without the code in backticks."""
+    source = path.read_text()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield re.sub(r"`[^`]*`", "", ast.get_docstring(node) or "")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield re.sub(r"`[^`]*`", "", token.string)
+
+
+def test_a_class_name_means_one_thing() -> None:
+    defined: dict[str, list[str]] = defaultdict(list)
+    for path in sources(*PACKAGES):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_DJANGO:
+                defined[node.name.lstrip("_")].append(name_of(path))
+    assert defined
+    assert not {name: paths for name, paths in defined.items() if len(paths) > 1}
+
+
+def test_a_layer_has_each_module_name_once() -> None:
+    """A layer is a folder of an app. Layers may share a noun: services write reviews, selectors read them."""
+    named: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path in sources(*PACKAGES):
+        app, *folders = path.relative_to(ROOT).parent.parts
+        if path.stem != "__init__" and folders:
+            layer, twin = folders[0], folders[-1] if folders[-1] in TWIN_PACKAGES else ""
+            named[app, layer, twin, path.stem].append(name_of(path))
+    assert not [paths for paths in named.values() if len(paths) > 1]
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    modules = {
+        name_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in ALL_PRODUCT
+    }
+    graph = {module: imports_of(path, set(modules)) - {module} for module, path in modules.items()}
+    assert sum(map(len, graph.values())) > len(modules)
+    circle: list[str] = []
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert not circle
+
+
+def test_docstrings_and_comments_use_the_words_of_the_glossary() -> None:
+    found = [
+        f"{name_of(path)}: {match[0]}"
+        for path in ALL_PRODUCT
+        for prose in prose_of(path)
+        for match in NOT_USED.finditer(prose)
+    ]
+    assert not found
 
 
 def test_a_module_is_about_one_noun_and_fits_a_few_screens() -> None:

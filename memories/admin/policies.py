@@ -241,7 +241,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.display(description="state")
     def state(self, proposal: ThresholdProposal) -> str:
-        """Where the decision stands."""
+        """The path of the decision."""
         if proposal.applied_at:
             return "applied"
         if proposal.dismissed_at:

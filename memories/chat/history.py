@@ -41,7 +41,7 @@ class State:
     """One wording of a memory: how long it was believed, how that ended, and what happened to it.
 
     `undo_url`: where to post that its ending, or its coming back, was a mistake; empty if there is nothing to undo.
-    What replaced several is undone as a whole, where it stands itself: `brings_back` says what is then believed again.
+    A memory that replaced several is undone as a whole, at its own place: `brings_back` is what it restores.
     """
 
     text: str
@@ -130,7 +130,7 @@ def _day(moment: datetime) -> str:
 
 
 def _by_memory(events: Iterable[AuditEvent]) -> Mapping[UUID, tuple[Happening, ...]]:
-    """What happened to each. What an undo brought back was written down by that very act, which is told once."""
+    """What happened to each. What an undo brought back was written down by that very act, which is shown once."""
     found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     for event in events:
         if event.target_id is not None:

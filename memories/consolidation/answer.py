@@ -159,7 +159,7 @@ class Answer(AnswerPart):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading:
-    """The proposals; where in the answer each stands (list, place); and labels that the question did not have."""
+    """The proposals; where in the answer each is (list, place); and labels that the question did not have."""
 
     proposals: tuple[Proposal, ...]
     found_at: tuple[tuple[str, int], ...]

@@ -31,7 +31,7 @@ _KINDS = {
     FaultCause.REFUSAL: FaultKind.REFUSED,
 }
 _TOO_LONG_TO_ASK = "The episodes of this batch are too long to be asked about at once."
-# What a user is told in a conversation, as staff are told of a batch.
+# Messages for users of a conversation, worded for staff and a batch.
 _REWORDED = {
     tokens.TOO_MUCH: _TOO_LONG_TO_ASK,
     tokens.TOO_LONG: "The model's answer became too long and was stopped.",

@@ -32,7 +32,7 @@ from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
 
 FEWEST_STEPS = 2
-# The facts that one statement can end. A move ends some ten; an extractor that names more was told to end everything.
+# The facts that one statement can end. A move ends some ten; an extractor that names more was asked to end everything.
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
 PASTED = "its supporting words were pasted, not said"

@@ -69,7 +69,7 @@ Refer to episodes, facts and playbooks by their labels (E1, F1, P1) and by nothi
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a question and what each stands for."""
+    """The labels of a question and the id of each."""
 
     episodes: Mapping[str, UUID]
     facts: Mapping[str, UUID]

@@ -188,7 +188,7 @@ def own_words(text: str) -> str:
 
 
 class NoExtractor:
-    """Stands in where neither a model nor a rule set is configured. Every episode keeps waiting; none is skipped."""
+    """The extractor where neither a model nor a rule set is configured. Every episode waits; none is skipped."""
 
     name = "none"
 

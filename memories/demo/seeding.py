@@ -1,4 +1,4 @@
-"""Seeding the demo: companies, people, catalogs, imported memories, and stories told turn by turn.
+"""Seeding the demo: companies, people, catalogs, imported memories, and stories, played turn by turn.
 
 Turns go through the services that the agent uses, at their own times. Each step finds what it made before, so an
 interrupted seeding can be continued; a completed one is recorded in the audit log, and the next does nothing.
@@ -59,7 +59,7 @@ FIRST_WORD_MS, MS_PER_CHARACTER = 600, 9
 
 
 def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime, told: Callable[[int], None]) -> None:
-    """Tell a member's story up to `today`; `told` counts the turns."""
+    """Play a member's story up to `today`; `told` counts the turns."""
     for number, session in enumerate(story):
         drain(owner=Owner(principal.tenant_id, principal.user_id))  # what was said days before is not just written
         at = session.begins(today)

@@ -93,7 +93,7 @@ def about(who: str, known: Knowledge, recalled: Sequence[Item]) -> str:
 
 
 def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
-    """Facts as one answer, with when a single one was told."""
+    """Facts as one answer; a single one with its date."""
     if len(facts) != 1:
         return sentence(joined(second_person(fact.text) for fact in facts))
     verb = "you told me" if facts[0].source == Source.USER_STATED else "I learned that"
@@ -153,7 +153,7 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
 
 
 def from_memories(question: str, asked: SlotQuestion | None, recalled: Sequence[Item], known: Knowledge) -> str:
-    """The first memory that holds every word of the question and speaks of whom it asks; empty if there is none."""
+    """The first memory that holds every word of the question and is about the same person; empty if there is none."""
     over = [content_words(fact.text) for fact in (*known.retracted, *known.ended)]
     items = [*map(as_item, known.current), *recalled]
     return next((told(item, known) for item in items if _answers(item, question, asked, over)), "")

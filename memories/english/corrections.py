@@ -168,7 +168,7 @@ def _instead(sentence: str, right: str, statements: Sequence[Statement]) -> str:
 
 
 def resolved(message: str, before: str) -> str:
-    """A message that begins with a pronoun, with whom the message before was about in its place."""
+    """A message that begins with a pronoun, with the person of the message before in its place."""
     match = _PRONOUN.match(message) or (_ASKED_PRONOUN.match(message) if message.rstrip().endswith("?") else None)
     spoken = [each[0] for each in _SPOKEN_OF.finditer(before)]
     if match is None or not spoken or _SPOKEN_OF.search(message):

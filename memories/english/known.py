@@ -47,7 +47,7 @@ DEPENDENTS: Mapping[str, frozenset[str]] = {
 }
 # Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
 _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
-# More facts of one moment than this were imported together, not told in one breath.
+# More facts of one moment than this were imported together, not said in one breath.
 _IN_ONE_BREATH = 3
 
 
@@ -203,7 +203,7 @@ def _names_value_of(text: str, fact: str) -> bool:
 def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
     """The facts that hang on those that ended.
 
-    A job title ends with the employer if both were told in one breath, or if it is a rank there.
+    A job title ends with the employer if both were said in one breath, or if it is a rank there.
     """
     hanging = [held for held in known if held.slot in DEPENDENTS.get(slot, ())]
     if slot == EMPLOYER:

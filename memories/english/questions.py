@@ -24,7 +24,7 @@ from memories.models import Fact
 _END = (
     r"(?: (?:now|at the moment|these days|currently|today|again|right now|nowadays|then|exactly|for a living|please))*$"
 )
-_TIMES = ("home", "employer", "job")  # slots whose former values are told with the present one
+_TIMES = ("home", "employer", "job")  # slots whose former values are given with the present one
 _QUESTIONS = tuple((slot, pattern(asks + _END)) for slot, rows in TABLES["questions"].items() for asks in rows)
 _CONFIRMING = tuple((slot, pattern(asks + _END)) for slot, rows in TABLES["confirming"].items() for asks in rows)
 FORMS = {name: pattern(f"(?:{asks}){_END}") for name, asks in TABLES["forms"].items()}
@@ -111,7 +111,7 @@ _SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
 
 @dataclass(frozen=True, slots=True)
 class SlotQuestion:
-    """What a question asks: the slot, of whom (empty: the owner), whether of the past, and a value to confirm.
+    """What a question asks: the slot, the person (empty: the owner), whether of the past, and a value to confirm.
 
     `noun` is what the answer has to be: "instrument" in "What instrument do I play?".
     """
@@ -173,7 +173,7 @@ def read_question(question: str) -> SlotQuestion | None:
 
 
 def _whom(match: re.Match[str]) -> str:
-    """Whom a question names; empty for the one who asks."""
+    """The person that a question names; empty for the user."""
     who = (match.groupdict().get("who") or "").strip()
     who = re.sub(r"^(?:my|our|the)\b ?", "", who, flags=re.IGNORECASE).removesuffix("'s").removesuffix("'")
     return "" if who.casefold() in ("i", "we", "me") else who
@@ -197,7 +197,7 @@ def day_asked(question: str, now: datetime) -> datetime | None:
 
 
 def asks_for_all(question: str) -> str | None:
-    """Of whom or what everything is asked: empty for the owner, None if the question is another."""
+    """The person or thing that everything is asked about: empty for the owner, None for another question."""
     text = normalised(question)
     if FORMS["of_me"].match(text):
         return ""
@@ -218,7 +218,7 @@ class Knowledge:
         self.retracted = [fact for fact in facts if fact.retracted]
 
     def answering(self, asked: SlotQuestion) -> list[Fact]:
-        """The facts that answer, latest first; none if the question asks for what nobody told."""
+        """The facts that answer, latest first; none if the answer is unknown."""
         if asked.slot == "history":
             slots = ("home",) if asked.value == "lived" else ("employer", "job")
             found = [fact for slot in slots for fact in self._slot(slot, "", [*self.current, *self.ended])]
@@ -321,7 +321,7 @@ class Knowledge:
 
     @property
     def names(self) -> dict[str, set[str]]:
-        """Who goes by which name: a name to the relations that it stands for."""
+        """Who goes by which name: a name to the relations that it means."""
         return self._names([fact.text for fact in self.current])
 
     def _names(self, texts: Sequence[str]) -> dict[str, set[str]]:

@@ -127,7 +127,7 @@ class Responder:
         return [mention.memory for mention in seen if isinstance(mention.memory, Fact)]
 
     def _pointed_at(self) -> list[Fact]:
-        """What "that" points to: what the turn before wrote, or else the facts that its answer told."""
+        """What "that" points to: what the turn before wrote, or else the facts in its answer."""
         if written := [fact for fact in self._touched(Relation.WROTE) if fact.superseded_at is None]:
             return written
         told = self._last.answer.casefold() if self._last else ""
@@ -241,7 +241,7 @@ class Responder:
         yield from (_call(FORGET, memory_id=memory_id) for memory_id in ids)
 
     def _just_said(self) -> list[str]:
-        """What the turn before was about: the one memory that it wrote or told, or else its own words."""
+        """What the turn before was about: the one memory that it wrote or answered with, or else its own words."""
         last = self._last
         if last is None:
             return []

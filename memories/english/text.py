@@ -150,7 +150,7 @@ def slug(text: str) -> str:
 
 
 def phrases(listed: str) -> str:
-    """A regular expression's alternatives from a list with commas; a space stands for any white space."""
+    """A regular expression's alternatives from a list with commas; a space matches any white space."""
     return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
 
 

@@ -292,7 +292,7 @@ def attribute_key(thing: str, value: str) -> str:
 
 
 def relation_key(relation: str) -> str:
-    """The key of a person of whom one has one: boss for "my manager"."""
+    """The key of a person that a user has one of: boss for "my manager"."""
     key = slug(relation.replace("é", "e"))
     return _SAME_KEYS.get(key, key)
 

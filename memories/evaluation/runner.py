@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 from uuid import UUID
 
-from memories.constants import CANDIDATES_PER_LEG
+from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import encoder
 from memories.errors import SearchUnavailable
 from memories.evaluation.cases import Case, CaseQuestion
@@ -176,7 +176,7 @@ def _settings(fusion: Fusion) -> dict[str, Any]:
         "search": search_plane().name,
         "encoder": encoder().name,
         "fusion": fusion.value,
-        "candidates_per_leg": CANDIDATES_PER_LEG,
+        "candidates_per_leg": CANDIDATES_PER_SUB_QUERY,
         "limit": max(RANKS),
         "weights": asdict(RECIPE),
     }

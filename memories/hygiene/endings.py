@@ -111,7 +111,7 @@ def _is_over(life: Life, now: datetime) -> bool:
 
 
 def _is_unused(life: Life, now: datetime) -> bool:
-    """What came to the end that its owner told of is history, and kept as such; the rest of what is overdue is not."""
+    """A memory that reached the end its owner stated is history, and is kept; other overdue memories are not."""
     if life.review_after is None or life.review_after > now or life.valid_to is not None:
         return False
     return (life.last_used_at or life.confirmed_at) <= now - SOFT_UNUSED

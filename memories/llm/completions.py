@@ -354,7 +354,7 @@ class Completions:
 
 @functools.cache
 def _trusted() -> ssl.SSLContext:
-    """Whom all clients trust; to read the certificates takes as long as a short answer."""
+    """The certificates that all clients trust; reading them takes as long as a short answer."""
     return httpx.create_ssl_context()
 
 

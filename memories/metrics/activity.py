@@ -149,7 +149,7 @@ def consolidations(now: datetime) -> dict[MetricReading, float]:
 
 
 def _events(now: datetime, window: timedelta) -> QuerySet[AuditEvent]:
-    """The trail of active tenants in the window, by the index on tenant and time."""
+    """The audit events of active tenants in the window, by the index on tenant and time."""
     tenants = Tenant.objects.filter(is_active=True).order_by().values("id")
     return AuditEvent.objects.filter(tenant_id__in=tenants, **_within("created_at", now, window)).order_by()
 

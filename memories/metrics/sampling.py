@@ -2,7 +2,7 @@
 
 A sampling is stored whole or not at all, and once, whichever process takes it: its mark is unique. Idle values are not
 stored: at a marked time without a sample, a metric had its idle value. Old samplings are thinned out to one an hour,
-then dropped. Reads are limited to the named tenants; `None` among them stands for rows that belong to no tenant.
+then dropped. Reads are limited to the named tenants; `None` among them means rows that belong to no tenant.
 """
 
 from __future__ import annotations

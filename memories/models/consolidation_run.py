@@ -14,7 +14,7 @@ from memories.models.guard import OwnedQuerySet
 
 
 class RunState(TextChoices):
-    """How a run stands. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
+    """The state of a run. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
 
     RUNNING = "running", "running"
     DONE = "done", "done"

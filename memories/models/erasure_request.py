@@ -31,8 +31,8 @@ OPEN_ERASURES = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.RUNNING
 class ErasureRequest(models.Model):
     """One for a member at a time. The membership stays, without a name, as what the audit chain speaks of.
 
-    `progress` maps each store to how many rows were erased there so far: `{"facts": 120}`; `stage` is the one that is
-    at work. A worker holds it until `leased_until`; another goes on after that. `receipt` is set when it is done, with
+    `progress` maps each store to how many rows were erased there so far: `{"facts": 120}`; `stage` is the one that
+    runs. A worker holds it until `leased_until`; another goes on after that. `receipt` is set when it is done, with
     its `receipt_digest` (sha256 of its canonical JSON) and `signature` (Ed25519, by the instance's signing key).
     """
 

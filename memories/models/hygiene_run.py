@@ -10,7 +10,7 @@ from django.utils import timezone
 
 
 class HygieneState(TextChoices):
-    """How a scan stands. One that was interrupted is gone on with, not begun anew."""
+    """The state of a scan. An interrupted scan continues; it does not begin again."""
 
     RUNNING = "running", "running"
     INTERRUPTED = "interrupted", "interrupted"

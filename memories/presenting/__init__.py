@@ -1,1 +1,1 @@
-"""How memories are told to people, on the pages of members and of staff alike: marks, times, lines."""
+"""How pages of members and staff show memories: marks, times, lines."""

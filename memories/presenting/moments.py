@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
-_SMALL_HOURS = 6 * _HOUR  # what is nearer than this is told in hours past midnight, too: "yesterday" would sound far
+_SMALL_HOURS = 6 * _HOUR  # a nearer moment is given in hours past midnight, too: "yesterday" would sound far
 _DAYS_IN_WORDS = 7
 
 

@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from memories.constants import CANDIDATES_PER_LEG, TAIL_LIMIT
+from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
 from memories.errors import SearchUnavailable
 from memories.models import Operation
@@ -99,7 +99,7 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
         kinds=request.kinds,
         terms=query.terms,
         vector=vector,
-        per_leg=CANDIDATES_PER_LEG * (2 if deeper else 1),
+        per_sub_query=CANDIDATES_PER_SUB_QUERY * (2 if deeper else 1),
         task=request.task,
         include_superseded=request.include_superseded or deeper,
     )
@@ -144,10 +144,10 @@ def _add_from_database(found: CandidateIds, principal: Principal, request: Reque
         newest = [UUID(hex_of(id_)) for (id_,) in fetch(_NEWEST_OF[kind, part], principal, request)]
         if len(newest) > TAIL_LIMIT:
             whole = False
-            newest = newest[:CANDIDATES_PER_LEG]
+            newest = newest[:CANDIDATES_PER_SUB_QUERY]
             rows = _of_part(kind, part, principal, request)
             matching = rows.annotate(words=_words_held(kind, query)).filter(words__gt=0)
-            newest += _ids(matching.order_by("-words", _NEWEST[kind], "pk"), CANDIDATES_PER_LEG)
+            newest += _ids(matching.order_by("-words", _NEWEST[kind], "pk"), CANDIDATES_PER_SUB_QUERY)
         found.ids[kind].update(newest)
     return whole
 

@@ -240,11 +240,11 @@ def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
     return {name: float(values[index]) for name, values in by_name.items()}
 
 
-def _places(found: CandidateIds, leg: Mapping[str, float]) -> dict[str, SubQueryRank]:
+def _places(found: CandidateIds, scores: Mapping[str, float]) -> dict[str, SubQueryRank]:
     """The place of each hit of a sub-query, by hex id; ranks count within a kind."""
     places: dict[str, SubQueryRank] = {}
     for ids in found.ids.values():
-        hits = sorted((-leg[id_.hex], id_.hex) for id_ in ids if id_.hex in leg)
+        hits = sorted((-scores[id_.hex], id_.hex) for id_ in ids if id_.hex in scores)
         places |= {id_: SubQueryRank(-score, rank) for rank, (score, id_) in enumerate(hits, start=1)}
     return places
 

@@ -19,7 +19,7 @@ from memories.recall.adjust import WINDOW_AROUND, WINDOW_BEFORE
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]
 
-# Stands for a text without known pieces; its vector is zero.
+# The piece of a text without known pieces; its vector is zero.
 EMPTY_PIECE = 0
 _PIECE = np.dtype("<u2")
 _EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")

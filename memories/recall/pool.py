@@ -48,13 +48,13 @@ class CandidateRow(NamedTuple):
 
 
 # An episode as loaded, a plain tuple, for there are thousands: session, sequence, pieces; then id, vector, status,
-# speaker and time of a candidate, all None for what only stands around one. Ids are hex or UUIDs, as drivers give them.
+# speaker and time of a candidate, all None for its neighbours. Ids are hex or UUIDs, as drivers give them.
 Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """See the module. `session` numbers the session of each candidate; what stands alone has one of its own."""
+    """See the module. `session` numbers the session of each candidate; a memory without one has its own."""
 
     rows: Sequence[CandidateRow]
     pieces: Sequence[bytes]

@@ -34,8 +34,8 @@ Flags = NDArray[np.bool_]
 class CandidateEvidence:
     """What is known of each candidate beside its words; arrays of one length.
 
-    `meaning`: cosine with the query. `session`: mean cosine of its session, its own for what stands alone (`alone`).
-    `by_named`: said by a speaker whom the query names. `follows_question`: the turn before it holds a question.
+    `meaning`: cosine with the query. `session`: mean cosine of its session, or its own without a session (`alone`).
+    `by_named`: said by a speaker that the query names. `follows_question`: the turn before it holds a question.
     `first_person`: speaks of its speaker, and is no question (looked at only if a speaker is named). `month`, `year`: 0
     where unknown. `says_when`: holds a time word (looked at only if the query asks when).
     """
@@ -84,12 +84,12 @@ def total(parts: Mapping[str, Floats]) -> Floats:
     return np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
 
 
-def reciprocal_rank(legs: Mapping[str, Floats], k: int = RRF_K) -> Floats:
+def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
     """Reciprocal rank fusion: the sum over the rankings of 1 / (k + rank), rank from 1; a score of 0 means "not found".
 
     Equal scores share the better rank, so the order of the candidates decides nothing.
     """
-    return np.asarray(np.stack([_shares(values, k) for values in legs.values()]).sum(axis=0), np.float32)
+    return np.asarray(np.stack([_shares(values, k) for values in listings.values()]).sum(axis=0), np.float32)
 
 
 def _shares(values: Floats, k: int) -> Floats:
@@ -186,8 +186,8 @@ def score(
 
 
 def _by_rank(inputs: Inputs, covered: Coverage, evidence: CandidateEvidence) -> Floats:
-    legs = {"lexical": inputs.lexical, "meaning": evidence.meaning, "coverage": covered.own + covered.before}
-    return reciprocal_rank(legs)
+    listings = {"lexical": inputs.lexical, "meaning": evidence.meaning, "coverage": covered.own + covered.before}
+    return reciprocal_rank(listings)
 
 
 def _evidence(pool: Pool, inputs: Inputs, query: Query) -> CandidateEvidence:

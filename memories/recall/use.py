@@ -18,7 +18,7 @@ _VALUE = re.compile(r"(?<=[^.!?:\s])\s+([^\W\d_][^\W_]+)|(?<![^\W_])([^\W\d_]*+\
 
 
 def takes_up(answer: str, question: str, memory: str) -> bool | None:
-    """Whether `answer` says what `memory` holds beyond `question`; None where that cannot be told."""
+    """Whether `answer` says what `memory` holds beyond `question`; None where that cannot be decided."""
     asked = content_words(question)
     distinctive = content_words(memory) - asked
     if not distinctive:

@@ -110,7 +110,7 @@ class SearchPlane(Protocol):
         """Remove the bytes of removed memories from the disk; slow on a large index."""
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """The best `per_leg` of each kind by words and by meaning that the principal may see.
+        """The best `per_sub_query` of each kind by words and by meaning that the principal may see.
 
         Raises SearchForbidden if the principal has no right to search now; there is no fallback.
         """

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from django.db import connections
 
-from memories.constants import CANDIDATES_PER_LEG, EMBEDDING_DIMENSIONS
+from memories.constants import CANDIDATES_PER_SUB_QUERY, EMBEDDING_DIMENSIONS
 from memories.errors import MemoriesError
 from memories.types import ALL_KINDS, CandidateRequest
 from memoryhub.elasticsearch import in_use
@@ -46,7 +46,7 @@ def warm() -> int:
     nobody = Principal(_NOBODY, _NOBODY, _NOBODY, Role.MEMBER, ActorKind.SYSTEM, None)
     anything = np.full(EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS**-0.5, np.float32)
     words = ("warm", "words")
-    request = CandidateRequest(ALL_KINDS, words, lambda: anything, CANDIDATES_PER_LEG, include_superseded=True)
+    request = CandidateRequest(ALL_KINDS, words, lambda: anything, CANDIDATES_PER_SUB_QUERY, include_superseded=True)
     give_up = time.monotonic() + LONGEST_SECONDS
     made = 0
     try:

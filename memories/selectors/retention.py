@@ -53,7 +53,7 @@ Ending = Fact | Playbook
 # An erasure looks through transcripts and records: it takes about so many times as long as any other ending.
 ERASURE_EFFORT = 10
 
-# What decides, and what the outbox is told.
+# The columns that decide, and those of the outbox entry.
 _COMMON = (
     "id", "tenant", "user", "scope", "version", "status", "learned_at", "superseded_at", "archived_at", "evicted_at",
     "evicted_from",
@@ -159,7 +159,7 @@ def _brought_back(ids: Collection[UUID]) -> frozenset[UUID]:
     return frozenset(target for target in events.values_list("target_id", flat=True) if target)
 
 
-# The words by which a fact is told to be a preference stand at its beginning.
+# The words that mark a fact as a preference are at its beginning.
 _OPENING_CHARACTERS = 40
 _STALENESS_COLUMNS = ("id", "tenant", "user", "scope", "version", "status", "learned_at", "staleness")
 _STALENESS_COLUMNS_OF_FACTS = (

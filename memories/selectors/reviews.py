@@ -26,7 +26,7 @@ from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
 from tenants.selectors import has_active_member
 
-# What stands for an item that no person answered.
+# The value for an item that no person answered.
 UNANSWERED = (ReviewDecision.OPEN, ReviewDecision.WITHDRAWN)
 
 
@@ -95,7 +95,7 @@ def review_about(principal: Principal, memory_id: UUID) -> ReviewItem | None:
 
 
 def told_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
-    """What the trail of its owner says of an item, oldest first, with payloads (an erased one is missing)."""
+    """The audit events of an item, oldest first, with payloads (erased ones are missing)."""
     events = AuditEvent.objects.filter(target_kind="review", target_id=item.pk, tenant_id=item.tenant_id)
     return events.select_related("payload").order_by("created_at", "sequence")
 

@@ -1,8 +1,8 @@
 """What a request of an administrator needs before anything is done: who asks, for which tenant, and why.
 
-Staff looking into somebody's memory: that they did is told to the trail of whose memory it is.
+Audits staff access: writes a read event to the owner's audit log before the page renders.
 
-Invariant: the event is committed before anything is shown; see `tenants/audit/listing.py`.
+The event is committed before anything is shown; see `tenants/audit/listing.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ REASON_CHARACTERS = 300
 
 
 def administrator_of(by: Principal | Actor, tenant_id: UUID, what: str) -> Actor:
-    """Who asks, for the trail. Raises Forbidden for others of the tenant, and NotFound of `what` for everybody else."""
+    """The acting administrator, for the audit log.
+
+    Raises Forbidden for others of the tenant, and NotFound of `what` for everybody else.
+    """
     try:
         return administrator(by, tenant_id)
     except Forbidden:
@@ -61,7 +64,7 @@ def _belongs(by: Principal | Actor, tenant_id: UUID) -> bool:
     return user is not None and has_role(user, tenant_id, STAFF_ROLES)
 
 
-# What the trail says of staff that looked: such events change nothing in a memory.
+# The actions of staff access: such events change nothing in a memory.
 MEMORY_READ = "memory.read"
 MEMORY_ASKED = "memory.asked"
 READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read", EVENT_READ)
@@ -70,7 +73,7 @@ _ONE_LOOK = timedelta(minutes=5)
 
 
 def note_reading(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
-    """Tell the member's trail that staff looked at `page` (a word for it, never a text). Raises Forbidden."""
+    """Record in the member's audit log that staff read `page` (its name, never a text). Raises Forbidden."""
     principal.require(Right.READ)
     tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page}))
 
@@ -103,7 +106,7 @@ def _has_looked(principal: Principal, page: str, target_id: UUID | None) -> bool
 def note_shared_reading(
     actor: Actor, tenant_id: UUID | None, page: str, *, target_kind: str = "", target_id: UUID | None = None
 ) -> None:
-    """Tell a tenant's trail that staff looked at what it shares (None: the platform's, of what all share)."""
+    """Record in a tenant's audit log that staff read its shared memories (None: those of all tenants)."""
     draft = EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page})
     if tenant_id is None:
         tell_platform(actor, draft)
@@ -112,17 +115,17 @@ def note_shared_reading(
 
 
 def note_question(principal: Principal, question: str) -> None:
-    """Tell the member's trail that staff asked their memory; of the question only how long it is. Raises Forbidden."""
+    """Record in the member's audit log that staff ran a recall, with the question's length. Raises Forbidden."""
     principal.require(Right.READ)
     tell_owner(principal, EventDraft(MEMORY_ASKED, after={"characters": len(question)}))
 
 
 def note_review_read(principal: Principal, item: ReviewItem) -> None:
-    """Tell the member's trail that staff looked at a review of theirs. Raises Forbidden."""
+    """Record in the member's audit log that staff read one of their reviews. Raises Forbidden."""
     principal.require(Right.READ)
     tell_owner(principal, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))
 
 
 def note_shared_review_read(actor: Actor, item: ReviewItem) -> None:
-    """The same of what a tenant shares: its own trail tells of it."""
+    """The same for shared memories, in the tenant's audit log."""
     tell_tenant(actor, item.tenant_id, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))

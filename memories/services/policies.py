@@ -1,4 +1,4 @@
-"""Policies: what a tenant's administrators decide about its members' memory; the trail of the tenant tells of it.
+"""Policies: what a tenant's administrators decide about its members' memory; recorded in the tenant's audit log.
 
 Invariant: a policy that is stored is one that the rest of the system can follow. Rules of expiry count for facts that
 are written or confirmed from then on: dates that were promised before stay.
@@ -135,7 +135,7 @@ def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
 
 
 def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
-    """Who decides, for the trail: an administrator, platform staff, or the system. Raises Forbidden for all others."""
+    """The administrator, platform staff or system that decides, for the audit log. Raises Forbidden."""
     if isinstance(by, Principal):
         by.require(Right.WRITE)
         in_person = by.role is Role.ADMIN and by.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN)

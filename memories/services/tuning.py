@@ -1,7 +1,7 @@
 """The recall threshold of a tenant, tuned from recorded use: proposed with its reasons, applied by somebody who may.
 
 Invariant: a proposal is made of the recalls of its own tenant and of nothing else, and holds numbers only. Proposing
-changes no policy; a proposal is decided once, and the trail of the tenant tells of it.
+changes no policy; a proposal is decided once, and recorded in the tenant's audit log.
 
 The daily look at what recorded use says of each tenant's recall threshold, where a setting asks for it.
 """

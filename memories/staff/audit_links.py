@@ -1,4 +1,4 @@
-"""What memories adds to the pages of the audit log: its own reasons, whom an event is about, and links."""
+"""What memories adds to the pages of the audit log: its own reasons, the user an event is about, and links."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None
 
 
 def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
-    """The user on whom each of these holds is; None: the whole tenant."""
+    """The user that each of these holds covers; None: the whole tenant."""
     return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
 
 

@@ -1,7 +1,7 @@
 """The drawing of a chain: the axis of time that its states share, and the graph of the links between them.
 
 Pure. Coordinates are whole numbers as text, so that no locale rewrites them: thousandths of the axis, pixels of the
-graph. In the graph a state stands right of every state that leads to it; a circle of links, which only tampering
+graph. In the graph a state is to the right of every state that leads to it; a circle of links, which only tampering
 makes, is drawn as well.
 """
 
@@ -160,7 +160,7 @@ def _places(points: Sequence[Point], edges: Sequence[Edge]) -> Mapping[UUID, tup
 
 
 def _columns(points: Sequence[Point], leading: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, int]:
-    """The column of each state: one right of its predecessors. A state without one stands left of its successor."""
+    """The column of each state: one right of its predecessors. A state without one is to the left of its successor."""
     columns: dict[UUID, int] = {}
     for point in points:
         columns[point.id] = max((columns[each] for each in leading.get(point.id, ())), default=-1) + 1

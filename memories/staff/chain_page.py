@@ -192,7 +192,7 @@ def view_of(story: Story, around: ChainContext) -> ChainTimeline:
 
 
 def _numbered(story: Story) -> list[tuple[UUID, ChainedRow | None]]:
-    """All states in the order of time; what was erased stands before what came after it."""
+    """All states by time; an erased state comes before its successors."""
     order: list[tuple[UUID, ChainedRow | None]] = [(row.pk, row) for row in story.rows]
     for each in story.erased:
         after = {link.end for link in story.links if link.start == each.id}

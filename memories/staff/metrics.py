@@ -20,7 +20,7 @@ from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
 from tenants.admin.scoping import TenantScope, scope_of
 
-# Lines of a chart that are still told apart, and alerts of a list that is still read.
+# The most lines of a chart that a reader can distinguish, and alerts in a list.
 MOST_LINES = 5
 MOST_LISTED = 50
 

@@ -1,6 +1,6 @@
 """Times of the pages of staff: how an address names one, the form fields that read it, and the histogram of changes.
 
-A time stands for the end of the day, minute or second that it names, so the page shows what happened in it. A time
+A time means the end of the day, minute or second that it names, so the page shows what happened in it. A time
 without a zone is in the reader's zone.
 """
 

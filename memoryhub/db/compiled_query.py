@@ -264,7 +264,7 @@ def _prepared_update(
 
 
 def _stand_ins(shapes: Sequence[type | int]) -> tuple[list[Value], list[Any]]:
-    """One for each value, and all of them as the database takes them; what is None stands nowhere."""
+    """One for each value, and all of them as the database takes them; None is omitted."""
     stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
     return stand_ins, [object() if value is None else value for value in _flat(stand_ins)]
 

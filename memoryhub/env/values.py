@@ -76,7 +76,7 @@ DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 # The indices of a cluster: one for each kind of memory (memories.types.Kind), and the archive. Their names stand in the
 # names of indices and aliases.
 ARCHIVE = "archive"
-SHELVES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
+INDEX_NAMES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
 MIN_TOKEN_CHARACTERS = 32
 ED25519_KEY_BYTES = 32
 
@@ -106,8 +106,8 @@ def _nodes_only(urls: tuple[str, ...]) -> tuple[str, ...]:
 def _index_name(prefix: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
         raise ValueError("give lower case letters, digits and single hyphens, such as memoryhub")
-    if not set(SHELVES).isdisjoint(prefix.split("-")[1:]):
-        raise ValueError(f"leave {', '.join(SHELVES)} out: another installation's patterns would match")
+    if not set(INDEX_NAMES).isdisjoint(prefix.split("-")[1:]):
+        raise ValueError(f"leave {', '.join(INDEX_NAMES)} out: another installation's patterns would match")
     return prefix
 
 

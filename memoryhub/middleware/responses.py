@@ -2,7 +2,7 @@
 
 Django decodes the query and the form of a request in the encoding that its Content-Type names, the query before any
 middleware runs. Some encodings are not for text and fail the request, others produce characters that no database
-holds; so `reading_utf8` stands before Django.
+holds; so `reading_utf8` runs before Django.
 """
 
 from __future__ import annotations

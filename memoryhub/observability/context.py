@@ -1,4 +1,4 @@
-"""The log context: ids of whom this thread works for, in every log line and span; never a name or a text."""
+"""The log context: ids of request, tenant and member, in every log line and span; never a name or a text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 OURS = ("memoryhub", "tenants", "memories")
 HIDDEN = "…"
-# A message without arguments was put together before: what stands before the first colon, quote or bracket is said.
+# A message without arguments was put together before: the part before the first colon, quote or bracket is logged.
 _VALUES = re.compile(r"[:'\"\[({<=`]|\d{6,}")
 # Named for what was suspicious; their messages are those of exceptions, which quote what was asked for.
 _SUSPICIOUS = "django.security."

@@ -12,7 +12,7 @@ from typing import Any
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias, reading_aliases
-from memoryhub.env import ARCHIVE, SHELVES
+from memoryhub.env import ARCHIVE, INDEX_NAMES
 from proof.attack import NOBODY, Attempt, Target, attack
 from proof.baseline import Scores, has_moved
 from proof.cluster import PLANE, ClusterReply, ask, key_of, search
@@ -188,7 +188,7 @@ def at_large(attempt: Attempt) -> None:
     """All documents, with all that a search can return about each: own and shared ones only."""
     aim, pick = attempt.aim(*HOLDERS), attempt.chance.choice
     body, _ = aim.fill({"size": 100, **pick(LOOSE)} | pick(EXTRAS))
-    reply = search(key_of(aim.attacker), pick(SHELVES), body)
+    reply = search(key_of(aim.attacker), pick(INDEX_NAMES), body)
     attempt.scan(aim.attacker, reply.text, sent=body)
     _all_own(attempt, aim.attacker, reply)
 
@@ -382,7 +382,7 @@ def _scores(resident: Resident, index: str, query: Body) -> Scores:
 def _counted(attempt: Attempt) -> tuple[Resident, str, int, int]:
     """A watcher, an index, and the numbers of own and shared documents in it."""
     watcher = attempt.attacker(Persona.WATCHER)
-    index = attempt.chance.choice(SHELVES)
+    index = attempt.chance.choice(INDEX_NAMES)
     own, shared = (sum(each.index == index for each in of) for of in (watcher.planted, watcher.company.shared))
     return watcher, index, own, shared
 

@@ -1,6 +1,6 @@
 """Attacks on recall, and on each of the two guards before it: the search plane, and the load step.
 
-A finding about a guard alone has reached nobody, for the other guard stands between it and an answer. So it counts as a
+A finding about a guard alone has reached nobody, for the other guard keeps it from an answer. So it counts as a
 broken guard, not as a leak.
 """
 
@@ -73,7 +73,7 @@ def candidates(attempt: Attempt) -> None:
         kinds=chance.choice([ALL_KINDS, (target.kind,)]),
         terms=parse(f"{target.words} {target.secret}").terms,
         vector=chance.choice([lambda: target.vector, None]),
-        per_leg=chance.choice([10, 80, 160]),
+        per_sub_query=chance.choice([10, 80, 160]),
         task=chance.choice(["", target.task]),
         include_superseded=attempt.maybe(0.5),
     )

@@ -359,7 +359,7 @@ def _elsewhere(attempt: Attempt, attacker: Resident) -> list[Resident]:
 
 
 def _staff_aim(attempt: Attempt) -> tuple[Aim, frozenset[int]]:
-    """An administrator against a member of another tenant, and the owners whom the administrator may see."""
+    """An administrator against a member of another tenant, and the owners that the administrator may see."""
     admin = attempt.attacker(Persona.ADMIN)
     members = (each.number for each in attempt.world.residents if each.company is admin.company)
     aim = attempt.aim_of(admin, attempt.chance.choice(_elsewhere(attempt, admin)))

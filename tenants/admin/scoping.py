@@ -3,7 +3,7 @@
 A row of another tenant is not in the queryset, so its address answers as an unknown row's, and no choice, filter or
 search offers it. Roles alone decide; Django's model permissions play no part.
 
-An address names a tenant by `?tenant=` and its slug or id; `platform` stands for rows that belong to no tenant. Pages
+An address names a tenant by `?tenant=` and its slug or id; `platform` means rows that belong to no tenant. Pages
 of totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
 """
 
@@ -46,7 +46,7 @@ _LONGEST_SEARCH = 200
 
 
 def signed_in(request: HttpRequest) -> User:
-    """The user of an admin page, whom the admin site has let in."""
+    """The user of an admin page, admitted by the admin site."""
     if not isinstance(request.user, User):
         raise TypeError("An admin page without a signed-in user.")
     return request.user

@@ -34,7 +34,7 @@ class ValueDifference:
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ValueDifference]:
     """Every value of either side: first what differs, then the rest, each by name.
 
-    What stands before alone is not gone: an event tells after it only what it changed.
+    A value that only `before` has is not gone: `after` holds only what the event changed.
     """
     old, new = before or {}, after or {}
     rows = [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]

@@ -183,7 +183,8 @@ def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
 class AuditLogFiles:
     """Events as files of an archive, and what those had of each chain.
 
-    Each of `events` is read once for each file, in its own order; `heads` says how a chain stands where that is known.
+    Each of `events` is read once for each file, in its own order; `heads` gives the length and last
+    digest of a chain where they are known.
     """
 
     def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:

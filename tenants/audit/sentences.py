@@ -1,4 +1,4 @@
-"""Events of the audit log as sentences: who did what to which thing of whom.
+"""Events of the audit log as sentences: who did what to which thing of which user.
 
 A sentence holds names and ids, a fact's key and a reason that the program gives; never the words of a memory. Only
 people and tokens of the reader's tenant are named.
@@ -79,7 +79,7 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
 # What is done, where the words of the action do not say it.
 _DID: Mapping[str, str] = {
     "audit.exported": "exported the audit log",
-    "audit.read": "read an event of the trail",
+    "audit.read": "read an event of the audit log",
     "chain.exported": "exported the history of",
     "consolidation.done": "consolidated the episodes",
     "consolidation.given_up": "gave up consolidating the episodes",
@@ -132,9 +132,9 @@ _NOUNS: Mapping[str, str] = {
 }  # fmt: skip
 # What somebody did to themselves, which needs no name after it.
 _OF_ONESELF: Mapping[str, str] = {"user.password_changed": "changed their own password"}
-# What stands before whom a thing is of.
+# The words before the user that a thing belongs to.
 _BEFORE_WHOM: Mapping[str, str] = {"legal_hold": "on"}
-# The user whom each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
+# The user that each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
 _reasons: set[str] = set()
 _concerned: dict[str, Concerned] = {}
@@ -142,7 +142,7 @@ _concerned: dict[str, Concerned] = {}
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One event in words. `thing_name`: the key of a fact, or whom it is about; `of` is empty for one's own.
+    """One event in words. `thing_name`: the key of a fact, or the user it is about; `of` is empty for one's own.
 
     `of_id` is the user of that name, None if it is a tenant's.
     """
@@ -166,14 +166,14 @@ def own_reasons(reasons: Iterable[str]) -> None:
 
 
 def tell_whom(target_kind: str, concerned: Concerned) -> None:
-    """Ask `concerned` whom the things of a kind are about that lie in the trail of a tenant; in one query."""
+    """Ask `concerned` for the users that the things of a kind are about, in one tenant's audit log; one query."""
     _concerned[target_kind] = concerned
 
 
 def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
     """Each event in words, in their order; they are of one tenant, with their payloads.
 
-    Four queries at most, and one for each kind of thing that tells whom it is about.
+    Four queries at most, and one for each kind of thing that has a user.
     """
     rows = list(events)
     tenant_id = rows[0].tenant_id if rows else None
@@ -236,7 +236,7 @@ def _detail(said: Mapping[str, Any]) -> str:
 
 
 def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, UUID | None]:
-    """Whom the things are about that events are about, where that is known: by the id of the thing."""
+    """The users that the events' things are about, where known: by the id of the thing."""
     asked: dict[str, set[UUID]] = {}
     for event in events:
         if event.target_kind in _concerned and event.target_id is not None:

@@ -100,7 +100,7 @@ class AuditHead(models.Model):
 
 
 class Checked(TextChoices):
-    """What was proven: the digests of the audit log, or what the memories say against what the trail says."""
+    """What was proven: the digests of the audit log, or the memories against the audit log."""
 
     AUDIT = "audit", "audit"
     SUPERSESSION = "supersession", "supersession"

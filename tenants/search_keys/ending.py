@@ -64,7 +64,7 @@ def still_ending(membership: Membership) -> bool:
 
 
 def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
-    """Take the keys of these members, whom nobody may act as now, in the caller's transaction.
+    """Take the keys of these members, deactivated now, in the caller's transaction.
 
     `memberships` is a condition on credentials. What was revoked by hand stays revoked.
     """

@@ -53,8 +53,8 @@ def test_no_byte_of_an_erased_text_stays_on_the_disk(files: Path) -> None:
     plane.upsert([document(own(who), f"Kept a parrot named {word}", **archived) for who, word in words.items()])
     plane.upsert([document(shared(ada), "The office is blue")])
     plane.settle()
-    for shelf in (Kind.SEMANTIC, ARCHIVE):
-        service_client(Identity.SETUP).indices.flush(index=f"{reading_alias(shelf)}-*", force=True)
+    for index_name in (Kind.SEMANTIC, ARCHIVE):
+        service_client(Identity.SETUP).indices.flush(index=f"{reading_alias(index_name)}-*", force=True)
     assert len({path.parts[-4] for path in holding(files, words[ada])}) > 1, "in both indices"
     plane.erase_owner(own(ada))
     give_up = time.monotonic() + WAIT_SECONDS

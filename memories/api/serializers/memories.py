@@ -1,4 +1,4 @@
-"""Memories as the API shows and takes them: one shape for each kind, told apart by `kind`; and recalls."""
+"""Memories as the API shows and takes them: one shape for each kind, distinguished by `kind`; and recalls."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def shape_of(text: str, findings: Iterable[Finding]) -> str:
         shown += [text[done : finding.start], _shown(text, finding)]
         done = finding.end
     shown.append(text[done:])
-    for place in range(0, len(shown), 2):  # a value that was found once may stand elsewhere, where nothing told it
+    for place in range(0, len(shown), 2):  # a value found once may occur elsewhere unnoticed
         for finding in found:
             shown[place] = shown[place].replace(text[finding.start : finding.end], _shown(text, finding))
     return _around("".join(shown))

@@ -18,7 +18,7 @@ from functools import lru_cache
 from memories.hygiene.sensitivity.findings import Finding, label
 from memories.types import SensitiveKind
 
-# Stands where a label stands or a value was found; no detector's pattern takes it.
+# Marks where a label is or a value was found; no detector's pattern takes it.
 BLANK = "\ufffc"
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Drawn as nothing although Unicode calls them letters or marks: Hangul fillers, the joiner, variation selectors.

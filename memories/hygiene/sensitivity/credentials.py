@@ -196,7 +196,7 @@ def vendor_tokens(text: str) -> Iterator[Finding]:
 
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-# What stands in a block whose end is missing: base64 in lines or as a quoted string, and the headers of old formats.
+# The content of a block whose end is missing: base64 in lines or as a quoted string, and the headers of old formats.
 _BODY = re.compile(
     r"(?:[\s\"'+,]|\\n|\\r)*(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,80}|[A-Za-z0-9+/=]{6,}|\\n)"
 )

@@ -17,7 +17,7 @@ USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
 }
 # A shorter value may well be a word of the sentence, or a part of one.
 LEAST_REPEATED = 6
-# Unless it has a digit or a sign: then it is none, and counts where it stands alone.
+# Unless it has a digit or a sign: then it is none, and counts where it is by itself.
 LEAST_ALONE = 4
 _JOINS = frozenset(".,:/-")
 # The kinds that a tenant's policy decides on.
@@ -169,7 +169,7 @@ def could_have_been(masked: str, words: str) -> bool:
         return False
     at = len(first)
     for part in rest[:-1]:
-        # A label stands for one character at least.
+        # A label replaces one character at least.
         at = words.find(part, at + 1)
         if at < 0:
             return False

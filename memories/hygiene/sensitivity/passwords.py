@@ -121,7 +121,7 @@ _BACKWARDS = re.compile(
     r"(?:password|passcode|passphrase|passwort|contraseña|senha|mot de passe|api key|token)(?!\w)",
     re.IGNORECASE,
 )
-# What stands after a name in programs and templates instead of a value.
+# What follows a name in programs and templates instead of a value.
 _CODE = re.compile(
     r"[(\[{<]|^\$|^%|^&|^(?:self|this|os|process|env|config|settings|request|req|user|ctx|data|form|params|options)\.|"
     r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?:|^[*•.x-]+$|^[a-z]+(?:\.[a-zA-Z]+)+$|^[a-z]+(?:_[a-z]+)+$|::|^/\w"
@@ -203,7 +203,7 @@ def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Find
         return
     value = _read(text, place)
     if value and (rule := _rule(text, name, said, value)):
-        if name["pin"]:  # each by itself, so that it is found wherever else it stands
+        if name["pin"]:  # each by itself, so that it is found wherever else it occurs
             for number in _NUMBER.finditer(text, value.start, value.end):
                 yield Finding(SensitiveKind.SECRET, *number.span(), rule)
             return

@@ -1,9 +1,9 @@
 """Templates, indices and aliases: the layout of an installation, the takeover by a new index, and what indices hold.
 
-Each logical index (`shelf`: a kind, or the archive) has two aliases. Members search by the reading alias, which always
-points at one index that was filled from the database, so an empty index never passes for an empty memory. Changes go
-to every index behind the writing alias: two while a rebuild fills the next one. The checker reads indices in commands
-and sweeps only.
+Each logical index (`index_name`: a kind, or the archive) has two aliases. Members search by the reading alias, which
+always points at one index that was filled from the database, so an empty index never passes for an empty memory.
+Changes go to every index behind the writing alias: two while a rebuild fills the next one. The checker reads indices in
+commands and sweeps only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from elasticsearch import Elasticsearch
 from memories.models import MEMORY_MODELS, Fact, Playbook
 from memories.search.base import StoredState
 from memories.search.elasticsearch.mappings import SETTINGS, mapping_of, visibility_of
-from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES
 from memories.search.elasticsearch.transport import LIFECYCLE, cluster_errors, lifecycle_settings
 from memories.types import Kind, Owner, Status
 from memoryhub.elasticsearch import reading_alias, writing_alias, writing_pattern
@@ -31,20 +31,20 @@ def install(manager: Elasticsearch) -> None:
 
     An existing archive is put under the configured lifecycle policy, or taken from it.
     """
-    for shelf in SHELVES:
+    for index_name in INDEX_NAMES:
         manager.indices.put_index_template(
-            name=reading_alias(shelf),
-            index_patterns=[f"{reading_alias(shelf)}-*"],
+            name=reading_alias(index_name),
+            index_patterns=[f"{reading_alias(index_name)}-*"],
             priority=TEMPLATE_PRIORITY,
             allow_auto_create=False,
-            template={"settings": settings_of(shelf), "mappings": mapping_of(shelf)},
+            template={"settings": settings_of(index_name), "mappings": mapping_of(index_name)},
         )
     _apply_policy(manager)
 
 
-def settings_of(shelf: str) -> dict[str, Any]:
+def settings_of(index_name: str) -> dict[str, Any]:
     """The settings of a logical index."""
-    return {**SETTINGS, **(lifecycle_settings() if shelf == ARCHIVE else {})}
+    return {**SETTINGS, **(lifecycle_settings() if index_name == ARCHIVE else {})}
 
 
 def create_missing(manager: Elasticsearch) -> list[str]:
@@ -52,23 +52,25 @@ def create_missing(manager: Elasticsearch) -> list[str]:
 
     Members can search it at once if the database has nothing to put there; else `index rebuild` has to fill one first.
     """
-    missing = [shelf for shelf, indices in targets(manager, SHELVES).items() if not indices]
-    made = {shelf: new_index(manager, shelf) for shelf in missing}
-    for shelf, index in made.items():
-        if not _is_wanted(shelf):
-            point(manager, shelf, index)
+    missing = [index_name for index_name, indices in targets(manager, INDEX_NAMES).items() if not indices]
+    made = {index_name: new_index(manager, index_name) for index_name in missing}
+    for index_name, index in made.items():
+        if not _is_wanted(index_name):
+            point(manager, index_name, index)
     return [*made.values()]
 
 
 def unfilled(manager: Elasticsearch) -> list[str]:
     """The logical indices that members cannot search yet: `index rebuild` fills them from the database."""
-    return [shelf for shelf in SHELVES if not manager.indices.exists_alias(name=reading_alias(shelf))]
+    return [
+        index_name for index_name in INDEX_NAMES if not manager.indices.exists_alias(name=reading_alias(index_name))
+    ]
 
 
-def targets(client: Elasticsearch, shelves: Iterable[str]) -> Mapping[str, list[str]]:
+def targets(client: Elasticsearch, index_names: Iterable[str]) -> Mapping[str, list[str]]:
     """The indices behind each writing alias; read for each batch, because a rebuild adds one."""
-    names = {writing_alias(shelf): shelf for shelf in shelves}
-    found: dict[str, list[str]] = {shelf: [] for shelf in names.values()}
+    names = {writing_alias(index_name): index_name for index_name in index_names}
+    found: dict[str, list[str]] = {index_name: [] for index_name in names.values()}
     # Security resolves the pattern to the names of all indices first; one that a rebuild drops meanwhile is no error.
     described = client.indices.get_alias(name=writing_pattern(), ignore_unavailable=True)
     for index in sorted(described):
@@ -84,21 +86,21 @@ def encoders(client: Elasticsearch) -> set[str]:
     return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
 
 
-def new_index(manager: Elasticsearch, shelf: str) -> str:
+def new_index(manager: Elasticsearch, index_name: str) -> str:
     """Create an empty index that receives all changes from now on; return its name."""
-    index = f"{reading_alias(shelf)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
-    manager.indices.create(index=index, aliases={writing_alias(shelf): {}})
+    index = f"{reading_alias(index_name)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    manager.indices.create(index=index, aliases={writing_alias(index_name): {}})
     return index
 
 
-def point(manager: Elasticsearch, shelf: str, index: str) -> list[str]:
+def point(manager: Elasticsearch, index_name: str, index: str) -> list[str]:
     """Switch the aliases to `index` in one step; return the replaced indices.
 
     Running searches and writes may still use those: `drop` them a little later.
     """
-    old = [name for name in indices_of(manager, shelf) if name != index]
+    old = [name for name in indices_of(manager, index_name) if name != index]
     actions: list[dict[str, Any]] = []
-    for alias in (reading_alias(shelf), writing_alias(shelf)):
+    for alias in (reading_alias(index_name), writing_alias(index_name)):
         actions += [{"add": {"index": index, "alias": alias}}]
         actions += [{"remove": {"index": name, "alias": alias, "must_exist": False}} for name in old]
     manager.indices.update_aliases(actions=actions)
@@ -111,15 +113,15 @@ def drop(manager: Elasticsearch, indices: Iterable[str]) -> None:
         manager.indices.delete(index=index, ignore_unavailable=True)
 
 
-def indices_of(manager: Elasticsearch, shelf: str) -> list[str]:
+def indices_of(manager: Elasticsearch, index_name: str) -> list[str]:
     """Every index of a logical index, with any alias."""
-    found = manager.indices.get(index=f"{reading_alias(shelf)}-*", expand_wildcards="all", features="aliases")
+    found = manager.indices.get(index=f"{reading_alias(index_name)}-*", expand_wildcards="all", features="aliases")
     return sorted(found)
 
 
-def _is_wanted(shelf: str) -> bool:
+def _is_wanted(index_name: str) -> bool:
     """True if the database has memories for this logical index."""
-    if shelf != ARCHIVE:
+    if index_name != ARCHIVE:
         return any(model.objects.unscoped("search index of every owner").exists() for model in MEMORY_MODELS.values())
     return any(
         model.objects.unscoped("search index of every owner").filter(archived_at__isnull=False).exists()
@@ -138,26 +140,26 @@ def _apply_policy(manager: Elasticsearch) -> None:
 PAGE = 2_000
 
 
-def stored(client: Elasticsearch, owner: Owner, shelves: Sequence[str] = SHELVES) -> Iterator[StoredState]:
+def stored(client: Elasticsearch, owner: Owner, index_names: Sequence[str] = INDEX_NAMES) -> Iterator[StoredState]:
     """An owner's documents, by logical index and id. Raises SearchUnavailable."""
-    for shelf in shelves:
-        for hit in _all(client, shelf, _of(owner)):
+    for index_name in index_names:
+        for hit in _all(client, index_name, _of(owner)):
             (status,) = hit["fields"]["status"]
-            kind = hit["fields"]["kind"][0] if shelf == ARCHIVE else shelf
-            yield StoredState(Kind(kind), UUID(hit["_id"]), int(hit["_version"]), Status(status), shelf == ARCHIVE)
+            kind = hit["fields"]["kind"][0] if index_name == ARCHIVE else index_name
+            yield StoredState(Kind(kind), UUID(hit["_id"]), int(hit["_version"]), Status(status), index_name == ARCHIVE)
 
 
 def owners(client: Elasticsearch) -> Iterator[Owner]:
     """All owners of documents; may repeat one."""
-    for shelf in SHELVES:
-        yield from _owners_of(client, shelf)
+    for index_name in INDEX_NAMES:
+        yield from _owners_of(client, index_name)
 
 
-def removed_before(client: Elasticsearch, shelf: str, moment: str) -> list[tuple[str, int]]:
+def removed_before(client: Elasticsearch, index_name: str, moment: str) -> list[tuple[str, int]]:
     """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
     query = {"range": {"gone_at": {"lt": moment}}}
     with cluster_errors():
-        answer = _page(client, shelf, [query], "gone_at", None)
+        answer = _page(client, index_name, [query], "gone_at", None)
     return [(hit["_id"], int(hit["_version"])) for hit in answer["hits"]["hits"]]
 
 
@@ -170,11 +172,11 @@ def _of(owner: Owner) -> list[dict[str, Any]]:
     return filters
 
 
-def _all(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _all(client: Elasticsearch, index_name: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     after: list[Any] | None = None
     while True:
         with cluster_errors():
-            answer = _page(client, shelf, filters, "id", after)
+            answer = _page(client, index_name, filters, "id", after)
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         yield from hits
         if len(hits) < PAGE:
@@ -182,9 +184,11 @@ def _all(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]]) -> It
         after = hits[-1]["sort"]
 
 
-def _page(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]], by: str, after: list[Any] | None) -> Any:
+def _page(
+    client: Elasticsearch, index_name: str, filters: list[dict[str, Any]], by: str, after: list[Any] | None
+) -> Any:
     return client.search(
-        index=reading_alias(shelf),
+        index=reading_alias(index_name),
         query={"bool": {"filter": filters}},
         sort=[{by: "asc"}],
         search_after=after,
@@ -197,7 +201,7 @@ def _page(client: Elasticsearch, shelf: str, filters: list[dict[str, Any]], by: 
     )
 
 
-def _owners_of(client: Elasticsearch, shelf: str) -> Iterator[Owner]:
+def _owners_of(client: Elasticsearch, index_name: str) -> Iterator[Owner]:
     after: dict[str, Any] | None = None
     sources: list[dict[str, Any]] = [
         {name: {"terms": {"field": name, "missing_bucket": True}}} for name in ("visibility", "tenant", "user")
@@ -206,7 +210,7 @@ def _owners_of(client: Elasticsearch, shelf: str) -> Iterator[Owner]:
         composite: dict[str, Any] = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
         with cluster_errors():
             answer = client.search(
-                index=reading_alias(shelf),
+                index=reading_alias(index_name),
                 size=0,
                 aggregations={"owners": {"composite": composite}},
                 track_total_hits=False,

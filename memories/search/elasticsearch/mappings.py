@@ -48,7 +48,7 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     visibility = fields.KeywordField()
     task = fields.KeywordField()
     status = fields.KeywordField()
-    # A term weighs what the query says, whoever else uses it; how often it stands in a text is not even stored.
+    # A term weighs what the query says, whoever else uses it; how often it occurs in a text is not even stored.
     text = fields.TextField(analyzer="english", similarity="boolean", norms=False, index_options="docs")
     # The words of scripts without spaces, as pairs of letters; no language is known here.
     pairs = fields.TextField(analyzer="whitespace", similarity="boolean", norms=False, index_options="docs")
@@ -175,9 +175,9 @@ def tombstone() -> dict[str, Any]:
     return {"gone_at": timezone.now().isoformat()}
 
 
-def mapping_of(shelf: str) -> dict[str, Any]:
+def mapping_of(index_name: str) -> dict[str, Any]:
     """The mapping of a logical index; it names the encoder of its vectors."""
-    declared: dict[str, Any] = DOCUMENTS[shelf]._doc_type.mapping.to_dict()
+    declared: dict[str, Any] = DOCUMENTS[index_name]._doc_type.mapping.to_dict()
     return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
 
@@ -185,13 +185,13 @@ def actions(
     items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
     """The bulk actions that write `items`, each with its logical index, to every index in `targets`."""
-    for shelf, item in items:
-        prepared = _preparer(shelf)._prepare_action(item, "index")
-        for index in targets[shelf]:
+    for index_name, item in items:
+        prepared = _preparer(index_name)._prepare_action(item, "index")
+        for index in targets[index_name]:
             yield {**prepared, "_index": index}
 
 
 @functools.cache
-def _preparer(shelf: str) -> MemoryDocument:
+def _preparer(index_name: str) -> MemoryDocument:
     """A shared document that only prepares others: making one looks up all of its fields."""
-    return DOCUMENTS[shelf]()
+    return DOCUMENTS[index_name]()

@@ -22,7 +22,7 @@ from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.mappings import actions
-from memories.search.elasticsearch.queries import ARCHIVE, SHELVES, By, SubQuery, sub_queries, sub_queries_for_one
+from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES, By, SubQuery, sub_queries, sub_queries_for_one
 from memories.search.elasticsearch.transport import (
     FORBIDDEN,
     MISSING,
@@ -100,8 +100,8 @@ class ElasticsearchPlane:
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
         with self._expunging, cluster_errors():
             if is_configured(Identity.CHECKER):
-                for shelf in SHELVES:
-                    self._purge(shelf, before)
+                for index_name in INDEX_NAMES:
+                    self._purge(index_name, before)
             client = _client(Identity.INDEXER).options(request_timeout=EXPUNGE_SECONDS).indices
             # The transaction log holds texts, too; a flush ends it and releases retained operations to the merge.
             client.flush(index=writing_pattern(), force=True)
@@ -116,12 +116,12 @@ class ElasticsearchPlane:
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         asked = sub_queries_for_one(principal, kind, memory_id)
         answered = self._search(principal, asked)
-        for leg, answer in zip(asked, answered.answers, strict=True):
+        for sub_query, answer in zip(asked, answered.answers, strict=True):
             for hit in answer.get("hits", {}).get("hits", ()):
                 found = hit["_source"]
                 status, task = Status(found["status"]), found.get("task", "")
                 return IndexLookup(
-                    SeenDocument(hit["_version"], status, task, found["text"], archived=leg.shelf == ARCHIVE)
+                    SeenDocument(hit["_version"], status, task, found["text"], archived=sub_query.index_name == ARCHIVE)
                 )
         return IndexLookup(None, without_archive=answered.without_archive)
 
@@ -146,11 +146,13 @@ class ElasticsearchPlane:
         with cluster_errors():
             manager = _client(Identity.MANAGER)
             indices.install(manager)
-            made = {shelf: indices.new_index(manager, shelf) for shelf in SHELVES}
+            made = {index_name: indices.new_index(manager, index_name) for index_name in INDEX_NAMES}
             try:
                 count = sum(_fill(made, documents(owner)) for owner in owners)
                 self.settle()
-                before = [name for shelf, index in made.items() for name in indices.point(manager, shelf, index)]
+                before = [
+                    name for index_name, index in made.items() for name in indices.point(manager, index_name, index)
+                ]
             except BaseException:
                 with suppress(SearchUnavailable), cluster_errors():  # else the next rebuild removes them
                     indices.drop(manager, made.values())
@@ -185,11 +187,11 @@ class ElasticsearchPlane:
         try:
             with cluster_errors():
                 client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
-                found = indices.targets(client, SHELVES)
+                found = indices.targets(client, INDEX_NAMES)
                 encoders = indices.encoders(client)
         except MemoriesError as error:
             return str(error)
-        if missing := [shelf for shelf, names in found.items() if not names]:
+        if missing := [index_name for index_name, names in found.items() if not names]:
             return f"No index for {', '.join(missing)}. {SET_UP if missing == [ARCHIVE] else REBUILD}"
         return "" if encoders == {encoder_name()} else f"The indices hold vectors of another encoder. {REBUILD}"
 
@@ -229,11 +231,11 @@ class ElasticsearchPlane:
         self._licensed = True
         return answered
 
-    def _purge(self, shelf: str, before: str) -> None:
+    def _purge(self, index_name: str, before: str) -> None:
         """Delete the tombstones from before a time (ISO 8601) from a logical index."""
-        while old := indices.removed_before(_client(Identity.CHECKER), shelf, before):
+        while old := indices.removed_before(_client(Identity.CHECKER), index_name, before):
             client = _client(Identity.INDEXER)
-            behind = indices.targets(client, [shelf])[shelf]
+            behind = indices.targets(client, [index_name])[index_name]
             doomed = [
                 {"_op_type": "delete", "_index": index, "_id": id_, "version": version, "version_type": "external_gte"}
                 for id_, version in old
@@ -251,7 +253,7 @@ def _client(identity: Identity) -> Elasticsearch:
 
 def _fill(made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
     client, wanted = _client(Identity.INDEXER), changes(documents)
-    targets = {shelf: [index] for shelf, index in made.items()}
+    targets = {index_name: [index] for index_name, index in made.items()}
     count = send(client, actions(wanted.arrivals, targets), may_leave_out=MOST_LEFT_OUT)
     send(client, actions(wanted.departures, targets))
     return count
@@ -262,17 +264,17 @@ def _answers(client: Elasticsearch, asked: Sequence[SubQuery]) -> _Answers:
 
     A missing archive, or one that the key does not open, is reported to the caller instead.
     """
-    searches = [line for leg in asked for line in (leg.header, leg.body)]
+    searches = [line for sub_query in asked for line in (sub_query.header, sub_query.body)]
     said = client.msearch(searches=searches, filter_path=_ANSWER).body
     answers: list[dict[str, Any]] = said.get("responses", []) if isinstance(said, dict) else []
     if len(answers) != len(asked):
         raise SearchUnavailable(NO_ANSWER)  # a proxy may have answered in place of the cluster
     without: set[int] = set()
-    for leg, answer in zip(asked, answers, strict=True):
+    for sub_query, answer in zip(asked, answers, strict=True):
         status = int(answer["status"])
         if status == FORBIDDEN and "license" in str(answer.get("error")):
             raise Unlicensed(NO_LICENCE)
-        if leg.shelf == ARCHIVE and status in (FORBIDDEN, MISSING):
+        if sub_query.index_name == ARCHIVE and status in (FORBIDDEN, MISSING):
             without.add(status)
         elif status != _OK:
             raise of_status(status)
@@ -283,10 +285,10 @@ def _merged(asked: Sequence[SubQuery], answers: Sequence[dict[str, Any]]) -> tup
     """One candidate for each memory, with its lexical and dense scores."""
     words: dict[tuple[Kind, str], float] = {}
     meaning: dict[tuple[Kind, str], float] = {}
-    for leg, answer in zip(asked, answers, strict=True):
-        found = words if leg.by is By.WORDS else meaning
+    for sub_query, answer in zip(asked, answers, strict=True):
+        found = words if sub_query.by is By.WORDS else meaning
         for hit in answer.get("hits", {}).get("hits", ()):
-            found[leg.kind, hit["_id"]] = hit["_score"]
+            found[sub_query.kind, hit["_id"]] = hit["_score"]
     return tuple(
         Candidate(UUID(id_), kind, words.get((kind, id_)), _cosine(meaning.get((kind, id_))))
         for kind, id_ in words.keys() | meaning.keys()

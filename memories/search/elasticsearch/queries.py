@@ -1,4 +1,4 @@
-"""The sub-queries of a recall, as bodies of one `_msearch`, and the logical index (`shelf`) of a memory. Pure.
+"""The sub-queries of a recall, as bodies of one `_msearch`, and the logical index (`index_name`) of a memory. Pure.
 
 A memory is in the index of its kind or in the archive. If its kind can be archived, the other of the two holds a
 tombstone with the version in which it left, so a late delivery of an older state is refused there, too.
@@ -24,23 +24,23 @@ from memories.search.base import Tombstone
 from memories.types import CURRENT, CandidateRequest, Kind, Scope, SearchDocument, Status
 from memories.words import is_unspaced
 from memoryhub.elasticsearch import reading_alias
-from memoryhub.env import ARCHIVE, SHELVES
+from memoryhub.env import ARCHIVE, INDEX_NAMES
 from tenants.principal import Principal
 
-__all__ = ["ARCHIVABLE", "ARCHIVE", "SHELVES", "leaving", "shelf_of", "shelves_of"]
+__all__ = ["ARCHIVABLE", "ARCHIVE", "INDEX_NAMES", "index_name_of", "index_names_of", "leaving"]
 
 
 ARCHIVABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)
-# What was never written before can be on no other shelf.
+# What was never written before can be in no other index.
 _FIRST_VERSION = 1
 
 
-def shelf_of(document: SearchDocument) -> str:
+def index_name_of(document: SearchDocument) -> str:
     """Where a document belongs."""
     return ARCHIVE if document.archived else document.kind.value
 
 
-def shelves_of(kind: Kind) -> tuple[str, ...]:
+def index_names_of(kind: Kind) -> tuple[str, ...]:
     """Where a memory of this kind may be."""
     return (kind.value, ARCHIVE) if kind in ARCHIVABLE else (kind.value,)
 
@@ -50,11 +50,13 @@ def leaving(document: SearchDocument) -> list[tuple[str, Tombstone]]:
     if document.version <= _FIRST_VERSION and not document.archived:
         return []
     tombstone = Tombstone(document.kind, document.id, document.version)
-    return [(shelf, tombstone) for shelf in shelves_of(document.kind) if shelf != shelf_of(document)]
+    return [
+        (index_name, tombstone) for index_name in index_names_of(document.kind) if index_name != index_name_of(document)
+    ]
 
 
-# The share of BM25 that is left when a word counts once in a text: k1 and b as on the embedded plane, and a length that
-# stands for an average memory (words).
+# The share of BM25 that is left when a word counts once in a text: k1 and b as on the embedded plane, and the length of
+# an average memory (words).
 K1, B = 1.2, 0.3
 AVERAGE_WORDS = 14.0
 _WORD = re.compile(r"\w+")
@@ -97,7 +99,7 @@ class SubQuery:
     """One search: kind, logical index, method, and its two lines of the `_msearch`."""
 
     kind: Kind
-    shelf: str
+    index_name: str
     by: By
     header: dict[str, Any]
     body: dict[str, Any]
@@ -108,18 +110,18 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
     words = _words(request.terms)
     vector = request.vector() if request.vector is not None else None
     made: list[SubQuery] = []
-    for kind, shelf in _searched(request):
-        header = _header(shelf)
+    for kind, index_name in _searched(request):
+        header = _header(index_name)
         for whose in _owners(principal, kind):
             filters = [*whose, *_states(request)]
-            if shelf == ARCHIVE:
+            if index_name == ARCHIVE:
                 filters.append({"term": {"kind": kind.value}})
             if words:
-                body = _by_words(words, filters, request.per_leg)
-                made.append(SubQuery(kind, shelf, By.WORDS, header, body))
+                body = _by_words(words, filters, request.per_sub_query)
+                made.append(SubQuery(kind, index_name, By.WORDS, header, body))
             if vector is not None:
-                body = _by_meaning(vector, filters, request.per_leg)
-                made.append(SubQuery(kind, shelf, By.MEANING, header, body))
+                body = _by_meaning(vector, filters, request.per_sub_query)
+                made.append(SubQuery(kind, index_name, By.MEANING, header, body))
     return made
 
 
@@ -128,9 +130,9 @@ def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> li
     whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
     one = {"ids": {"values": [str(memory_id)]}}
     made: list[SubQuery] = []
-    for shelf in shelves_of(kind):
+    for index_name in index_names_of(kind):
         filters = [one, {"bool": {"should": whose, "minimum_should_match": 1}}]
-        if shelf == ARCHIVE:
+        if index_name == ARCHIVE:
             filters.append({"term": {"kind": kind.value}})
         body = {
             "size": 1,
@@ -139,13 +141,13 @@ def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> li
             "track_total_hits": False,
             "query": {"bool": {"filter": filters}},
         }
-        made.append(SubQuery(kind, shelf, By.ID, _header(shelf), body))
+        made.append(SubQuery(kind, index_name, By.ID, _header(index_name), body))
     return made
 
 
-def _header(shelf: str) -> dict[str, Any]:
+def _header(index_name: str) -> dict[str, Any]:
     """A sub-query fails as a whole if a shard fails."""
-    return {"index": reading_alias(shelf), "request_cache": False, "allow_partial_search_results": False}
+    return {"index": reading_alias(index_name), "request_cache": False, "allow_partial_search_results": False}
 
 
 def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:

@@ -18,7 +18,7 @@ from memories.errors import SearchUnavailable
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.indices import targets
 from memories.search.elasticsearch.mappings import actions
-from memories.search.elasticsearch.queries import leaving, shelf_of, shelves_of
+from memories.search.elasticsearch.queries import index_name_of, index_names_of, leaving
 from memories.search.elasticsearch.transport import CONFLICT, MISSING, NO_ANSWER, NO_INDEX, cluster_errors
 from memories.types import SearchDocument, Status
 
@@ -48,14 +48,14 @@ def changes(documents: Iterable[SearchDocument]) -> Changes:
         if item.status is Status.EVICTED:
             wanted.departures.extend(removals([Tombstone(item.kind, item.id, item.version)]).departures)
         else:
-            wanted.arrivals.append((shelf_of(item), item))
+            wanted.arrivals.append((index_name_of(item), item))
             wanted.departures.extend(leaving(item))
     return wanted
 
 
 def removals(tombstones: Iterable[Tombstone]) -> Changes:
     """Tombstones as changes to every index that may hold the memory."""
-    return Changes(departures=[(shelf, item) for item in tombstones for shelf in shelves_of(item.kind)])
+    return Changes(departures=[(index_name, item) for item in tombstones for index_name in index_names_of(item.kind)])
 
 
 def write(client: Elasticsearch, wanted: Changes) -> None:
@@ -63,11 +63,11 @@ def write(client: Elasticsearch, wanted: Changes) -> None:
 
     A memory leaves its old index only after it arrived in the new one.
     """
-    shelves = sorted({shelf for shelf, _ in (*wanted.arrivals, *wanted.departures)})
-    if not shelves:
+    index_names = sorted({index_name for index_name, _ in (*wanted.arrivals, *wanted.departures)})
+    if not index_names:
         return
     with cluster_errors():
-        indices = targets(client, shelves)
+        indices = targets(client, index_names)
         if not all(indices.values()):
             raise SearchUnavailable(NO_INDEX)
         for step in (wanted.arrivals, wanted.departures):

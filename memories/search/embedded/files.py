@@ -33,15 +33,15 @@ GONE, CURRENT, SUPERSEDED = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class Tables:
     """The two tables of current or of archived memories. Their names are constants, so SQL may contain them."""
 
     documents: str
     words: str
 
 
-MAIN, ARCHIVE = Shelf("documents", "words"), Shelf("archived", "archived_words")
-SHELVES = (MAIN, ARCHIVE)
+MAIN, ARCHIVE = Tables("documents", "words"), Tables("archived", "archived_words")
+ALL_TABLES = (MAIN, ARCHIVE)
 
 _META = "CREATE TABLE meta (encoder TEXT NOT NULL, generation TEXT NOT NULL, change INTEGER NOT NULL)"
 _DOCUMENTS = """
@@ -96,12 +96,12 @@ def start_over(connection: sqlite3.Connection, encoder: str) -> None:
 
     The new `generation` tells readers that the places of the rows have changed.
     """
-    for table in ("meta", *(table for shelf in SHELVES for table in (shelf.words, shelf.documents))):
+    for table in ("meta", *(table for tables in ALL_TABLES for table in (tables.words, tables.documents))):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     connection.execute(_META)
-    for shelf in SHELVES:
+    for tables in ALL_TABLES:
         for statement in (_DOCUMENTS, _BY_CHANGE, _WORDS):
-            connection.execute(statement.format(documents=shelf.documents, words=shelf.words))
+            connection.execute(statement.format(documents=tables.documents, words=tables.words))
     connection.execute("INSERT INTO meta VALUES (?, ?, 0)", (encoder, secrets.token_hex(8)))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -134,12 +134,12 @@ def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) 
         held = _held(connection, document.id)
         if any(version >= document.version for _, version in held.values()):
             continue
-        shelf = shelf_of(document)
+        tables = tables_of(document)
         for where, (place, _) in held.items():
             _drop_words(connection, where, place)
-            if where is not shelf:
+            if where is not tables:
                 _bury(connection, where, tombstone, change, place)
-        _insert(connection, shelf, document, change, held[shelf][0] if shelf in held else None)
+        _insert(connection, tables, document, change, held[tables][0] if tables in held else None)
     if removed:
         delete(connection, removed)
 
@@ -161,8 +161,8 @@ def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> N
     if touched:
         # A full-text table keeps the words of a deleted row in its segments until they are merged: those of a memory
         # that moved into the archive are still in the other one's.
-        for shelf in SHELVES:
-            connection.execute(f"INSERT INTO {shelf.words}({shelf.words}) VALUES ('optimize')")  # noqa: S608 - see Shelf
+        for tables in ALL_TABLES:
+            connection.execute(f"INSERT INTO {tables.words}({tables.words}) VALUES ('optimize')")  # noqa: S608 - see Tables
 
 
 def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
@@ -175,52 +175,52 @@ def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[Searc
         if document.status is Status.EVICTED:
             continue
         before.pop(document.id, None)
-        _insert(connection, shelf_of(document), document, change)
+        _insert(connection, tables_of(document), document, change)
         count += 1
     for id_, (kind, version) in before.items():
         _bury(connection, MAIN, Tombstone(KINDS[kind], id_, version), change, None)
     return count
 
 
-def rows_of(connection: sqlite3.Connection, shelf: Shelf) -> list[tuple[int, bytes, int, str]]:
+def rows_of(connection: sqlite3.Connection, tables: Tables) -> list[tuple[int, bytes, int, str]]:
     """Kind, id, version and status of all memories of a pair of tables."""
-    query = f"SELECT kind, id, version, status FROM {shelf.documents} WHERE state != ?"  # noqa: S608 - see Shelf
+    query = f"SELECT kind, id, version, status FROM {tables.documents} WHERE state != ?"  # noqa: S608 - see Tables
     return connection.execute(query, (GONE,)).fetchall()
 
 
 def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDocument | None:
     """The document of a memory, archived or not."""
-    for shelf in SHELVES:
+    for tables in ALL_TABLES:
         query = (
-            f"SELECT d.version, d.status, d.task, w.text FROM {shelf.documents} d"  # noqa: S608 - see Shelf
-            f" JOIN {shelf.words} w ON w.rowid = d.place WHERE d.id = ? AND d.kind = ? AND d.state != ?"
+            f"SELECT d.version, d.status, d.task, w.text FROM {tables.documents} d"  # noqa: S608 - see Tables
+            f" JOIN {tables.words} w ON w.rowid = d.place WHERE d.id = ? AND d.kind = ? AND d.state != ?"
         )
         if (row := connection.execute(query, (id_.bytes, KIND_CODES[kind], GONE)).fetchone()) is not None:
             version, status, task, text = row
-            return SeenDocument(version, Status(status), task, text, archived=shelf is ARCHIVE)
+            return SeenDocument(version, Status(status), task, text, archived=tables is ARCHIVE)
     return None
 
 
-def shelf_of(document: SearchDocument) -> Shelf:
+def tables_of(document: SearchDocument) -> Tables:
     """Where a document belongs."""
     return ARCHIVE if document.archived else MAIN
 
 
-def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Shelf, tuple[int, int]]:
+def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Tables, tuple[int, int]]:
     """Place and version of a memory or its tombstone, by pair of tables."""
-    held: dict[Shelf, tuple[int, int]] = {}
-    for shelf in SHELVES:
-        query = f"SELECT place, version FROM {shelf.documents} WHERE id = ?"  # noqa: S608 - see Shelf
+    held: dict[Tables, tuple[int, int]] = {}
+    for tables in ALL_TABLES:
+        query = f"SELECT place, version FROM {tables.documents} WHERE id = ?"  # noqa: S608 - see Tables
         if (row := connection.execute(query, (id_.bytes,)).fetchone()) is not None:
-            held[shelf] = row
+            held[tables] = row
     return held
 
 
 def _versions(connection: sqlite3.Connection) -> dict[UUID, tuple[int, int]]:
     """Kind and latest version of all that the part knows."""
     known: dict[UUID, tuple[int, int]] = {}
-    for shelf in SHELVES:
-        query = f"SELECT id, kind, version FROM {shelf.documents}"  # noqa: S608 - see Shelf
+    for tables in ALL_TABLES:
+        query = f"SELECT id, kind, version FROM {tables.documents}"  # noqa: S608 - see Tables
         for id_, kind, version in connection.execute(query):
             known[UUID(bytes=id_)] = max((kind, version), known.get(UUID(bytes=id_), (kind, version)))
     return known
@@ -232,11 +232,11 @@ def _next_change(connection: sqlite3.Connection) -> int:
 
 
 def _insert(
-    connection: sqlite3.Connection, shelf: Shelf, document: SearchDocument, change: int, place: int | None = None
+    connection: sqlite3.Connection, tables: Tables, document: SearchDocument, change: int, place: int | None = None
 ) -> None:
     pairs = spaced(document.text) if is_unspaced(document.text) else ""
     cursor = connection.execute(
-        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        f"INSERT OR REPLACE INTO {tables.documents}"  # noqa: S608 - see Tables
         " (place, id, kind, version, status, state, task, vector, length, change)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -252,17 +252,17 @@ def _insert(
             change,
         ),
     )
-    words = f"INSERT INTO {shelf.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Shelf
+    words = f"INSERT INTO {tables.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Tables
     connection.execute(words, (cursor.lastrowid, document.text, pairs))
 
 
-def _drop_words(connection: sqlite3.Connection, shelf: Shelf, place: int) -> None:
-    connection.execute(f"DELETE FROM {shelf.words} WHERE rowid = ?", (place,))  # noqa: S608 - see Shelf
+def _drop_words(connection: sqlite3.Connection, tables: Tables, place: int) -> None:
+    connection.execute(f"DELETE FROM {tables.words} WHERE rowid = ?", (place,))  # noqa: S608 - see Tables
 
 
-def _bury(connection: sqlite3.Connection, shelf: Shelf, tombstone: Tombstone, change: int, place: int | None) -> None:
+def _bury(connection: sqlite3.Connection, tables: Tables, tombstone: Tombstone, change: int, place: int | None) -> None:
     connection.execute(
-        f"INSERT OR REPLACE INTO {shelf.documents}"  # noqa: S608 - see Shelf
+        f"INSERT OR REPLACE INTO {tables.documents}"  # noqa: S608 - see Tables
         " (place, id, kind, version, status, state, task, length, change) VALUES (?, ?, ?, ?, '', ?, '', 0, ?)",
         (place, tombstone.id.bytes, KIND_CODES[tombstone.kind], tombstone.version, GONE, change),
     )

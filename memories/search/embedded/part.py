@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many
-from memories.search.embedded.files import CURRENT, GONE, KIND_CODES, MAIN, SHELVES, Shelf, connect, is_usable
+from memories.search.embedded.files import ALL_TABLES, CURRENT, GONE, KIND_CODES, MAIN, Tables, connect, is_usable
 from memories.types import Kind, Owner
 
 # The code of a name that no row has.
@@ -97,7 +97,7 @@ class Snapshot:
         return scores
 
 
-def read(connection: sqlite3.Connection, shelf: Shelf, previous: Snapshot | None) -> Snapshot:
+def read(connection: sqlite3.Connection, tables: Tables, previous: Snapshot | None) -> Snapshot:
     """The present tables: `previous` with the changes since, or everything. Inside a read transaction."""
     generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
@@ -107,7 +107,7 @@ def read(connection: sqlite3.Connection, shelf: Shelf, previous: Snapshot | None
     else:
         since, base = -1, _empty(generation)
     rows = connection.execute(
-        f"SELECT place, id, kind, state, task, length, vector FROM {shelf.documents}"  # noqa: S608 - see Shelf
+        f"SELECT place, id, kind, state, task, length, vector FROM {tables.documents}"  # noqa: S608 - see Tables
         " WHERE change > ? ORDER BY place",
         (since,),
     ).fetchall()
@@ -161,7 +161,7 @@ MAX_TERMS = 48
 
 
 Searched = tuple[Snapshot, list[NDArray[np.intp]]]
-"""A shelf as it is now, and the rows that hold each of the terms."""
+"""The tables as they are now, and the rows that hold each of the terms."""
 
 
 class PartClosed(Exception):
@@ -176,7 +176,7 @@ class OwnerPart:
         self.path = path
         self._encoder = encoder
         self._lock = threading.Lock()
-        self._snapshots: dict[Shelf, Snapshot] = {}
+        self._snapshots: dict[Tables, Snapshot] = {}
         self._closed = False
         self._identity = _identity(path)
         self._connection = connect(path)
@@ -211,7 +211,7 @@ class OwnerPart:
                 raise PartClosed
             self._connection.execute("BEGIN")
             try:
-                return [self._searched(shelf, terms) for shelf in (SHELVES if with_archive else (MAIN,))]
+                return [self._searched(tables, terms) for tables in (ALL_TABLES if with_archive else (MAIN,))]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
                     raise FileNotFoundError(self.path) from error
@@ -226,13 +226,13 @@ class OwnerPart:
             self._closed = True
             self._connection.close()
 
-    def _searched(self, shelf: Shelf, terms: Sequence[str]) -> Searched:
-        snapshot = self._snapshots[shelf] = read(self._connection, shelf, self._snapshots.get(shelf))
+    def _searched(self, tables: Tables, terms: Sequence[str]) -> Searched:
+        snapshot = self._snapshots[tables] = read(self._connection, tables, self._snapshots.get(tables))
         wanted = matchable(terms) if snapshot.rows else []
-        return snapshot, [self._rows_with(shelf, term) for term in wanted]
+        return snapshot, [self._rows_with(tables, term) for term in wanted]
 
-    def _rows_with(self, shelf: Shelf, term: str) -> NDArray[np.intp]:
-        query = f"SELECT rowid FROM {shelf.words} WHERE {shelf.words} MATCH ?"  # noqa: S608 - see Shelf
+    def _rows_with(self, tables: Tables, term: str) -> NDArray[np.intp]:
+        query = f"SELECT rowid FROM {tables.words} WHERE {tables.words} MATCH ?"  # noqa: S608 - see Tables
         found = self._connection.execute(query, (quoted(term),)).fetchall()
         return np.fromiter((place for (place,) in found), np.intp, len(found)) - 1
 

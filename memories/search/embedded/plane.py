@@ -20,7 +20,7 @@ from memories.embedding import Floats
 from memories.errors import SearchUnavailable
 from memories.search.base import Health, IndexLookup, PartMissing, StoredState, Tombstone, readable_by
 from memories.search.embedded import files
-from memories.search.embedded.files import ARCHIVE, KIND_CODES, KINDS, SHELVES, connect, is_usable
+from memories.search.embedded.files import ALL_TABLES, ARCHIVE, KIND_CODES, KINDS, connect, is_usable
 from memories.search.embedded.part import OpenParts, Snapshot, owners_in, path_of
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
@@ -82,7 +82,7 @@ class EmbeddedPlane:
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         with self._reading(owner) as connection:
-            rows = [(shelf is ARCHIVE, row) for shelf in SHELVES for row in files.rows_of(connection, shelf)]
+            rows = [(tables is ARCHIVE, row) for tables in ALL_TABLES for row in files.rows_of(connection, tables)]
         for archived, (kind, id_, version, status) in rows:
             yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status), archived)
 
@@ -123,9 +123,9 @@ class EmbeddedPlane:
     def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
         path = path_of(self.root, owner)
         with self._errors(owner, path):
-            shelves = self._open.search(path, request.terms, with_archive=request.include_superseded)
+            searched = self._open.search(path, request.terms, with_archive=request.include_superseded)
         hits: list[Candidate] = []
-        for snapshot, rows_by_term in shelves:
+        for snapshot, rows_by_term in searched:
             if not snapshot.rows:
                 continue
             visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
@@ -204,9 +204,9 @@ def _best(
     chosen: list[NDArray[np.intp]] = []
     for kind in request.kinds:
         of_kind = visible & (snapshot.kind == KIND_CODES[kind])
-        chosen.append(_top(np.flatnonzero(of_kind & (lexical > 0)), lexical, request.per_leg))
+        chosen.append(_top(np.flatnonzero(of_kind & (lexical > 0)), lexical, request.per_sub_query))
         if cosines is not None:
-            chosen.append(_top(np.flatnonzero(of_kind), cosines, request.per_leg))
+            chosen.append(_top(np.flatnonzero(of_kind), cosines, request.per_sub_query))
     rows = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
     return [
         Candidate(

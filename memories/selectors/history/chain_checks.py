@@ -17,7 +17,7 @@ from memories.types import CURRENT, Contradiction, Owner, Scope, Status
 
 Place = tuple[UUID | None, UUID | None, str, str | None]
 
-# Clocks of two machines differ: no ending is told of before it comes, but for so much.
+# Clocks of two machines differ: an audit event may precede its ending by so much.
 _UNEVEN = timedelta(minutes=5)
 # From the narrowest to the widest.
 _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
@@ -156,7 +156,7 @@ def _ending(row: RowState, known: Evidence) -> Iterator[str]:
 
 
 def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> bool:
-    """Whether the successor that was told of is this one, or links to it were led on to this one when it was erased."""
+    """Whether the recorded successor is this one, or was erased and its links now lead to this one."""
     reached, edge = set[UUID](), told
     while edge != successor:
         if edge is None or edge in reached or edge not in known.gone:
@@ -169,7 +169,7 @@ def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> boo
 
 
 def _lateness(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
-    """It did not end after the audit told of that, unless it or its successor was learned so late."""
+    """Faults of a row that ended later than its audit event, unless it or its successor was learned so late."""
     told = known.endings.get(row.id)
     if row.superseded_at is None or told is None or told.told_at is None:
         return

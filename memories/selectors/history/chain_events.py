@@ -40,9 +40,8 @@ _COLUMNS = (
 class RecordedRow:
     """What the events of one row say of it.
 
-    `record` is how the row stood after the latest change (None: nothing tells), `began` the first event that such a
-    record goes back to, `since` the event that told a column as it is told now. `early` is what events say that hold no
-    record.
+    `record` is the row after the latest change (None: unknown), `began` the first event of that record, `since` the
+    event that set the present value of a column. `early` is what events without a record say.
     """
 
     ending: RecordedEnding | None = None
@@ -59,13 +58,13 @@ class RecordedRow:
     latest: EventPlace | None = None
 
     def by(self, column: str) -> EventPlace | None:
-        """The event that told a column as it is told now."""
+        """The event that set the recorded value of a column."""
         ended = self.since.get("status") if column in _OF_AN_ENDING else None
         return self.since.get(column) or ended or self.began or self.latest
 
 
 def recorded_rows(kind: Kind, rows: Mapping[UUID, RowState], ids: Collection[UUID]) -> dict[UUID, RecordedRow]:
-    """What the trail says of these rows; one statement. A row without an entry has no event at all."""
+    """What the audit log says of these rows; one statement. A row without an entry has no event at all."""
     recorded: dict[UUID, RecordedRow] = {}
     events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{NOUN[kind]}.")
     for values in each_row(events.order_by("created_at", "sequence"), _COLUMNS):
@@ -104,7 +103,7 @@ def _fold(
 
 
 def _stand(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) -> None:
-    """How the row stood after an event; what somebody took the record out of leaves open how it stands."""
+    """The row as it was after an event; an event whose record was taken out leaves it open."""
     record: Record | None = said["row"]
     if record is None:
         told.record = None
@@ -119,7 +118,7 @@ def _stand(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) -> None:
 
 
 def _remember_early(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) -> None:
-    # The oldest events told of an ending how the row stood after it under `before`.
+    # The oldest events of an ending hold the row after it under `before`.
     snapshot = {**(said["before"] or {}), **(said["after"] or {})}
     if "learned_at" not in snapshot:
         return
@@ -129,7 +128,7 @@ def _remember_early(told: RecordedRow, said: Mapping[str, Any], by: EventPlace) 
 
 
 def deviations(told: RecordedRow, row: RowState, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
-    """In which columns a row is not as its events say, each with the event that told of it."""
+    """The columns in which a row differs from its events, each with the event that set it."""
     if not told.created:
         yield "was written without an audit event", None
     if row.superseded_at is not None and told.ending is None:
@@ -171,7 +170,7 @@ def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
 
 
 def _hash_told(kind: Kind, row: RowState, after: Mapping[str, Any]) -> str | None:
-    """The hash of the words with which a member's row was written, where the trail still tells them."""
+    """The hash of the words with which a member's row was written, where the audit log still has them."""
     words = [after.get(name) for name in WORDS[kind]]
     steps = words.pop() if kind is Kind.PROCEDURAL else []
     if row.user_id is None or None in words or not isinstance(steps, list):

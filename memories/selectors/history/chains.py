@@ -106,7 +106,7 @@ def chain_of_owner(owner: Owner) -> str:
 
 
 def _vanished(of: str = "") -> Iterator[ChainsReport]:
-    """The rows that a chain of the trail tells of (or all chains do), and that are not there."""
+    """The rows that a chain of the audit log names (or any chain), and that are missing."""
     for kind, lost, event in vanished(of):
         fault = ChainFault(kind, lost, "is not there although the audit tells of no erasure", event)
         yield ChainsReport(0, 0, (fault,))
@@ -214,7 +214,7 @@ def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
 
 
 def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
-    """The copies of each of `originals` that the trail tells of; None where it was erased which."""
+    """The copies of each of `originals` that the audit log names; None where the names were erased."""
     copies: dict[UUID, set[UUID | None]] = defaultdict(set)
     for target, after in _recorded_after([f"{noun}.promoted"], originals):
         copies[target].add(id_in(after, "copy"))

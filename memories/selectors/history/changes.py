@@ -155,7 +155,7 @@ def _condition(change: Change, kind: Kind) -> Q:
 
 
 def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
-    """Rows as changes, with what is on their other side, and what the trail says of them."""
+    """Rows as changes, with predecessor or successor, and with their audit events."""
     beside = _beside(principal, change, kind, rows)
     events = _events(principal, change, kind, [row.pk for row in rows])
     steps = []

@@ -1,4 +1,4 @@
-"""How a fact or a how-to stands, in the plain values that an event of the trail keeps: `record_of`, compared later.
+"""A fact or playbook as the plain values that an audit event keeps: `record_of`, compared later.
 
 Invariant: equal rows give equal records, and a record is complete: a column that it leaves out was empty. Of a shared
 row, whose events outlive what was promoted, there is a digest in the place of words.
@@ -38,7 +38,7 @@ _WORDS = frozenset({"task", "key", "category"})
 
 
 def record_of(row: Fact | Playbook) -> dict[str, Any]:
-    """How a row stands that was read whole and has been saved."""
+    """The record of a row that was read whole and has been saved."""
     return record_from({name: getattr(row, name) for name in RECORDED[row.kind]})
 
 
@@ -62,7 +62,7 @@ def record_from(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differing(now: Record, told: Record) -> Iterator[str]:
-    """The columns of a row that are not as the trail tells, but for its successor, which a gap may have moved."""
+    """The columns in which a row differs from the audit log, except its successor, which an erasure may have moved."""
     for name in sorted((now.keys() | told.keys()) - {"superseded_by_id", "version"}):
         if now.get(name) != told.get(name):
             yield name

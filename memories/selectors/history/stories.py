@@ -1,7 +1,7 @@
 """The whole story of one chain: every state that supersession and undo link, those that were erased among them.
 
 Invariant: all states of a story belong to one owner, in whose name it is read; what a promotion links in other scopes
-is named by id alone, without its words. Whoever asks has told the owner's trail before.
+is named by id alone, without its words. The caller has audited the access before.
 
 From which words the states of a chain came, and by which they ended.
 
@@ -141,7 +141,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
 
 
 def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
-    """The chain that an erased state was part of, as far as the trail still leads to it; else nothing but that it was.
+    """The chain that an erased state was part of, as far as the audit log still leads to it; else only that it existed.
 
     A predecessor's own event names it; what lies after it is found through that.
     """
@@ -263,7 +263,7 @@ def _promotions(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> tuple[tuple[Else
 
 
 def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[AuditEvent, ...]]:
-    """What happened to each state, told in a chain of its owner (of anybody in the tenant, for what is shared)."""
+    """The events of each state, from a chain of its owner (of anybody in the tenant, for shared memories)."""
     found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     noun = NOUN[kind]
     told = AuditEvent.objects.filter(target_id__in=list(rows), action__startswith=f"{noun}.")

@@ -132,13 +132,13 @@ def chains(tenants: Tenants, now: datetime) -> Chains:
     begun = AuditEvent.objects.filter(chain=OuterRef("chain"), sequence=1, created_at__lt=now - DAY)
     checked = ChainCheck.objects.filter(chain=OuterRef("chain"), what=Checked.AUDIT.value, checked_at__gte=now - DAY)
     unchecked = heads.filter(Exists(begun), ~Exists(checked))
-    # One whose trail and supersession both fail is one.
+    # A chain whose audit log and supersession both fail counts once.
     failed = broken().filter(within).order_by().values("chain").distinct()
     return Chains(failed[:MOST].count(), _count(unchecked), heads.count())
 
 
 def events_by_tenant(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[UUID | None, int]:
-    """How many events of the trail with one of these actions each tenant has since then (None: the platform itself)."""
+    """Audit events with one of these actions since then, counted by tenant (None: the platform itself)."""
     rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
     return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
 

@@ -1,4 +1,4 @@
-"""Where a memory stands in the search plane, and what of a member's memory is still on its way there.
+"""The state of a memory in the search plane, and a member's changes that are still on their way there.
 
 Invariant: what the plane holds is read with what the member themselves searches with, never with a right of ours, so
 what is shown here is what a recall of theirs can find.

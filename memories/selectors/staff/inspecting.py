@@ -3,7 +3,7 @@
 Invariant: rows that the principal may see, and no others; of a kind that cannot have what is asked for there are none.
 Vectors and word pieces are left where they are: no list shows them, and they are most of a row.
 
-How a member stands, in one line above their memory: key, index, what waits, and when something last happened.
+A member's state, in one line above their memory: key, index, what waits, and when something last happened.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ _BEGAN: tuple[tuple[type[MemoryRow], str], ...] = (
 def kept_by_day(tenants: Collection[UUID], days: Sequence[date]) -> Mapping[Kind, list[int]]:
     """How many memories of each kind there were at the end of each of these days (UTC), in a row; two queries a kind.
 
-    Counted is what is kept now, by when it began; what was erased since is not told of.
+    Counted is what is kept now, by when it began; erased memories are not counted.
     """
     found: dict[Kind, list[int]] = {}
     since = datetime.combine(days[0], time(), UTC)

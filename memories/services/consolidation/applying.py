@@ -68,7 +68,7 @@ def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -
 
 
 class _Gone(Exception):
-    """What a proposal stands on is not there any more."""
+    """The support of a proposal no longer exists."""
 
 
 def _write(
@@ -106,7 +106,7 @@ def _write(
 def _write_fact(
     principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
 ) -> WriteOutcome:
-    """Store it; what is confirmed is told again in the known words, so that it merges."""
+    """Store the proposal; a confirmed one is written in the known words, so that it merges."""
     known = decision.known if decision.verdict is PlanVerdict.CONFIRM else None
     return remember_fact(
         principal,

@@ -50,7 +50,7 @@ NOTHING = Settled()
 
 
 def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> PairEnding:
-    """Which of two facts ends. What is told to be news ends the older one, unless that is much surer."""
+    """Which of two facts ends. A fact that is marked as news ends the older one, unless that is much surer."""
     surer = round(older.confidence - newer.confidence, 6)
     if verdict is Verdict.UPDATE and surer < CONFIDENCE_GAP:
         ending = PairEnding.OLDER_ENDS
@@ -123,7 +123,7 @@ def _reason(judgement: Judgement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What became of a fact and its rivals. `stands`: it is believed; `reviews` are what a person is asked."""
+    """What became of a fact and its rivals. `stands`: whether it is believed; `reviews` ask a person."""
 
     stands: bool = True
     superseded: tuple[UUID, ...] = ()

@@ -227,7 +227,7 @@ def _empty_calls(principal: Principal, turn: Turn, wording: ErasedWording) -> in
     return empty(Message.objects.of(principal).filter(pk__in=repeating))
 
 
-# What stands in place of an extractor's answer.
+# Replaces an extractor's answer.
 ERASED_OUTPUT = {"erased": True}
 
 
@@ -361,7 +361,7 @@ def bridge_chain(w: Write, row: Supersedable) -> None:
 
 
 def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:
-    """What the trail is told of a state that goes: where links that led to it lead now."""
+    """The audit event of an erased state: where the links that led to it lead now."""
     if erased not in successors:
         return None
     successor = successors[erased]

@@ -1,6 +1,6 @@
-"""Legal holds: placed and released by administrators, told to the trail of the tenant.
+"""Legal holds: placed and released by administrators, recorded in the tenant's audit log.
 
-Invariant: a hold is placed under the lock of everybody whom it keeps, so an erasure is over before it or does not
+A hold is placed under the lock of every member it covers, so an erasure is over before it or does not
 happen: whoever erases asks for holds under the same lock, in the transaction of the erasure.
 """
 

@@ -156,7 +156,7 @@ class _Erasure:
 
 
 def state_of(request_id: UUID) -> ErasureState:
-    """How a request stands now."""
+    """The state of a request."""
     return ErasureState(ErasureRequest.objects.values_list("state", flat=True).get(pk=request_id))
 
 

@@ -90,7 +90,7 @@ STORES = (
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
 )
-# It is emptied after the search plane was told, since it is what tells the plane.
+# The outbox is emptied after delivery, since it is what notifies the search plane.
 OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)
 
 

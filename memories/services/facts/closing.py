@@ -174,7 +174,7 @@ def same_wording(left: str, right: str) -> bool:
 
 
 def change_rows(w: Write, rows: Sequence[Supersedable], changes: Mapping[str, Any]) -> dict[UUID, dict[str, Any]]:
-    """Change columns of rows of one kind by one statement; how each stands then, for its event."""
+    """Change columns of rows of one kind by one statement; return the new record of each, for its event."""
     model_of(rows[0].kind).objects.unscoped("rows by ids under the lock").filter(
         pk__in=[row.pk for row in rows]
     ).update(**changes, version=F("version") + 1, updated_at=timezone.now())

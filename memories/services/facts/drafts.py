@@ -115,7 +115,7 @@ _TAKEN_OVER = frozenset(
 
 
 def draft_of(row: Fact | Playbook, *, learned_at: datetime, reason: str, **changes: Any) -> Any:
-    """`row` as it stands, to be stored once more in its scope and task with these changes: a draft of its kind."""
+    """`row` as it is, to be stored once more in its scope and task with these changes: a draft of its kind."""
     kind: type[FactDraft | PlaybookDraft] = FactDraft if isinstance(row, Fact) else PlaybookDraft
     own: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(kind) if each.name in _TAKEN_OVER}
     if isinstance(row, Fact):

@@ -1,7 +1,7 @@
 """Supersede, correct and retire: a memory that is no longer (or never was) true stays, hidden, with its chain.
 
 Natural: it was true until now. Harsh: it never was, so it is marked `retracted`, and what takes its place is believed
-less by HARSH_PENALTY: who was told wrong once may be told wrong again. What is shared is changed by those who may write
+less by HARSH_PENALTY: a fact that was wrong once may be wrong again. What is shared is changed by those who may write
 there (`ownership.shared_scopes`); to everybody else it is a memory that does not exist.
 
 A row that was replaced already can be corrected, too. The corrected row takes its place in the chain at the moment when
@@ -82,7 +82,7 @@ def supersede(
 def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, reason: str = "") -> WriteOutcome:
     """Say that a memory was wrong and what is right: a harsh supersession that keeps key, category, title and trigger.
 
-    One that was replaced already is corrected where it stands in the history. For a playbook `text` holds the steps,
+    A fact that was replaced already is corrected at its place in the history. For a playbook `text` holds the steps,
     one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     screen = Screen(principal)

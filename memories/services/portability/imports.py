@@ -205,7 +205,7 @@ def _ended_by(record: MemoryRecord, successor: MemoryRecord | None) -> MemoryRec
     return replace(record, status=Status.SUPERSEDED, superseded_at=record.superseded_at or began)
 
 
-# Told how many more things are done, for a progress bar.
+# Called with the number of things done since the last call, for a progress bar.
 Advance = Callable[[int], None]
 
 

@@ -127,7 +127,7 @@ FACTS_AT_ONCE = 500
 
 
 class Replay:
-    """One import at work; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
+    """A running import; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
 
     The records are screened, `marks` are those of their words.
     """
@@ -359,7 +359,7 @@ class Replay:
             return
         row.version += 1
         row.save()
-        # What took its status is told by that; all else that its source knew of it, by its own.
+        # A changed status has an event of its kind; everything else from the source is in `.placed`.
         self._w.audit(f".{row.status}" if row.status != status else ".placed", row, reason=REASON)
         if row.promoted_from:
             self._w.audit(

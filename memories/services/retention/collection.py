@@ -53,7 +53,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class CollectionReport:
-    """What was decided; `applied` says whether it was done, too, and `failed` for whom not all of it could be."""
+    """What was decided; `applied`: and done; `failed` names the owners whose part could not be done in full."""
 
     applied: bool
     decisions: tuple[Collected, ...]

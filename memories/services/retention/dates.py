@@ -116,5 +116,5 @@ def _about(fact: Fact) -> About:
 
 
 def _told_end(fact: Fact) -> datetime | None:
-    """The end that was told of; the one that a replaced fact has was set when it was replaced."""
+    """The stated end; a replaced fact got its end when it was replaced."""
     return None if fact.superseded_at else fact.valid_to

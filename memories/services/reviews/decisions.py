@@ -1,7 +1,7 @@
 """Deciding reviews: a person answers what a machine found, and can take the answer back.
 
 Invariant: an item is answered once, by a person (the member, an administrator of their tenant, platform staff), in one
-transaction with all that follows from it; the trail of the memory's owner says who it was. An undo opens it again.
+transaction with all that follows from it; the owner's audit log names the person. An undo opens it again.
 
 Settling: what follows from the answer to a review, and how that is taken back. Its callers hold the owner's lock.
 
@@ -54,7 +54,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One supersession: what ended, what stands in its place, and whether that was written for it."""
+    """One supersession: what ended, its successor, and whether the successor was written for it."""
 
     ended: tuple[UUID, ...]
     by: UUID

@@ -1,8 +1,8 @@
 """Reviews: what a machine found is put before a person, once, and taken back when there is nothing to decide any more.
 
 Invariant: an open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
-in the same transaction. Decisions are in `services/reviews/decisions.py`. The trail of the owner tells
-of each item with ids alone.
+in the same transaction. Decisions are in `services/reviews/decisions.py`. The owner's audit log has events
+of each item, with ids only.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def is_asked_about(model: type[Fact | Playbook]) -> Exists:
 
 
 def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
-    """The owner's items that are about these memories or wrote, kept or ended them: their trail goes with them."""
+    """The owner's items that are about these memories or wrote, kept or ended them: their events go with them."""
     ids = list(memory_ids)
     mine = ReviewItem.objects.of(principal)
     about = mine.filter(_about(ids)).values_list("pk", flat=True)

@@ -81,7 +81,7 @@ def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
 
 
 def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
-    """All that a model was told of it, but for its key, which is not anybody's words."""
+    """The memory as the model got it, without its key, which is nobody's words."""
     if isinstance(row, Playbook):
         return ". ".join([row.title, row.trigger, row.text, *row.steps])
     return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text

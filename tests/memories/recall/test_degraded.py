@@ -40,7 +40,7 @@ def test_a_plane_that_is_down_is_said_and_stood_in_for(remembered: Principal, pl
 def large(remembered: Principal, limit_tail: LimitTail, monkeypatch: pytest.MonkeyPatch) -> Principal:
     """Ada, with more memories than the database serves whole."""
     limit_tail(5)
-    monkeypatch.setattr(candidates, "CANDIDATES_PER_LEG", 3)
+    monkeypatch.setattr(candidates, "CANDIDATES_PER_SUB_QUERY", 3)
     return remembered
 
 

@@ -103,7 +103,7 @@ def test_each_candidate_says_where_it_comes_from(full: Principal, say: Say) -> N
 def test_what_came_by_context_names_the_hits_that_it_stands_beside(
     principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memories.recall.candidates.CANDIDATES_PER_LEG", 1)
+    monkeypatch.setattr("memories.recall.candidates.CANDIDATES_PER_SUB_QUERY", 1)
     asked, told, *_ = say("Where did you put the spare key?", "Under the blue pot", "Nice weather", "So warm")
     drain()
     explained = explain(principal, "Do you know where the spare key was put?")

@@ -72,13 +72,13 @@ class PlaneContract(ABC):
     def test_each_leg_of_each_kind_is_bounded(self, plane: SearchPlane, ada: Principal) -> None:
         for kind in (Kind.SEMANTIC, Kind.PROCEDURAL):
             plane.upsert([document(own(ada), f"harbour walk {number}", kind=kind) for number in range(6)])
-        found = plane.candidates(ada, question("harbour", meaning=False, per_leg=4)).hits
+        found = plane.candidates(ada, question("harbour", meaning=False, per_sub_query=4)).hits
         assert sorted(hit.kind for hit in found) == [Kind.PROCEDURAL] * 4 + [Kind.SEMANTIC] * 4
 
     def test_the_best_of_a_leg_are_kept(self, plane: SearchPlane, ada: Principal) -> None:
         plane.upsert([document(own(ada), f"Something else entirely, number {number}") for number in range(20)])
         fact = self.searchable(plane, own(ada))
-        assert fact.id in ids(plane.candidates(ada, question("Where is Bristol's harbour?", per_leg=1)).hits)
+        assert fact.id in ids(plane.candidates(ada, question("Where is Bristol's harbour?", per_sub_query=1)).hits)
 
     def test_only_the_kinds_that_were_asked_for_come_back(self, plane: SearchPlane, ada: Principal) -> None:
         self.searchable(plane, own(ada), kind=Kind.EPISODIC)

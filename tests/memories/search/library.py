@@ -51,7 +51,7 @@ def question(text: str, *, meaning: bool = True, words: bool = True, **changes: 
         kinds=ALL_KINDS,
         terms=parse(text).terms if words else (),
         vector=(lambda: _vector(text)) if meaning else None,
-        per_leg=80,
+        per_sub_query=80,
     )
     return replace(plain, **changes)  # type: ignore[arg-type]  # tests name the fields they change
 

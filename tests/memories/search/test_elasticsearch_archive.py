@@ -16,7 +16,7 @@ from memories.models import Fact
 from memories.search.base import Tombstone
 from memories.search.elasticsearch import indices, writing
 from memories.search.elasticsearch import plane as plane_module
-from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
@@ -50,9 +50,9 @@ def archived(who: Principal, **changes: object) -> SearchDocument:
     return document(own(who), BRISTOL, **usual | changes)
 
 
-def on(shelf: str, id_: object) -> dict[str, Any]:
+def on(index_name: str, id_: object) -> dict[str, Any]:
     """What an index holds of a memory, read by the administrator of the cluster; empty if nothing."""
-    answer = service_client(Identity.SETUP).options(ignore_status=404).get(index=reading_alias(shelf), id=str(id_))
+    answer = service_client(Identity.SETUP).options(ignore_status=404).get(index=reading_alias(index_name), id=str(id_))
     return dict(answer.get("_source", {}))
 
 
@@ -239,7 +239,7 @@ def test_setting_up_again_makes_the_archive_and_opens_it_at_once(principal: Prin
     (made,) = indices.create_missing(manager)
     assert made.startswith(reading_alias(ARCHIVE))
     assert indices.unfilled(manager) == []
-    assert indices.targets(manager, SHELVES)[ARCHIVE] == [made]
+    assert indices.targets(manager, INDEX_NAMES)[ARCHIVE] == [made]
 
 
 def test_an_archive_that_has_to_be_filled_first_is_not_opened_empty(principal: Principal) -> None:

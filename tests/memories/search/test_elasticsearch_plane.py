@@ -222,7 +222,7 @@ def test_a_rebuild_takes_over_while_reads_and_writes_go_on(plane: SettlingPlane,
 
     def search() -> None:
         while not stop.is_set():
-            searched.append(len(plane.candidates(ada, question("harbour", meaning=False, per_leg=100)).hits))
+            searched.append(len(plane.candidates(ada, question("harbour", meaning=False, per_sub_query=100)).hits))
 
     threads = [threading.Thread(target=work) for work in (write, search)]
     for thread in threads:

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.indices import settings_of
-from memories.search.elasticsearch.queries import ARCHIVE, SHELVES
+from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES
 from memories.search.elasticsearch.transport import trouble
 
 NODE = NodeConfig("http", "127.0.0.1", 9200)
@@ -46,7 +46,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, error: ApiError) -> None:
 def test_without_a_policy_nothing_is_asked_and_nothing_is_set(manager: Elasticsearch, settings: Settings) -> None:
     settings.ELASTICSEARCH_ARCHIVE_POLICY = ""
     assert trouble(manager) == ""
-    assert not [shelf for shelf in SHELVES if "index.lifecycle.name" in settings_of(shelf)]
+    assert not [index_name for index_name in INDEX_NAMES if "index.lifecycle.name" in settings_of(index_name)]
 
 
 def test_a_policy_moves_the_archive_and_no_other_index(
@@ -55,7 +55,9 @@ def test_a_policy_moves_the_archive_and_no_other_index(
     settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
     has(monkeypatch, {"cold-later": ("allocate", "set_priority")})
     assert trouble(manager) == ""
-    assert [shelf for shelf in SHELVES if settings_of(shelf).get("index.lifecycle.name")] == [ARCHIVE]
+    assert [index_name for index_name in INDEX_NAMES if settings_of(index_name).get("index.lifecycle.name")] == [
+        ARCHIVE
+    ]
     assert settings_of(ARCHIVE)["index.lifecycle.name"] == "cold-later"
 
 

@@ -274,9 +274,9 @@ def test_a_snapshot_grows_by_what_changed(plane: EmbeddedPlane, ada: Principal) 
     added = [document(own(ada), f"{BRISTOL} {number}") for number in range(100)]
     for document_ in added:
         plane.upsert([document_])
-        assert document_.id in ids(plane.candidates(ada, question(BRISTOL, per_leg=200)).hits)
+        assert document_.id in ids(plane.candidates(ada, question(BRISTOL, per_sub_query=200)).hits)
     plane.upsert([replace(added[0], version=2, task="elsewhere")])
-    assert added[0].id not in ids(plane.candidates(ada, question(BRISTOL, per_leg=200)).hits)
+    assert added[0].id not in ids(plane.candidates(ada, question(BRISTOL, per_sub_query=200)).hits)
 
 
 def test_what_might_stand_in_a_missing_part_is_not_said_to_be_nowhere(plane: EmbeddedPlane, ada: Principal) -> None:

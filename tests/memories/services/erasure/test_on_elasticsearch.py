@@ -1,4 +1,4 @@
-"""On the cluster: nothing of an erased member is left on any shelf, and no key of theirs opens anything."""
+"""On the cluster: nothing of an erased member is left in any index, and no key of theirs opens anything."""
 
 from __future__ import annotations
 

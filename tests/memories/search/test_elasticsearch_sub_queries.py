@@ -16,19 +16,28 @@ ADA = somebody()
 
 
 def asked(**changes: Any) -> list[SubQuery]:
-    """The legs of a question by words and meaning."""
-    plain: dict[str, Any] = {"kinds": ALL_KINDS, "terms": ("harbour",), "vector": lambda: np.ones(384), "per_leg": 80}
+    """The sub-queries of a question by words and meaning."""
+    plain: dict[str, Any] = {
+        "kinds": ALL_KINDS,
+        "terms": ("harbour",),
+        "vector": lambda: np.ones(384),
+        "per_sub_query": 80,
+    }
     return sub_queries(ADA, CandidateRequest(**{**plain, **changes}))
 
 
-def filters(leg: SubQuery) -> str:
-    """What a leg is limited to, as text."""
-    body = leg.body["knn"] if leg.by is By.MEANING else leg.body["query"]["function_score"]["query"]["bool"]
+def filters(sub_query: SubQuery) -> str:
+    """What a sub_query is limited to, as text."""
+    body = (
+        sub_query.body["knn"]
+        if sub_query.by is By.MEANING
+        else sub_query.body["query"]["function_score"]["query"]["bool"]
+    )
     return json.dumps(body["filter"])
 
 
 def test_own_and_shared_memories_are_searched_in_legs_of_their_own() -> None:
-    kinds = [leg.kind for leg in asked()]
+    kinds = [sub_query.kind for sub_query in asked()]
     assert {kind: kinds.count(kind) for kind in ALL_KINDS} == {
         Kind.EPISODIC: 2,
         Kind.SEMANTIC: 4,
@@ -38,21 +47,21 @@ def test_own_and_shared_memories_are_searched_in_legs_of_their_own() -> None:
 
 
 def test_each_leg_names_the_tenant_and_who_may_see() -> None:
-    for leg in asked():
-        assert '"visibility"' in filters(leg)
-        assert str(ADA.tenant_id) in filters(leg)
+    for sub_query in asked():
+        assert '"visibility"' in filters(sub_query)
+        assert str(ADA.tenant_id) in filters(sub_query)
 
 
 def test_the_catalog_is_never_searched_as_ones_own() -> None:
-    assert all(str(ADA.user_id) not in filters(leg) for leg in asked(kinds=(Kind.CATALOG,)))
+    assert all(str(ADA.user_id) not in filters(sub_query) for sub_query in asked(kinds=(Kind.CATALOG,)))
 
 
 def test_episodes_are_searched_as_ones_own_alone() -> None:
-    assert all(str(ADA.user_id) in filters(leg) for leg in asked(kinds=(Kind.EPISODIC,)))
+    assert all(str(ADA.user_id) in filters(sub_query) for sub_query in asked(kinds=(Kind.EPISODIC,)))
 
 
 def test_a_question_without_words_has_no_leg_of_words() -> None:
-    assert {leg.by for leg in asked(terms=("", " "))} == {By.MEANING}
+    assert {sub_query.by for sub_query in asked(terms=("", " "))} == {By.MEANING}
 
 
 def test_a_question_without_anything_asks_nothing() -> None:
@@ -78,12 +87,16 @@ def test_a_match_in_a_shorter_text_counts_more() -> None:
 
 
 def test_the_archive_is_searched_only_for_superseded_memories_of_kinds_that_it_holds() -> None:
-    assert all(leg.shelf == leg.kind for leg in asked())
-    deeper = [leg for leg in asked(include_superseded=True) if leg.shelf == ARCHIVE]
-    kinds = [leg.kind for leg in deeper]
+    assert all(sub_query.index_name == sub_query.kind for sub_query in asked())
+    deeper = [sub_query for sub_query in asked(include_superseded=True) if sub_query.index_name == ARCHIVE]
+    kinds = [sub_query.kind for sub_query in deeper]
     assert {kind: kinds.count(kind) for kind in kinds} == {Kind.SEMANTIC: 4, Kind.PROCEDURAL: 4}
-    for leg in deeper:
-        assert leg.header["index"].endswith("-archive")
-        assert f'{{"term": {{"kind": "{leg.kind}"}}}}' in filters(leg)
-        assert '"visibility"' in filters(leg) and str(ADA.tenant_id) in filters(leg)
-    assert not [leg for leg in asked(include_superseded=True, kinds=(Kind.CATALOG,)) if leg.shelf == ARCHIVE]
+    for sub_query in deeper:
+        assert sub_query.header["index"].endswith("-archive")
+        assert f'{{"term": {{"kind": "{sub_query.kind}"}}}}' in filters(sub_query)
+        assert '"visibility"' in filters(sub_query) and str(ADA.tenant_id) in filters(sub_query)
+    assert not [
+        sub_query
+        for sub_query in asked(include_superseded=True, kinds=(Kind.CATALOG,))
+        if sub_query.index_name == ARCHIVE
+    ]
