@@ -77,17 +77,6 @@ _NO_MARKS = STOP_WORDS | word_set(
     "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers "
     "true two work works"
 )
-# Words that ask for the same thing: a question with one of them finds a memory with another.
-_GROUPS = (
-    "live lives home city town based reside located address hometown flat house moved",
-    "job work occupation profession employer career company",
-    "name called",
-    "birthday born birth birthdate",
-    "allergic allergy allergies",
-    "favourite favorite prefer",
-    "wife husband spouse partner married",
-    "diet eat food vegetarian vegan",
-)
 
 
 def plain(text: str) -> str:
@@ -172,11 +161,3 @@ def content_words(text: str) -> frozenset[str]:
 def marks(text: str) -> frozenset[str]:
     """The words by which a text is recognised in another one, as they are written."""
     return frozenset(word for word in _MARK.findall(text.casefold()) if word not in _NO_MARKS)
-
-
-_SYNONYMS = {member: group for group in map(content_words, _GROUPS) for member in group}
-
-
-def shared_words(question: frozenset[str], words: frozenset[str]) -> int:
-    """How many of the question's words occur, either themselves or as a word of the same group."""
-    return sum(word in words or bool(words & _SYNONYMS.get(word, frozenset())) for word in question)
