@@ -79,7 +79,7 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
 # What is done, where the words of the action do not say it.
 _DID: Mapping[str, str] = {
     "audit.exported": "exported the audit log",
-    "audit.read": "read an event of the trail",
+    "audit.read": "read an event of the audit log",
     "chain.exported": "exported the history of",
     "consolidation.done": "consolidated the episodes",
     "consolidation.given_up": "gave up consolidating the episodes",

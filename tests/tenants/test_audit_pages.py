@@ -97,7 +97,7 @@ def test_an_event_shows_before_and_after_and_who_read_it(auditor: Client, princi
     assert event.digest in text and event.previous_digest in text
     read = AuditEvent.objects.get(action="audit.read")
     assert (read.chain, read.target_id, read.actor_kind) == (event.chain, event.pk, "staff")
-    assert "read an event of the trail" in shown(auditor)
+    assert "read an event of the audit log" in shown(auditor)
 
 
 def test_the_look_is_recorded_before_the_words_are_shown(
