@@ -36,7 +36,20 @@ SETTLED_MS = 400
 OTHERWISE = ("index", "membermemory_change", "membermemory_turn", "membermemory_asked", "history_chain", "auditevent")
 # Who is shown at a page that several roles may open.
 SUPPORT, AUDITOR, ADMIN, PLATFORM = "tamsin", "colm", "hollis", "operator"
-_TRAIL = ("memories_history", "tenants_auditevent", "memories_membermemory_export")
+# Histories are open to support, too, but shown as an auditor sees them.
+_OF_AUDITORS = ("staff:histories", "staff:history")
+# Pictures of staff pages whose name is not `membermemory_` and the name of the page.
+_PICTURES = {
+    "staff:inspector": "membermemory_change",
+    "staff:histories": "history",
+    "staff:history": "history_chain",
+    "staff:broken_chains": "history_broken",
+    "staff:erasure_request": "erasurerequest_change",
+    "staff:hold_tenant": "legalhold_place",
+    "staff:legal_hold": "legalhold_change",
+    "staff:review": "reviewitem_change",
+    "staff:metrics": "metricsample",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,7 @@ def shots_of(ids: Mapping[str, Any]) -> list[Shot]:
     """Every page of the table, and some as they are once somebody has done something there."""
 
     def who(name: str, roles: tuple[Role, ...]) -> str:
-        if name.startswith(_TRAIL):
+        if name in _OF_AUDITORS:
             return AUDITOR
         by_role = ((Role.SUPPORT, SUPPORT), (Role.AUDITOR, AUDITOR), (Role.ADMIN, ADMIN))
         return next((person for role, person in by_role if role in roles), PLATFORM)
@@ -110,28 +123,28 @@ def shots_of(ids: Mapping[str, Any]) -> list[Shot]:
     moments = _moments(at)
     found += [each for each in moments if each.name != "auditevent_of_staff"]
     by_name = {each.name: each for each in found}
-    # The trail as it is before all these pages were looked at; and as it is after that.
+    # The audit log before all these pages were looked at, and after that.
     return sorted(by_name.values(), key=lambda each: each.name not in ("auditevent", "history")) + [
         each for each in moments if each.name not in by_name
     ]
 
 
 def _moments(at: Callable[..., str]) -> list[Shot]:
-    histories, trail = at("memories_history_changelist"), at("tenants_auditevent_changelist")
-    turn = at("memories_membermemory_turn", "member", "session", "turn")
+    histories, audit_log = at("staff:histories"), at("tenants_auditevent_changelist")
+    turn = at("staff:turn", "member", "session", "turn")
     then = f"?at={timezone.localdate() - timedelta(days=200)}"
     return [
         Shot("dashboard_auditor", "/admin/", AUDITOR),
         Shot("dashboard_admin", "/admin/", ADMIN),
         Shot("dashboard_platform", "/admin/", PLATFORM),
-        Shot("membermemory_searched", at("memories_membermemory_change", "member") + "?q=brakes", SUPPORT),
-        Shot("membermemory_record", at("memories_membermemory_record", "member", "used"), SUPPORT),
-        Shot("membermemory_uses", at("memories_membermemory_uses", "member", "used"), SUPPORT),
-        Shot("membermemory_record_playbook", at("memories_membermemory_record", "member", "playbook"), SUPPORT),
-        Shot("membermemory_as_of_then", at("memories_membermemory_as_of", "member") + then, SUPPORT),
+        Shot("membermemory_searched", at("staff:inspector", "member") + "?q=brakes", SUPPORT),
+        Shot("membermemory_record", at("staff:record", "member", "used"), SUPPORT),
+        Shot("membermemory_uses", at("staff:uses", "member", "used"), SUPPORT),
+        Shot("membermemory_record_playbook", at("staff:record", "member", "playbook"), SUPPORT),
+        Shot("membermemory_as_of_then", at("staff:as_of", "member") + then, SUPPORT),
         Shot("membermemory_asked", turn, SUPPORT, _ask_again),
         Shot("history_of_member", f"{histories}?member=ada", AUDITOR),
-        Shot("auditevent_of_staff", f"{trail}?member=ada&actor_kind=staff", AUDITOR),
+        Shot("auditevent_of_staff", f"{audit_log}?member=ada&actor_kind=staff", AUDITOR),
     ]
 
 
@@ -140,7 +153,9 @@ def _ask_again(page: Page) -> None:
 
 
 def _short(name: str) -> str:
-    """`memories_membermemory_as_of` is `membermemory_as_of`, a list the name of what it lists."""
+    """The name of the picture: `staff:as_of` is `membermemory_as_of`, a list has the name of its model."""
+    if name.startswith("staff:"):
+        return _PICTURES.get(name, name.replace("staff:", "membermemory_"))
     return name.removeprefix("memories_").removeprefix("tenants_").removesuffix("_changelist")
 
 

@@ -1,6 +1,6 @@
 """A day of an auditor: a chain of five with a merge and an undo, followed, proven, taken along; and a forged one.
 
-Support has looked into the memory in the morning, so the trail tells of that, too.
+Support has looked into the memory in the morning, so the audit log records that, too.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _follow_it(page: Page) -> None:
     expect(rows.filter(has_text=BOTH).first).to_contain_text("replaced by 4, brought back as 5")
     expect(page.get_by_role("region", name="Graph of the states").get_by_role("link")).to_have_count(5)
     merged = _state(page, 3)
-    expect(merged).to_contain_text("It took the place of several at once: 1, 2")
+    expect(merged).to_contain_text("It replaced several at once: 1, 2")
     expect(merged).to_contain_text("moved")
     expect(merged.get_by_role("blockquote").first).to_contain_text(SAID[0])
     expect(_state(page, 5)).to_contain_text("It brings back state 3, word for word")

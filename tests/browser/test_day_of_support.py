@@ -102,10 +102,10 @@ def _see_what_the_answer_was_given(page: Page) -> None:
     page.get_by_role("link", name=ASKED).click()
     page.get_by_role("link", name="Turn 1").click()
     expect(page.get_by_role("region", name="The answer")).to_contain_text("Before eight on Friday")
-    calls = page.get_by_role("region", name="What was recalled and called")
+    calls = page.get_by_role("region", name="Recalls and calls")
     expect(calls).to_contain_text("made for the agent and injected")
     given = calls.locator(".given > li").filter(has_text=MISHEARD)
-    expect(given.get_by_text("taken up", exact=True)).to_be_visible()
+    expect(given.get_by_text("used", exact=True)).to_be_visible()
 
 
 def _ask_again_and_see_what_lost(page: Page) -> None:

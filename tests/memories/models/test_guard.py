@@ -19,6 +19,7 @@ from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.services.write import write
 from memories.types import Scope
+from tenants.models import SearchCredential
 from tenants.principal import Principal
 from tests.unguarded import guards_hold
 
@@ -127,6 +128,7 @@ def test_what_hangs_on_a_loaded_row_needs_no_scope(rows: Rows) -> None:
 
 def test_a_member_with_memories_is_not_deleted_with_them(rows: Rows, principal: Principal) -> None:
     tenant = rows[CatalogEntry].tenant
+    SearchCredential.objects.filter(membership__tenant=tenant).delete()
     tenant.memberships.all().delete()
     with pytest.raises(RestrictedError):
         tenant.delete()

@@ -39,10 +39,11 @@ def indexed(principal: Principal) -> dict[uuid.UUID, tuple[int, Status]]:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plane takes nothing."""
+    """The plane takes no document."""
 
-    def refuse(*_: Any) -> None:
-        raise SearchUnavailable("The disk of Ada's secret plans is full.")
+    def refuse(*given: Any) -> None:
+        if list(given[-1]):
+            raise SearchUnavailable("The disk of Ada's secret plans is full.")
 
     monkeypatch.setattr(type(search_plane()), "upsert", refuse)
 
