@@ -192,7 +192,8 @@ def judge(older: JudgedFact, newer: JudgedFact) -> Judgement:
     if one is None or other is None or _at_other_times(older, newer):
         return NEITHER
     keyed = bool(older.key and newer.key) and older.key != newer.key
-    if not keyed and likeness(older.text) == likeness(newer.text) and likeness(older.text):
+    alike = "" if keyed else likeness(newer.text)
+    if alike and alike == likeness(older.text):
         return SAME
     if one.elsewhen or other.elsewhen:
         return NEITHER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from memories.english.text import STRAIGHT
 from memories.english.times import MONTHS, WEEKDAYS
@@ -125,6 +126,7 @@ def likeness(*parts: str) -> str:
     return content_hash(_VERSION, *(" ".join(each) for each in told))
 
 
+@lru_cache(maxsize=4096)
 def terms(text: str) -> tuple[str, ...]:
     """The words of a statement in one form each. A first verb in the third person reads as said by oneself."""
     found = _TERM.findall(_prepared(text))

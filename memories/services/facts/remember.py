@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.consolidation.rules import likeness
@@ -41,6 +41,7 @@ from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
 from memories.services.write import Write, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
+from memoryhub.db.compiled_query import Prepared
 from tenants.principal import Principal
 
 
@@ -161,13 +162,29 @@ def write_fact(
 
 def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
     """The current facts of this place that have the draft's words, its likeness or its key, by one query."""
-    alike = likeness(draft.text)
-    gates = Q(content_hash=content_hash(draft.text))
+    whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
+    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+
+
+def _gates(
+    tenant_id: UUID | None,
+    user_id: UUID | None,
+    scope: str,
+    task: str | None,
+    digest: str,
+    alike: str | None,
+    key: str | None,
+) -> QuerySet[Fact]:
+    rows = Fact.objects.in_place({"tenant_id": tenant_id, "user_id": user_id, "scope": scope, "task": task}).current()
+    gates = Q(content_hash=digest)
     if alike:
         gates |= Q(likeness=alike)
-    if draft.key:
-        gates |= Q(key=draft.key)
-    return list(Fact.objects.in_place(place).current().filter(gates).annotate(asked_about=is_asked_about(Fact)))
+    if key:
+        gates |= Q(key=key)
+    return rows.filter(gates).annotate(asked_about=is_asked_about(Fact)).order_by()
+
+
+_COMPARABLE = Prepared(_gates)
 
 
 def _join_history(
