@@ -12,9 +12,7 @@ from memories.selectors.memories import Memory
 from memories.types import Kind
 from tenants.principal import Principal
 
-__all__ = ["OWN_NAME", "Card", "Detail", "address", "cards_of", "details_of", "speaker_name", "undo_address"]
-
-Card = MemoryView
+__all__ = ["OWN_NAME", "Detail", "address", "cards_of", "details_of", "speaker_name", "undo_address"]
 
 
 def cards_of(

@@ -8,10 +8,11 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.chat.cards import OWN_NAME, Card, cards_of, speaker_name
+from memories.chat.cards import OWN_NAME, cards_of, speaker_name
 from memories.hygiene.sensitivity.telling import taken_out
 from memories.models import MessageState, Relation
 from memories.presenting.lines import RELATIONS, usage_of, words_of
+from memories.presenting.memory import MemoryView
 from memories.selectors.sessions import MentionView, TurnView
 from memories.types import Kind
 from tenants.principal import Principal
@@ -53,7 +54,7 @@ class PanelSection:
 
     relation: Relation
     title: str
-    cards: tuple[Card, ...]
+    cards: tuple[MemoryView, ...]
     gone: tuple[Kind, ...]
     above: int
 
@@ -106,7 +107,7 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
     return Panel(view.turn, back, tuple(sections), usage_of(view), view.degraded)
 
 
-def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, Card]:
+def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
     """One card for each memory that is still there, with the reasons of its first recall."""
     rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
     reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}

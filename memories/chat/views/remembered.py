@@ -17,11 +17,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.cards import Card, cards_of
+from memories.chat.cards import cards_of
 from memories.chat.frame import THEME_COOKIE, THEMES
 from memories.chat.presenting import member_page, next_address, tabs_of
 from memories.importing.records import record_line
 from memories.presenting.lines import SECTIONS
+from memories.presenting.memory import MemoryView
 from memories.presenting.moments import Group, day_title, grouped
 from memories.selectors.history.stories import facts_by_category
 from memories.selectors.memories import Memory, list_memories
@@ -71,7 +72,7 @@ def _rows(principal: Principal, kind: Kind, query: str, status: list[Status] | N
     return list_memories(principal, kind, query=query, status=status)
 
 
-def _groups(kind: Kind, cards: Iterable[Card]) -> tuple[Group[Card], ...]:
+def _groups(kind: Kind, cards: Iterable[MemoryView]) -> tuple[Group[MemoryView], ...]:
     """Facts under their categories, the pinned ones first; events under their days."""
     if kind is Kind.SEMANTIC:
         return tuple(grouped(cards, _category_title))
@@ -79,7 +80,7 @@ def _groups(kind: Kind, cards: Iterable[Card]) -> tuple[Group[Card], ...]:
     return tuple(grouped(cards, lambda card: day_title(timezone.localdate(card.since), today)))
 
 
-def _category_title(card: Card) -> str:
+def _category_title(card: MemoryView) -> str:
     if card.pinned:
         return "Pinned"
     return card.category.replace("_", " ").capitalize() or "Other"

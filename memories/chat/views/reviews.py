@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.cards import Card, Detail, cards_of, details_of
+from memories.chat.cards import Detail, cards_of, details_of
 from memories.chat.forms import DecisionForm
 from memories.chat.presenting import member_page, refusal, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
@@ -23,6 +23,7 @@ from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity import telling
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
+from memories.presenting.memory import MemoryView
 from memories.selectors.memories import Memory
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
@@ -48,7 +49,7 @@ _SETTLED: Mapping[str, str] = {
 class ReviewSide:
     """One of the memories, its words in pieces, and what else is known of it."""
 
-    card: Card
+    card: MemoryView
     noun: str
     pieces: tuple[Piece, ...]
     details: tuple[Detail, ...]
@@ -78,7 +79,7 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
     return tuple(_review(item, cards, waits=item.pk in waiting) for item in items)
 
 
-def _review(item: ReviewItem, cards: Mapping[UUID, Card], *, waits: bool) -> Review:
+def _review(item: ReviewItem, cards: Mapping[UUID, MemoryView], *, waits: bool) -> Review:
     decision = ReviewDecision.WITHDRAWN if item.decision == ReviewDecision.OPEN else ReviewDecision(item.decision)
     return Review(
         id=item.pk,
@@ -94,7 +95,7 @@ def _review(item: ReviewItem, cards: Mapping[UUID, Card], *, waits: bool) -> Rev
     )
 
 
-def _sides(item: ReviewItem, cards: Mapping[UUID, Card]) -> tuple[ReviewSide, ...]:
+def _sides(item: ReviewItem, cards: Mapping[UUID, MemoryView]) -> tuple[ReviewSide, ...]:
     rows = _rows(item)
     words = [cards[row.pk].text for row in rows]
     pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
