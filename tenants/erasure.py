@@ -26,8 +26,16 @@ from tenants.audit.chain import (
     record_tenant_event,
     tenant_chain,
 )
-from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
-from tenants.models.accounts import erased_username
+from tenants.models import (
+    ApiToken,
+    AuditEvent,
+    AuditPayload,
+    CredentialState,
+    Membership,
+    SearchCredential,
+    User,
+    erased_username,
+)
 from tenants.principal import SYSTEM, Actor
 from tenants.services import deactivate_member
 from tenants.tokens import revoke_token

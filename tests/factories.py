@@ -13,7 +13,7 @@ from django.conf import settings
 from tenants.models import Membership, SearchCredential, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
-from tenants.search_keys import claims, cluster, lifecycle, policy
+from tenants.search_keys import claims, cluster, lifecycle
 
 PASSWORD = "correct horse battery staple"
 
@@ -52,7 +52,7 @@ def give_key(membership: Membership) -> SearchCredential:
     """The key with which a member searches, as `provision` makes it, but for the audit event."""
     ids = {"tenant": membership.tenant_id, "user": membership.user_id, "membership": membership.id}
     minted = cluster.mint(
-        name=policy.member_key_name(membership.id, 1),
+        name=cluster.member_key_name(membership.id, 1),
         tenant_id=membership.tenant_id,
         user_id=membership.user_id,
         lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),

@@ -24,7 +24,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.selectors.erasure import is_erased
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from tenants.locks import held_owner
 from tenants.principal import Principal
 

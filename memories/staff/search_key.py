@@ -20,8 +20,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS
-from tenants.search_keys.ending import allow, still_ending
-from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing, still_ending
 from tenants.search_keys.verification import verify
 
 _SHOWN_EVENTS = 10

@@ -19,8 +19,8 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
+from memoryhub import observability as log_context
 from memoryhub.env.values import LogFormat
-from memoryhub.observability import context as log_context
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)

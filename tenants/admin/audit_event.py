@@ -27,11 +27,10 @@ from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit.differences import differences
-from tenants.audit.digest import DIGESTED_COLUMNS, event_digest, payload_digest
 from tenants.audit.export import export_audit, file_name
 from tenants.audit.listing import AuditFilter, note_event_read, page_of_events, read_filter
-from tenants.audit.sentences import Sentence, names_of_members, sentences
+from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
+from tenants.audit.verification import DIGESTED_COLUMNS, event_digest, payload_digest
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role

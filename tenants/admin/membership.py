@@ -32,8 +32,7 @@ from tenants.admin.scoping import (
 )
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential, User
 from tenants.principal import Role
-from tenants.search_keys.ending import allow
-from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing
 
 EXPIRED, MISSING = "expired", "missing"
 WORDS = {

@@ -18,8 +18,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryhub.db.compiled_query import Prepared, PreparedUpdate
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
-from tenants.audit.verification import ChainReport, verify_all, verify_chain
+from tenants.audit.verification import (
+    DIGESTED_COLUMNS,
+    GENESIS,
+    ChainReport,
+    canonical_json,
+    event_digest,
+    payload_digest,
+    verify_all,
+    verify_chain,
+)
 from tenants.errors import AuditConflict
 from tenants.models import AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Actor, Principal

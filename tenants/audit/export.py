@@ -22,8 +22,8 @@ from django.utils import timezone
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
 from tenants.audit.listing import AuditFilter
+from tenants.audit.verification import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
 from tenants.principal import AUDITS, Actor

@@ -24,13 +24,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memoryhub.env.development_key import development_credential_key
+from memoryhub.env.values import development_secret
 from memoryhub.leases import backoff
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import NoSearchKey, SearchKeysUnavailable
 from tenants.locks import wait_for_owner
-from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
-from tenants.models.search_credential import MAY_ACT
+from tenants.models import MAY_ACT, CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
 from tenants.principal import Actor, Principal
 from tenants.search_keys.cluster import Minted
 
@@ -44,7 +43,7 @@ def box() -> MultiFernet:
     keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
-    return _box(keys or (development_credential_key(settings.MEMORYHUB_DATA_DIR),))
+    return _box(keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"),))
 
 
 @functools.lru_cache(maxsize=4)

@@ -23,10 +23,18 @@ from tenants.models import CredentialState, Membership, RetiredKey, SearchCreden
 from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import Undecipherable, unseal
-from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting, suspend_strays
-from tenants.search_keys.lifecycle import KeyOutcome, provision, rotate
-from tenants.search_keys.policy import SEARCH_ACTIONS, Descriptors, member_descriptors
+from tenants.search_keys.cluster import SEARCH_ACTIONS, Descriptors, FoundKey, member_descriptors
+from tenants.search_keys.lifecycle import (
+    ORPHAN_AFTER,
+    VISIBLE_AFTER,
+    KeyOutcome,
+    invalidate,
+    orphans,
+    provision,
+    revoke_waiting,
+    rotate,
+    suspend_strays,
+)
 
 
 class Drift(StrEnum):

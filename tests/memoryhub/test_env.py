@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memoryhub import env as environment
-from memoryhub.env import MIN_SECRET_KEY_CHARACTERS, POSTGRESQL, SQLITE
-from memoryhub.env.values import Mode
+from memoryhub.env import MIN_SECRET_KEY_CHARACTERS
+from memoryhub.env.values import POSTGRESQL, SQLITE, Mode
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
 PRODUCTION = {

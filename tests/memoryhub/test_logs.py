@@ -10,15 +10,15 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test import Client
 
+from memoryhub import observability as log_context
 from memoryhub.env.values import LogFormat
-from memoryhub.observability import context as log_context
 from memoryhub.observability.logs import message_of, settings_for
 from tests.logged import FORMATS, Logged, logged
 
 WORD = "heliotrope"
 forms = pytest.mark.parametrize("form", FORMATS)
 
-ACCESS_LOG = "memoryhub.middleware.access_log"
+ACCESS_LOG = "memoryhub.middleware"
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +136,7 @@ def test_a_request_has_one_line_with_its_route(client: Client) -> None:
         client.get("/livez")
     assert answer.headers["X-Request-ID"] == "a-request-of-mine"
     assert paths_of(found) == [("/login/", 200), ("-", 404)]
-    first = next(line for line in found.objects if line["logger"] == "memoryhub.middleware.access_log")
+    first = next(line for line in found.objects if line["logger"] == "memoryhub.middleware")
     assert (first["request_id"], first["method"]) == ("a-request-of-mine", "GET")
     assert first["message"].startswith("GET /login/ 200 in ")
     assert not log_context.ids()
@@ -159,4 +159,4 @@ def test_no_request_however_bad_leaves_a_word_of_it(form: str, monkeypatch: pyte
         client.get(f"/readyz?q={WORD}")
     assert WORD not in found.text.casefold()
     assert "builtins.ValueError" in found.text
-    assert found.text.count("memoryhub.middleware.access_log") >= 6
+    assert found.text.count("memoryhub.middleware") >= 6

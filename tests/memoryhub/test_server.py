@@ -15,7 +15,7 @@ import pytest
 from tests.migrated import Migrated
 from tests.proofs.site import Site
 
-ACCESS_LOG = "memoryhub.middleware.access_log"
+ACCESS_LOG = "memoryhub.middleware"
 
 
 @pytest.fixture

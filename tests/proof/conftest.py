@@ -22,7 +22,7 @@ from memories.types import Kind, Owner
 from proof import building
 from tenants.principal import Principal
 from tenants.search_keys import cluster
-from tenants.search_keys.policy import SEARCH_ACTIONS
+from tenants.search_keys.cluster import SEARCH_ACTIONS
 
 Break = Callable[[], None]
 

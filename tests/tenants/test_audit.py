@@ -21,7 +21,7 @@ from tenants.audit.chain import (
     verify_all,
     verify_chain,
 )
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, event_digest
+from tenants.audit.verification import DIGESTED_COLUMNS, GENESIS, event_digest
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Tenant
 from tenants.principal import SYSTEM, Principal
 from tests.tenants.trail import append

@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
 from tenants.audit.chain import ChainReport, owner_chain, verify_chain
-from tenants.audit.digest import GENESIS, event_digest
-from tenants.audit.verification import expected_triggers, missing_triggers
+from tenants.audit.verification import GENESIS, event_digest, expected_triggers, missing_triggers
 from tenants.models import AuditEvent, AuditHead
 from tenants.principal import Principal
 from tests.audit import audit_unguarded, drop_triggers, install_triggers

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from memoryhub.jobs import Unavailable
 from tenants import search_keys
-from tenants.jobs import JOBS
+from tenants.apps import JOBS
 from tenants.models import Membership, SearchCredential
 from tenants.search_keys.claims import GRACE, retire
 from tests.cluster import Cluster

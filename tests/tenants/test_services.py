@@ -7,8 +7,7 @@ import pytest
 from tenants import services
 from tenants.audit.chain import verify_all
 from tenants.errors import InvalidValue
-from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
-from tenants.models.accounts import erased_username
+from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User, erased_username
 from tenants.principal import Actor, ActorKind, Role
 from tests.factories import make_membership
 

@@ -20,8 +20,7 @@ from memories.selectors.history.listing import NOUN
 from memories.selectors.history.row_record import Record, differing, version_of
 from memories.selectors.history.rows import WORDS, EventPlace, UnreadableRow, each_row
 from memories.types import Kind, Status
-from tenants.models import AuditEvent
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, said_in
 
 _CLOSING = ("superseded", "retired")
 # What is done to a memory and leaves it as it was.

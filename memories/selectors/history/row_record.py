@@ -14,7 +14,7 @@ from uuid import UUID
 
 from memories.models import CHAINED_MODELS, Fact, Playbook
 from memories.types import Kind
-from tenants.audit.digest import canonical_json
+from tenants.audit.verification import canonical_json
 
 Record = Mapping[str, Any]
 

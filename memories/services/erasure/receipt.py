@@ -27,7 +27,7 @@ from memories.services.erasure.leasing import Counts, Work, record
 from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
 from memoryhub.signing import keys
 from tenants.audit.chain import owner_chain
-from tenants.audit.digest import canonical_json
+from tenants.audit.verification import canonical_json
 from tenants.erasure import lives_elsewhere
 from tenants.models import AuditEvent, Membership
 

@@ -23,7 +23,7 @@ from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key
-from tenants.search_keys.policy import member_descriptors
+from tenants.search_keys.cluster import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
 from tests.memories.search.test_elasticsearch_plane import Keys, SettlingPlane

@@ -30,8 +30,7 @@ from memories.services.retention.dates import confirm_fact
 from memories.services.retention.restore import restore
 from memories.types import Contradiction, Kind, Owner, Scope
 from tenants.audit.verification import verify_all
-from tenants.models import AuditEvent, AuditPayload
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, AuditPayload, said_in
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.memories.selectors.test_chains import unconstrained

@@ -12,8 +12,7 @@ import pytest
 
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
 from tenants.models import Membership
-from tenants.search_keys.cluster import mint_described
-from tenants.search_keys.policy import UnlimitedKey, member_descriptors, require_limited
+from tenants.search_keys.cluster import UnlimitedKey, member_descriptors, mint_described, require_limited
 from tests.tenants.search_keys.probing import found_with, key_of, put
 
 ALIASES = ("m-episodic", "m-semantic")

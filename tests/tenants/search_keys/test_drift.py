@@ -12,8 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.policy import member_descriptors
+from tenants.search_keys.cluster import FoundKey, member_descriptors
 from tenants.search_keys.verification import Drift, drift_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from memoryhub.env.development_key import development_credential_key
+from memoryhub.env.values import development_secret
 from tenants.errors import NoSearchKey
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal
@@ -24,7 +24,7 @@ def test_a_secret_of_another_member_does_not_open(principal: Principal, other_me
 
 
 def test_all_keys_open_and_the_first_encrypts_anew(membership: Membership, settings: Settings) -> None:
-    old, new = development_credential_key(settings.MEMORYHUB_DATA_DIR), Fernet.generate_key().decode()
+    old, new = development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"), Fernet.generate_key().decode()
     encoded = key_of(membership)
     settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old)
     assert key_of(membership) == encoded

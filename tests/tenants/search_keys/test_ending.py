@@ -23,8 +23,7 @@ from tenants.search_keys import (
     search_key,
     temporary_key,
 )
-from tenants.search_keys.ending import allow
-from tenants.search_keys.lifecycle import KeyOutcome, Swept
+from tenants.search_keys.lifecycle import KeyOutcome, Swept, allow
 from tests.factories import make_membership, own_principal
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, key_of, seen, status_of

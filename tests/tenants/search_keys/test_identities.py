@@ -12,8 +12,8 @@ from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, index_pattern, key_client, reading_alias, service_client, writing_alias
 from tenants.models import Membership
+from tenants.search_keys.cluster import rights_of, role_name
 from tenants.search_keys.identities import ClusterUnreachable, ClusterUnready, check, describe, prove_search, setup
-from tenants.search_keys.policy import rights_of, role_name
 from tests.cluster import Cluster
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import key_of, put, root, status

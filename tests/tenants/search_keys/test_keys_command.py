@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
-from memoryhub.env.development_key import development_credential_key
+from memoryhub.env.values import development_secret
 from tenants.management.commands import keys
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal
@@ -100,7 +100,7 @@ def test_verify_says_so_in_words(membership: Membership) -> None:
 
 def test_reencrypt_moves_every_secret_to_the_first_key(membership: Membership, settings: Settings) -> None:
     encoded, new = key_of(membership), Fernet.generate_key().decode()
-    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, development_credential_key(settings.MEMORYHUB_DATA_DIR))
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"))
     assert ran("reencrypt", membership) == ({"reencrypted": 1, "undecipherable": []}, 0)
     settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
     assert key_of(membership) == encoded

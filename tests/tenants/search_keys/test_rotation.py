@@ -16,8 +16,8 @@ from tenants.models import AuditEvent, AuditPayload, CredentialState, Membership
 from tenants.principal import SYSTEM
 from tenants.search_keys import cluster, end_orphans, provision, revoke_waiting, rotate, rotate_due
 from tenants.search_keys.claims import GRACE, box, claim, seal, store, take_key
+from tenants.search_keys.cluster import member_key_name
 from tenants.search_keys.lifecycle import KeyOutcome, Swept
-from tenants.search_keys.policy import member_key_name
 from tests.factories import make_membership
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of, valid_keys
