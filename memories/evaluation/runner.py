@@ -34,7 +34,7 @@ from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal
 from tenants.principals import system_principal
-from tenants.services import add_member, create_tenant, create_user, deactivate_member
+from tenants.services import add_member, create_tenant, create_user, deactivate
 
 RANKS = (1, 5, 10, 20)
 DIGITS = 4
@@ -133,7 +133,7 @@ def _leave_nothing(membership: Membership) -> None:
             rows = model.objects.of_owner(owner.tenant_id, owner.user_id).values_list("pk", "version")
             plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
     plane.settle()
-    deactivate_member(membership)
+    deactivate(membership)
 
 
 def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str, UUID]:

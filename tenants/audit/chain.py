@@ -32,23 +32,7 @@ from tenants.errors import AuditConflict
 from tenants.models import AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Actor, Principal
 
-__all__ = [
-    "PLATFORM_CHAIN",
-    "Chain",
-    "ChainReport",
-    "EventDraft",
-    "actor_of",
-    "append_events",
-    "erase_payloads",
-    "owner_chain",
-    "record_event",
-    "record_events",
-    "record_platform_event",
-    "record_tenant_event",
-    "tenant_chain",
-    "verify_all",
-    "verify_chain",
-]
+__all__ = ["ChainReport", "verify_all", "verify_chain"]
 
 PLATFORM_CHAIN = "platform"
 _IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.

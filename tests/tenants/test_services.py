@@ -66,9 +66,9 @@ def test_a_change_of_role_says_from_what_to_what(membership: Membership) -> None
 
 def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> None:
     for _ in range(2):
-        services.deactivate_member(membership)
+        services.deactivate(membership)
     for _ in range(2):
-        services.activate_member(membership)
+        services.activate(membership)
     assert [action for action in actions() if not action.startswith("search_key.")] == [
         "member.deactivated",
         "member.activated",
@@ -94,7 +94,7 @@ def test_an_erased_user_comes_back_in_no_way(membership: Membership) -> None:
     erased = User.objects.get(pk=membership.user_id)
     for come_back in (
         lambda: services.update_user(opened_before),
-        lambda: services.activate_user(erased),
+        lambda: services.activate(erased),
         lambda: services.add_member(tenant=services.create_tenant(name="Other", slug="other"), user=opened_before),
         lambda: services.change_role(membership, role=Role.ADMIN),
     ):

@@ -10,7 +10,7 @@ from django.test import Client
 from memories.models import Fact
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant
 from tenants.principal import Right
-from tenants.services import deactivate_member, revoke_token
+from tenants.services import deactivate, revoke_token
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.memories.api.caller import ROOT, Caller, caller_of
 
@@ -49,7 +49,7 @@ def test_a_token_is_refused_as_soon_as_it_is_revoked(ada: Caller) -> None:
 
 
 def test_a_token_is_refused_as_soon_as_its_member_is_deactivated(ada: Caller, membership: Membership) -> None:
-    deactivate_member(membership)
+    deactivate(membership)
     assert ada.get("memories/").status == 401
 
 
@@ -112,7 +112,7 @@ def test_a_session_with_a_csrf_token_acts_as_the_member_in_person(membership: Me
 
 def test_a_user_of_no_tenant_is_refused(membership: Membership) -> None:
     browser = browser_of(membership)
-    deactivate_member(membership)
+    deactivate(membership)
     answer = browser.get(MEMORIES)
     assert (answer.status_code, answer.json()["detail"]) == (403, "You are in no active tenant.")
 

@@ -29,7 +29,7 @@ from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import Principal
-from tenants.services import activate_member
+from tenants.services import activate
 from tests.factories import MakeMember, own_principal
 from tests.memories.services.erasure.life import everything, live, rows_of_others, share, sign_in, staff
 from tests.parts import ON_ELASTICSEARCH
@@ -148,7 +148,7 @@ def test_what_a_recorder_still_holds_does_not_come_back(
 def test_an_erased_member_is_not_activated_again(membership: Membership, admin: Membership) -> None:
     carry_out(asked(admin, membership))
     with pytest.raises(InvalidValue, match="cannot come back"):
-        activate_member(membership)
+        activate(membership)
 
 
 @pytest.mark.parametrize("stage", ["stop", "messages", "facts", "index", "names", "sweep", "receipt"])
