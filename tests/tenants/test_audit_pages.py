@@ -70,7 +70,7 @@ def test_a_payload_that_cannot_be_read_breaks_no_page_and_fails_its_proof(
         execute("UPDATE tenants_auditpayload SET document = %s", document)
     assert "superseded" in shown(auditor)
     text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
-    assert "What the event says was changed" in text
+    assert "The payload was changed." in text
 
 
 def test_the_list_reads_as_sentences_without_words(auditor: Client, principal: Principal) -> None:

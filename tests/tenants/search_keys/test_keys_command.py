@@ -82,7 +82,7 @@ def test_verify_finds_a_key_whose_query_was_removed_by_hand(membership: Membersh
     minter = service_client(Identity.MINTER)
     minter.security.update_api_key(id=key_id, role_descriptors={"member": {"indices": entries}})
     answer, code = ran("verify", membership, user=False)
-    found = [{"membership": str(membership.id), "key": key_id, "drift": ["no query"]}]
+    found = [{"membership": str(membership.id), "key": key_id, "drift": ["no query, or another one"]}]
     assert (answer["ok"], answer["members"], answer["findings"], code) == (False, 2, found, 1)
     answer, code = ran("verify", membership, "--repair", user=False)
     assert (answer["repaired"], code) == (1, 0)
