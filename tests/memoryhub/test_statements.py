@@ -124,12 +124,6 @@ def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
         assert Prepared(later).values(number) == list(later(number))
 
 
-def test_what_is_none_is_looked_for_as_none() -> None:
-    owner = make_membership().user_id
-    for value in (owner, None, uuid4()):
-        assert Prepared(of_owner).values(value) == list(of_owner(value))
-
-
 def test_values_of_one_call_do_not_stay_for_the_next() -> None:
     query = Prepared(among)
     ours, theirs = make_membership(), make_membership()
@@ -162,14 +156,6 @@ def test_an_update_that_leaves_a_value_out_is_refused() -> None:
 
     with pytest.raises(ValueError, match="leaves out"):
         PreparedUpdate(careless).run(uuid4(), "us")
-
-
-def test_a_query_that_leaves_a_value_out_is_refused() -> None:
-    def careless(tenant_id: UUID, _ids: list[UUID]) -> QuerySet[Membership]:
-        return Membership.objects.filter(tenant_id=tenant_id)
-
-    with pytest.raises(ValueError, match="leaves out"):
-        Prepared(careless).all(uuid4(), [uuid4()])
 
 
 @pytest.mark.parametrize("value", [True, 0.5, b"x"])

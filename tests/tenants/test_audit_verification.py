@@ -164,13 +164,6 @@ def test_a_forged_event_beyond_the_head_is_found(chain: str) -> None:
     assert (report.first_bad, report.event_id) == (LENGTH + 1, forged.id)
 
 
-def test_the_bad_event_is_named_by_id(chain: str) -> None:
-    event = AuditEvent.objects.get(sequence=3)
-    with audit_unguarded():
-        execute("UPDATE tenants_auditevent SET action = 'x' WHERE sequence = 3")
-    assert verify_chain(chain).event_id == event.id
-
-
 @pytest.mark.parametrize(
     "statement",
     [
@@ -241,9 +234,3 @@ def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
     finally:
         install_triggers()
     assert missing_triggers(connection) == []
-
-
-@pytest.mark.django_db
-def test_a_good_trail_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("verify_audit")
-    assert tuple(capsys.readouterr()) == ("0 chains, 0 good events, 0 broken chains.\n", "")

@@ -18,11 +18,6 @@ from tenants.services import deactivate
 from tests.factories import make_membership, own_principal
 
 
-def test_the_lock_is_the_members_row(principal: Principal) -> None:
-    with transaction.atomic():
-        assert lock_owner(principal).id == principal.membership_id
-
-
 def test_the_lock_needs_a_transaction(transactional_db: None, principal: Principal) -> None:
     with pytest.raises(transaction.TransactionManagementError):
         lock_owner(principal)

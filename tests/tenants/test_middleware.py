@@ -57,12 +57,6 @@ def test_a_signed_in_request_costs_three_queries(
         whoami(signed_in)
 
 
-def test_a_user_of_no_tenant_is_nobody(client: Client, membership: Membership) -> None:
-    deactivate(membership)
-    client.force_login(membership.user)
-    assert whoami(client) == "nobody"
-
-
 def test_whoever_is_deactivated_is_nobody_from_the_next_request_on(db: None) -> None:
     members = [make_membership() for _ in range(3)]
     clients = [Client() for _ in members]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -99,18 +98,3 @@ def test_the_badge_says_in_words_what_was_found(chain: str) -> None:
     assert 'First bad event: <a href="/event/">2</a>' in said
     assert "1 event before it" in said
     assert "<form" not in said
-
-
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        (f"semantic {UUID(int=7)} has other words", f"fact {UUID(int=7)} has other words"),
-        (f"procedural {UUID(int=7)} goes on in a circle", f"how-to {UUID(int=7)} goes on in a circle"),
-        ("semantic without an id is not readable, and 2 more", "fact without an id is not readable, and 2 more"),
-        ("the event was changed by a semantic diff", "the event was changed by a semantic diff"),
-    ],
-)
-def test_a_badge_calls_a_memory_as_people_do(stored: str, shown: str) -> None:
-    badge = Badge(Checked.SUPERSESSION, ChainCheck(ok=False, reason=stored, checked_at=timezone.now()))
-    assert badge.why == shown
-    assert f"{shown[:1].upper()}{shown[1:]}." in render_to_string("admin/_verification.html", {"badge": badge})

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from memoryhub.elasticsearch import Identity, reading_aliases, service_client
+from memoryhub.elasticsearch import Identity, service_client
 from tenants.models import Membership
 from tenants.search_keys.cluster import UnlimitedKey, member_descriptors, mint_described, require_limited
 from tests.tenants.search_keys.probing import found_with, key_of, put
@@ -61,11 +61,3 @@ def test_a_key_without_descriptors_has_its_makers_rights_and_is_never_asked_for(
     assert others not in found_with(key_of(membership))
     with pytest.raises(UnlimitedKey):
         mint_described(name="unlimited", descriptors={}, lifetime=timedelta(minutes=1), metadata={})
-
-
-def test_a_key_without_a_query_is_never_asked_for(db: None) -> None:
-    entries = [{"names": [alias], "privileges": ["indices:data/read/search"]} for alias in reading_aliases()]
-    with pytest.raises(UnlimitedKey):
-        mint_described(
-            name="x", descriptors={"member": {"indices": entries}}, lifetime=timedelta(minutes=1), metadata={}
-        )

@@ -89,15 +89,6 @@ def test_verify_finds_a_key_whose_query_was_removed_by_hand(membership: Membersh
     assert ran("verify", membership, user=False) == ({"ok": True, "members": 2, "repaired": 0, "findings": []}, 0)
 
 
-def test_verify_says_so_in_words(membership: Membership) -> None:
-    SearchCredential.objects.all().delete()
-    out = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("keys", "verify", "--tenant", membership.tenant.slug, stdout=out)
-    member = f"{membership.tenant.slug} {membership.user.username}"
-    assert f"{member}, key none: no key where there should be one." in out.getvalue()
-
-
 def test_reencrypt_moves_every_secret_to_the_first_key(membership: Membership, settings: Settings) -> None:
     encoded, new = key_of(membership), Fernet.generate_key().decode()
     settings.MEMORYHUB_CREDENTIAL_KEYS = (new, development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"))
