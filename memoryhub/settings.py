@@ -251,7 +251,7 @@ CONTENT_SECURITY_POLICY = {
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False  # nothing is translated
-FORMAT_MODULE_PATH = "memoryhub.formats"
+FORMAT_MODULE_PATH = "memoryhub"
 USE_TZ = True
 
 # Static files: hashed and compressed names in production, straight from the source folders in development.

@@ -214,7 +214,7 @@ def named(user: User | None) -> str | None:
 
 
 def written(moment: datetime) -> str:
-    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/formats/)."""
+    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/en/)."""
     return date_format(timezone.localtime(moment), "DATETIME_FORMAT")
 
 

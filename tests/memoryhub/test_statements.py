@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.db.compiled_query import MOST_IDS, Prepared, PreparedUpdate, Substring, Value
+from memoryhub.db.compiled_query import Prepared, PreparedUpdate, Substring, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
@@ -108,11 +108,6 @@ def test_annotations_come_with_the_rows() -> None:
     (found,) = Prepared(with_tenant).all(member.pk)
     assert (found, found.whose) == (member, member.tenant_id)  # type: ignore[attr-defined]  # annotated
     assert vars(found) | {"_state": 0} == vars(with_tenant(member.pk).get()) | {"_state": 0}
-
-
-def test_too_many_ids_are_refused() -> None:
-    with pytest.raises(ValueError, match="2,048"):
-        Prepared(among).all(uuid4(), [uuid4() for _ in range(MOST_IDS + 1)])
 
 
 def test_values_are_what_the_orm_makes_of_the_drivers() -> None:

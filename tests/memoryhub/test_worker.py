@@ -22,18 +22,10 @@ from memoryhub import jobs, worker
 from memoryhub.jobs import Job, JobQueue, JobResult, Unavailable
 from memoryhub.worker import JobThread, WorkerProcess, run_worker
 from tests.migrated import Migrated
+from tests.parts import eventually
 from tests.proofs.site import Site
 
 PATIENCE_SECONDS = 20.0
-
-
-def eventually(happened: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Part:
