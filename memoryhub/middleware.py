@@ -50,7 +50,7 @@ class AccessMiddleware:
             raise
         if isinstance(response, StreamingHttpResponse) and not response.is_async:
             # Django's servers close every response; its own closers are called after those of the stream.
-            response._resource_closers.append(lambda: watch.end(response.status_code))
+            response._resource_closers.append(lambda: watch.end(response.status_code))  # type: ignore[attr-defined]  # Django's own
         else:
             watch.end(response.status_code)
         return response
@@ -128,22 +128,8 @@ def _is_read(content_type: str) -> bool:
         return False
 
 
-PERMISSIONS_POLICY = ", ".join(
-    f"{feature}=()"
-    for feature in (
-        "accelerometer",
-        "browsing-topics",
-        "camera",
-        "display-capture",
-        "geolocation",
-        "gyroscope",
-        "magnetometer",
-        "microphone",
-        "midi",
-        "payment",
-        "usb",
-    )
-)
+_DEVICES = "accelerometer camera display-capture geolocation gyroscope magnetometer microphone midi payment usb"
+PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in [*_DEVICES.split(), "browsing-topics"])
 
 
 class ResponseHeadersMiddleware:

@@ -287,19 +287,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
-        "Kind": "memories.types.Kind",
-        "Scope": "memories.types.Scope",
-        "Status": "memories.types.Status",
-        "Source": "memories.types.Source",
-        "Contradiction": "memories.types.Contradiction",
-        "WriteResult": "memories.types.WriteResult",
-        "MessageRole": "memories.models.MessageRole",
-        "MessageState": "memories.models.MessageState",
-        "Relation": "memories.models.Relation",
-        "SensitiveKind": "memories.types.SensitiveKind",
-        "ReviewKind": "memories.models.ReviewKind",
-        "ReviewDecision": "memories.models.ReviewDecision",
-        "NoticeKind": "memories.agent.events.NoticeKind",
+        name: f"memories.{module}.{name}"
+        for module, names in (
+            ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind"),
+            ("models", "MessageRole MessageState Relation ReviewKind ReviewDecision"),
+            ("agent.events", "NoticeKind"),
+        )
+        for name in names.split()
     },
 }
 

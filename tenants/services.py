@@ -149,9 +149,9 @@ def activate(row: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
     with transaction.atomic():
         if isinstance(row, User):
             _not_erased(row)
-        for why_not in _refusing if isinstance(row, Membership) else ():
-            if sentence := why_not(row):
-                raise InvalidValue("membership", sentence)
+        if isinstance(row, Membership):
+            for objection in filter(None, (why_not(row) for why_not in _refusing)):
+                raise InvalidValue("membership", objection)
         _switch(row, active=True, actor=actor)
 
 

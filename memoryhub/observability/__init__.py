@@ -10,9 +10,6 @@ from types import MappingProxyType
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 _ids: ContextVar[Mapping[str, str]] = ContextVar("memoryhub_at_work", default=_NOBODY)
 
-# In the order in which a line names them.
-REQUEST, TENANT, MEMBERSHIP, TASK = "request_id", "tenant_id", "membership_id", "task"
-
 
 def ids() -> Mapping[str, str]:
     """What is known, by name."""

@@ -109,10 +109,10 @@ def _shown(argument: object) -> object:
 
 # Short names for lines, in their order.
 _SHORT = {
-    log_context.REQUEST: "request",
-    log_context.TENANT: "tenant",
-    log_context.MEMBERSHIP: "member",
-    log_context.TASK: "task",
+    "request_id": "request",
+    "tenant_id": "tenant",
+    "membership_id": "member",
+    "task": "task",
     tracing.TRACE: "trace",
 }
 

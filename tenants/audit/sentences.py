@@ -1,9 +1,7 @@
-"""The values of an event before and after, row by row, with the differing words marked. Pure.
+"""Events of the audit log as people read them: a sentence for each, and the values before and after it.
 
-Events of the audit log as sentences: who did what to which thing of which user.
-
-A sentence holds names and ids, a fact's key and a reason that the program gives; never the words of a memory. Only
-people and tokens of the reader's tenant are named.
+A sentence says who did what to which thing of which user. It holds names and ids, a fact's key and a reason that the
+program gives; never the words of a memory. Only people and tokens of the reader's tenant are named.
 """
 
 from __future__ import annotations
@@ -54,25 +52,19 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
 
 
 def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> ValueDifference:
-    words = name.replace("_", " ")
-    if name not in new:
-        return ValueDifference(words, (ValuePiece(_plain(old[name]), marked=False),), (), "before")
-    if name not in old:
-        return ValueDifference(words, (), (ValuePiece(_plain(new[name]), marked=False),), "added")
-    first, second = _plain(old[name]), _plain(new[name])
-    if first == second:
-        return ValueDifference(words, (ValuePiece(first, marked=False),), (ValuePiece(second, marked=False),), "same")
-    left, right = first.split(), second.split()
-    if max(len(left), len(right)) > _MOST_WORDS:
-        return ValueDifference(words, (ValuePiece(first, marked=True),), (ValuePiece(second, marked=True),), "changed")
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    codes = matcher.get_opcodes()
-    return ValueDifference(
-        words,
-        tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
-        tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
-        "changed",
-    )
+    first, second = (_plain(side[name]) if name in side else None for side in (old, new))
+    left, right = ((text or "").split() for text in (first, second))
+    state = "before" if second is None else "added" if first is None else "same" if first == second else "changed"
+    sides: list[tuple[ValuePiece, ...]]
+    if state != "changed" or max(len(left), len(right)) > _MOST_WORDS:
+        sides = [() if text is None else (ValuePiece(text, state == "changed"),) for text in (first, second)]
+    else:
+        codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+        sides = [
+            tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
+            tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
+        ]
+    return ValueDifference(name.replace("_", " "), sides[0], sides[1], state)
 
 
 def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[ValuePiece]:

@@ -1,12 +1,9 @@
-"""The names and rights of members' keys and of service identities at the cluster. Pure.
+"""Members' keys and service identities at the cluster: their names and rights, and the minter's requests about keys.
 
 Keys are named `<prefix>:<membership id>:<number>`, or `<prefix>:temporary:<random>`. A member's key may search five
-aliases, each limited by a query; empty descriptors would mean all rights of whoever asks, so none is sent without one.
-Minting and `setup` send these descriptions, verification and `check` compare with them.
-
-The minter's requests to the cluster: make, prove, end and read members' keys.
-
-No error repeats the cluster's answer or any part of a key. Every key that is made is limited (policy.py).
+aliases, each limited by a query; empty descriptors would mean all rights of the minter, so none is sent without one.
+Minting and `setup` send these descriptions; verification and `check` compare with them. No error repeats the cluster's
+answer or any part of a key.
 """
 
 from __future__ import annotations
@@ -215,23 +212,21 @@ class FoundKey:
         return not self.invalidated and (self.expires_at is None or now < self.expires_at)
 
 
-def mint(*, name: str, tenant_id: UUID, user_id: UUID, lifetime: timedelta, metadata: Mapping[str, str]) -> Minted:
-    """Make a key for a member's searches. Raises SearchKeysUnavailable."""
+def mint(
+    *, name: str, lifetime: timedelta, tenant_id: UUID, user_id: UUID, membership_id: UUID | None = None
+) -> Minted:
+    """Make a key for a member's searches. Raises UnlimitedKey before asking; SearchKeysUnavailable."""
     aliases = reading_aliases()
     descriptors = member_descriptors(aliases, tenant_id=tenant_id, user_id=user_id)
-    return mint_described(name=name, descriptors=descriptors, lifetime=lifetime, metadata=metadata)
-
-
-def mint_described(*, name: str, descriptors: Descriptors, lifetime: timedelta, metadata: Mapping[str, str]) -> Minted:
-    """Make a key with these descriptors. Raises UnlimitedKey before asking; SearchKeysUnavailable."""
-    require_limited(descriptors, reading_aliases())
+    require_limited(descriptors, aliases)
+    whose = {"prefix": installation(), "tenant": tenant_id, "user": user_id, "membership": membership_id}
     seconds = max(1, int(lifetime.total_seconds()))
     answer = _asked(
         lambda: _minter(MINT_SECONDS).security.create_api_key(
             name=name,
             role_descriptors=descriptors,
             expiration=f"{seconds}s",
-            metadata={**metadata, "prefix": installation()},
+            metadata={key: str(value) for key, value in whose.items() if value},
             refresh=False,
         )
     )

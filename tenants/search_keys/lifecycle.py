@@ -1,9 +1,7 @@
-"""Ending keys: at once in the application, and at the cluster as soon as it answers.
+"""The life of members' keys: made, replaced, taken and ended as members come, change, go and return.
 
 A member who loses the right to search loses it in that very transaction: the application hands out the key no more. The
 cluster follows within seconds, or when it is back; until then the key is in RetiredKey.
-
-Making and rotating members' keys, and what happens to a key when a member comes, changes, goes or returns.
 
 A key takes over from another only after a search with it succeeded, and the other ends only when no search can still
 hold it. Functions here do not raise for a cluster that is down: the credential records it and is tried again. Changes
@@ -13,7 +11,7 @@ of members call them within their transaction; the cluster is asked after the co
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -288,11 +286,9 @@ def provision(membership: Membership, *, actor: Actor = SYSTEM) -> KeyOutcome:
     return _provision(membership.id, actor)
 
 
-def rotate(
-    membership: Membership, *, grace: timedelta = GRACE, actor: Actor = SYSTEM, action: str = "search_key.rotated"
-) -> KeyOutcome:
+def rotate(membership: Membership, *, grace: timedelta = GRACE, actor: Actor = SYSTEM) -> KeyOutcome:
     """Replace a member's key by a proven one; the old one ends after `grace`. On failure the old one stays."""
-    return _rotate(membership.id, grace=grace, actor=actor, action=action)
+    return _rotate(membership.id, lambda key: key.state == CredentialState.ACTIVE, grace, actor)
 
 
 def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
@@ -301,9 +297,7 @@ def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
     resume()
     now = timezone.now()
     waiting = Q(state=CredentialState.PENDING) | Q(state=CredentialState.ACTIVE, expires_at__lte=now)
-    return _counted(
-        _provision(membership_id, SYSTEM) for membership_id in _due(waiting, now).order_by("retry_at")[:limit]
-    )
+    return _counted(_provision(each, SYSTEM) for each in _due(waiting, now).order_by("retry_at")[:limit])
 
 
 def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
@@ -313,8 +307,13 @@ def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
     """
     now = now or timezone.now()
     suspend_strays()
+
+    def is_due(credential: SearchCredential) -> bool:
+        at = credential.rotate_at
+        return credential.state == CredentialState.ACTIVE and at is not None and at <= now
+
     due = _due(Q(state=CredentialState.ACTIVE, rotate_at__lte=now), now).order_by("rotate_at")[:limit]
-    return _counted(_rotate(membership_id, grace=GRACE, actor=SYSTEM, due=now) for membership_id in due)
+    return _counted(_rotate(each, is_due, GRACE, SYSTEM) for each in due)
 
 
 def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> SearchKey:
@@ -324,13 +323,7 @@ def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> Sea
     """
     if lifetime > LONGEST_TEMPORARY:
         raise ValueError("A temporary key lives for a day at most.")
-    minted = cluster.mint(
-        name=temporary_key_name(),
-        tenant_id=tenant_id,
-        user_id=user_id,
-        lifetime=lifetime,
-        metadata={"tenant": str(tenant_id), "user": str(user_id)},
-    )
+    minted = cluster.mint(name=temporary_key_name(), lifetime=lifetime, tenant_id=tenant_id, user_id=user_id)
     return SearchKey(minted.key_id, minted.encoded)
 
 
@@ -350,20 +343,10 @@ def _provision(membership_id: UUID, actor: Actor) -> KeyOutcome:
 
 
 def _rotate(
-    membership_id: UUID,
-    *,
-    grace: timedelta,
-    actor: Actor,
-    action: str = "search_key.rotated",
-    due: datetime | None = None,
+    membership_id: UUID, wanted: Callable[[SearchCredential], bool], grace: timedelta, actor: Actor
 ) -> KeyOutcome:
-    def wanted(credential: SearchCredential) -> bool:
-        if credential.state != CredentialState.ACTIVE:
-            return False
-        return due is None or (credential.rotate_at is not None and credential.rotate_at <= due)
-
     held = claim(membership_id, wanted=wanted)
-    return KeyOutcome.NOT_NEEDED if held is None else _make(held, grace, action, actor, proven=True)
+    return KeyOutcome.NOT_NEEDED if held is None else _make(held, grace, "search_key.rotated", actor, proven=True)
 
 
 def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven: bool) -> KeyOutcome:
@@ -372,14 +355,10 @@ def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven
     try:
         minted = cluster.mint(
             name=member_key_name(held.membership_id, held.number),
+            lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
             tenant_id=held.tenant_id,
             user_id=held.user_id,
-            lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
-            metadata={
-                "tenant": str(held.tenant_id),
-                "user": str(held.user_id),
-                "membership": str(held.membership_id),
-            },
+            membership_id=held.membership_id,
         )
         if proven:
             cluster.prove(minted.encoded)

@@ -17,8 +17,8 @@ from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tenants.search_keys.claims import take_key
 from tenants.search_keys.verification import Drift, KeyFinding, repair, verify
+from tests.factories import mint_by_hand
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of
-from tests.tenants.search_keys.test_rotation import mint_by_hand
 
 
 def findings_of(*members: Membership) -> list[KeyFinding]:
