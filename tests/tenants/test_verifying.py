@@ -6,10 +6,8 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.template.loader import render_to_string
 from django.utils import timezone
 
-from tenants.admin.audit_event import Badge
 from tenants.audit.chain import owner_chain
 from tenants.audit.verification import KEPT, broken, keep, latest, latest_of, prove, proven_since, prune
 from tenants.models import AuditEvent, ChainCheck, Checked
@@ -81,20 +79,3 @@ def test_old_proofs_go_but_for_the_latest_of_each_chain(chain: str) -> None:
     fresh = prove(chain)
     assert prune(timezone.now()) == len(old)
     assert set(ChainCheck.objects.all()) == {alone, fresh}
-
-
-def test_the_badge_says_in_words_what_was_found(chain: str) -> None:
-    def shown(badge: Badge) -> str:
-        return " ".join(render_to_string("admin/_verification.html", {"badge": badge}).split())
-
-    assert "not verified yet" in shown(Badge(Checked.AUDIT, None))
-    good = shown(Badge(Checked.AUDIT, prove(chain), verify_url="/verify/"))
-    assert "verified</span>" in good
-    assert "3 events" in good
-    assert "by the daily check" in good
-    assert 'action="/verify/"' in good
-    bad = ChainCheck(ok=False, count=1, first_bad=2, reason="the event was changed")
-    said = shown(Badge(Checked.AUDIT, keep(chain, Checked.AUDIT, bad, took_ms=40.0), bad_event_url="/event/"))
-    assert 'First bad event: <a href="/event/">2</a>' in said
-    assert "1 event before it" in said
-    assert "<form" not in said

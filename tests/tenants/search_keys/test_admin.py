@@ -36,14 +36,6 @@ def test_a_tenants_admin_sees_the_state_and_never_the_secret(browser: Client, me
     assert key_of(membership) not in both and row.secret not in both
 
 
-def test_trouble_is_told_in_plain_words(browser: Client, membership: Membership) -> None:
-    SearchCredential.objects.filter(membership=membership).update(
-        state="pending", key_id="", secret="", expires_at=None, trouble="unreachable", attempts=3
-    )
-    shown = browser.get(page(membership)).content.decode()
-    assert "Not made yet" in shown and "The search cluster does not answer." in shown and "(3 so far)" in shown
-
-
 def test_members_are_listed_by_the_state_of_their_key(
     browser: Client, staff: Membership, membership: Membership, other_member: Principal
 ) -> None:
