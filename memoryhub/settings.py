@@ -32,17 +32,17 @@ MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
 
 # Memory
 
-MEMORYHUB_SEARCH = ENV.search.value
-MEMORYHUB_JOBS = ENV.jobs.value
+MEMORYHUB_SEARCH = ENV.search
+MEMORYHUB_JOBS = ENV.jobs
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
-MEMORYHUB_RECORDING = ENV.recording.value
+MEMORYHUB_RECORDING = ENV.recording
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
 MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
-MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
+MEMORYHUB_CONSOLIDATE = ENV.consolidate
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
 MEMORYHUB_RULES = ENV.rules
-MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
+MEMORYHUB_TUNE_RECALL = ENV.tune_recall
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 # An empty address means the endpoint of OPENAI_*, with its key.
 MEMORYHUB_CLASSIFIER_MODEL = ENV.classifier_model
@@ -58,7 +58,7 @@ OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 # Watching
 
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
-MEMORYHUB_LOG_FORMAT = ENV.log_format.value
+MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
 
 # Elasticsearch: memoryhub/elasticsearch.py is the only reader of these.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dj_database_url
 from django.conf import settings
@@ -19,23 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
-    Consolidate,
     DatabaseUrl,
     FernetKeys,
     Hosts,
     HttpUrl,
-    JobRunner,
-    LogFormat,
-    Mode,
     Nodes,
     Origins,
     Prefix,
-    Recording,
     RulePackage,
-    Search,
     SigningKeys,
     Token,
-    TuneRecall,
     UserCredential,
 )
 from memoryhub.observability import tracing
@@ -60,7 +53,7 @@ class Env(BaseModel):
 
     model_config = ConfigDict(frozen=True, alias_generator=_variable, validate_default=True)
 
-    mode: Mode = Field(default=Mode.DEVELOPMENT, alias="MEMORYHUB_ENV")
+    mode: Literal["development", "production"] = Field(default="development", alias="MEMORYHUB_ENV")
     debug: bool = False
     secret_key: SecretStr = _UNSET
     allowed_hosts: Hosts = ()
@@ -69,7 +62,7 @@ class Env(BaseModel):
     database_url: DatabaseUrl = _UNSET
     data_dir: AbsolutePath = BASE_DIR / "var"
     index_dir: AbsolutePath | None = None
-    search: Search = Search.EMBEDDED
+    search: Literal["embedded", "elasticsearch"] = "embedded"
     elasticsearch_url: Nodes = ()
     elasticsearch_ca_certs: AbsolutePath | None = None
     elasticsearch_prefix: Prefix = "memoryhub"
@@ -84,15 +77,15 @@ class Env(BaseModel):
     signing_keys: SigningKeys = _UNSET
     key_days: PositiveInt = 90
     broker_url: BrokerUrl = _UNSET
-    jobs: JobRunner = JobRunner.WORKER
-    recording: Recording = Recording.BACKGROUND
+    jobs: Literal["worker", "celery", "off"] = "worker"
+    recording: Literal["background", "inline"] = "background"
     encoder_threads: PositiveInt = 2
     index_cache_mb: PositiveInt = 256
     model: str = ""
-    consolidate: Consolidate = Consolidate.BATCH
+    consolidate: Literal["turn", "batch", "off"] = "batch"
     consolidation_model: str = ""
     rules: RulePackage = "memories.english"
-    tune_recall: TuneRecall = TuneRecall.OFF
+    tune_recall: Literal["off", "propose", "apply"] = "off"
     price_input: NonNegativeFloat = 0.0
     price_output: NonNegativeFloat = 0.0
     openai_base_url: HttpUrl = ""
@@ -101,13 +94,13 @@ class Env(BaseModel):
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
     metrics_token: Token = _UNSET
-    log_format: LogFormat = LogFormat.LINE
+    log_format: Literal["line", "json"] = "line"
     traces_url: HttpUrl = ""
 
     @property
     def production(self) -> bool:
         """True if this installation is served behind TLS and must be strict."""
-        return self.mode is Mode.PRODUCTION
+        return self.mode == "production"
 
     @property
     def elasticsearch_credentials(self) -> dict[str, str]:
@@ -151,11 +144,11 @@ def read(environ: Mapping[str, str]) -> tuple[Env, tuple[EnvProblem, ...]]:
 
 def _missing(env: Env) -> list[EnvProblem]:
     """What the chosen parts cannot do without, and what production cannot."""
-    on_cluster = env.search is Search.ELASTICSEARCH
+    on_cluster = env.search == "elasticsearch"
     strict = env.production and on_cluster
     needed = [
         ("elasticsearch_url", on_cluster, f"needed with {_WITH_ELASTICSEARCH}"),
-        ("broker_url", env.jobs is JobRunner.CELERY, "needed with MEMORYHUB_JOBS=celery"),
+        ("broker_url", env.jobs == "celery", "needed with MEMORYHUB_JOBS=celery"),
         ("allowed_hosts", env.production, "production needs the host names it serves"),
     ]
     secrets = ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")

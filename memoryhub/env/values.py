@@ -1,4 +1,4 @@
-"""The types of the environment's variables (choices and validated values), and the secrets of a development checkout.
+"""The types of the environment's variables (validated values), and the secrets of a development checkout.
 
 An error says what to give instead and never repeats the value.
 """
@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 from collections.abc import Callable
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,59 +18,6 @@ from urllib.parse import urlsplit
 import dj_database_url
 from cryptography.fernet import Fernet
 from pydantic import AfterValidator, BeforeValidator, SecretStr
-
-
-class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` is served behind TLS."""
-
-    DEVELOPMENT = "development"
-    PRODUCTION = "production"
-
-
-class JobRunner(StrEnum):
-    """Who runs the background jobs: one worker process, Celery, or nobody."""
-
-    WORKER = "worker"
-    CELERY = "celery"
-    OFF = "off"
-
-
-class Recording(StrEnum):
-    """When a recall writes its trace and use counts: behind the answer, or before it returns."""
-
-    BACKGROUND = "background"
-    INLINE = "inline"
-
-
-class Consolidate(StrEnum):
-    """When episodes are consolidated by themselves."""
-
-    TURN = "turn"
-    BATCH = "batch"
-    OFF = "off"
-
-
-class Search(StrEnum):
-    """Which search plane finds candidates."""
-
-    EMBEDDED = "embedded"
-    ELASTICSEARCH = "elasticsearch"
-
-
-class TuneRecall(StrEnum):
-    """What a daily job does with recall thresholds that recorded use suggests."""
-
-    OFF = "off"
-    PROPOSE = "propose"
-    APPLY = "apply"
-
-
-class LogFormat(StrEnum):
-    """How a log line is written."""
-
-    LINE = "line"
-    JSON = "json"
-
 
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"

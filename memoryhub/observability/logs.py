@@ -20,7 +20,6 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter
 
 from memoryhub import observability as log_context
-from memoryhub.env.values import LogFormat
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -164,7 +163,7 @@ class JsonLineFormatter(JsonFormatter):
         return self.serialize_log_record(said)
 
 
-def settings_for(log_format: LogFormat) -> dict[str, Any]:
+def settings_for(log_format: str) -> dict[str, Any]:
     """Django's LOGGING: every logger writes to standard error, in one format."""
     quiet = {"handlers": ["nowhere"], "propagate": False}
     levels = {
@@ -188,7 +187,7 @@ def settings_for(log_format: LogFormat) -> dict[str, Any]:
             "json": {"()": "memoryhub.observability.logs.JsonLineFormatter"},
         },
         "handlers": {
-            "console": {"class": "logging.StreamHandler", "formatter": log_format.value, "filters": ["ids"]},
+            "console": {"class": "logging.StreamHandler", "formatter": log_format, "filters": ["ids"]},
             "nowhere": {"class": "logging.NullHandler"},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

@@ -6,7 +6,7 @@ import pytest
 
 from memoryhub import env as environment
 from memoryhub.env import MIN_SECRET_KEY_CHARACTERS
-from memoryhub.env.values import POSTGRESQL, SQLITE, Mode
+from memoryhub.env.values import POSTGRESQL, SQLITE
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
 PRODUCTION = {
@@ -19,7 +19,7 @@ PRODUCTION = {
 def test_an_empty_environment_is_development_on_sqlite_without_a_problem() -> None:
     env, problems = environment.read({})
     assert problems == ()
-    assert env.mode is Mode.DEVELOPMENT
+    assert env.mode == "development"
     assert env.database["ENGINE"] == SQLITE
 
 
