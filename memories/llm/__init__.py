@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 if TYPE_CHECKING:
+    from memories.llm.completions import OpenAIChat
     from memories.llm.json_answers import JsonAnswers
-    from memories.llm.openai_chat import OpenAIChat
 
 
 def endpoint(name: str) -> OpenAIChat:
@@ -41,7 +41,7 @@ def classifier_endpoint() -> JsonAnswers | None:
 
 @lru_cache(maxsize=4)
 def _openai_chat(name: str, base_url: str, api_key: str) -> OpenAIChat:
-    from memories.llm.openai_chat import OpenAIChat  # noqa: PLC0415
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(name=name, base_url=base_url, api_key=api_key)
 

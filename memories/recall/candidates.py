@@ -23,8 +23,7 @@ from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
 from memories.errors import SearchUnavailable
 from memories.models import Operation
-from memories.recall.hydration import texts
-from memories.recall.loading import Build, fetch, visible_rows
+from memories.recall.loading import Build, fetch, texts, visible_rows
 from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.models import MEMORY_MODELS
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND, reasons
-from memories.recall.boundary import Cut, likeness
 from memories.recall.candidates import CandidateIds
-from memories.recall.hydration import Memory, texts
+from memories.recall.loading import Memory, texts
 from memories.recall.pipeline import Run, run
 from memories.recall.query import Query
 from memories.recall.request import Request, checked, screened
+from memories.recall.selection import Cut, likeness
 from memories.types import ALL_KINDS, Kind, Recall, Status
 from tenants.principal import Principal
 

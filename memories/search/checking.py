@@ -1,4 +1,7 @@
-"""Comparing the search plane with the database, row by row. Undelivered changes in the outbox are no difference."""
+"""Compares the search plane with the database row by row, and expunges removed memories from its disk.
+
+Undelivered changes in the outbox are no difference.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
 from memories.search.outbox import pending, rebuild_owner
 from memories.types import Kind, Owner, Status
+from memoryhub.jobs import Unavailable
 
 
 class IndexProblem(StrEnum):
@@ -127,3 +131,16 @@ def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> Ind
     if expected.status is not only.status:
         return IndexProblem.OTHER_STATUS
     return IndexProblem.OTHER_PLACE if expected.archived is not only.archived else None
+
+
+def expunge() -> None:
+    """Have the plane drop the bytes of what was removed. Raises SearchUnavailable."""
+    search_plane().expunge()
+
+
+def expunge_index() -> None:
+    """Run `expunge` as a job. Raises Unavailable."""
+    try:
+        expunge()
+    except SearchUnavailable as error:
+        raise Unavailable(str(error)) from error

@@ -10,8 +10,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from memories.recall.hydration import texts
-from memories.recall.loading import load
+from memories.recall.loading import load, texts
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.recall.request import Request, checked

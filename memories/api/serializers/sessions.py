@@ -8,8 +8,17 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.agent.events import NoticeKind
-from memories.api.fields import Choice, Identifier, Several, StrictSerializer, StrictText, Truth, Whole
-from memories.api.serializers.common import ErasedSerializer, Sensitivity
+from memories.api.fields import (
+    Choice,
+    ErasedSerializer,
+    Identifier,
+    Sensitivity,
+    Several,
+    StrictSerializer,
+    StrictText,
+    Truth,
+    Whole,
+)
 from memories.api.serializers.memories import RecalledSerializer
 from memories.constants import (
     MAX_CONSTRAINTS,

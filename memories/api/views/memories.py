@@ -11,10 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.authentication import READ, READ_WRITE
-from memories.api.fields import StrictSerializer
-from memories.api.http import memory_to_change, own_memory, recalled, rendered, rendered_all, written
+from memories.api.fields import Forgotten, StrictSerializer, forgotten
 from memories.api.schema import problems
-from memories.api.serializers.common import Forgotten, forgotten
 from memories.api.serializers.memories import (
     ANY_MEMORY,
     ANY_NEW_MEMORY,
@@ -38,7 +36,7 @@ from memories.api.serializers.memories import (
     Undoing,
     WrittenSerializer,
 )
-from memories.api.views.base import ApiView
+from memories.api.views.base import ApiView, memory_to_change, own_memory, recalled, rendered, rendered_all, written
 from memories.errors import Conflict
 from memories.recall.pipeline import recall
 from memories.selectors.memories import chain_of, find_memory, get_memory, list_memories

@@ -13,9 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.authentication import READ, READ_WRITE
-from memories.api.http import rendered_all
+from memories.api.fields import Nothing, PageQuery
 from memories.api.schema import problems
-from memories.api.serializers.common import Nothing, PageQuery
 from memories.api.serializers.reviews import (
     ConsolidatedSerializer,
     ReviewAnswer,
@@ -26,7 +25,7 @@ from memories.api.serializers.reviews import (
     RunPage,
     RunSerializer,
 )
-from memories.api.views.base import ApiView
+from memories.api.views.base import ApiView, rendered_all
 from memories.models import ReviewItem
 from memories.selectors.paging import page_of
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews

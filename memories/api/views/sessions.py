@@ -19,9 +19,8 @@ from rest_framework.response import Response
 from memories.agent.events import CONTENT_TYPE, frames
 from memories.agent.loop import run_turn
 from memories.api.authentication import CONVERSE, READ, READ_WRITE, WRITE
-from memories.api.http import whole_answer
+from memories.api.fields import CascadeQuery, Forgotten, PageQuery, forgotten
 from memories.api.schema import problems
-from memories.api.serializers.common import CascadeQuery, Forgotten, PageQuery, forgotten
 from memories.api.serializers.sessions import (
     AnswerSerializer,
     EndedSerializer,
@@ -42,7 +41,7 @@ from memories.api.serializers.sessions import (
     slot_changes,
     slots_shown,
 )
-from memories.api.views.base import ApiView
+from memories.api.views.base import ApiView, whole_answer
 from memories.selectors.paging import page_of
 from memories.selectors.session_memory import search_session, working_memory
 from memories.selectors.sessions import get_session, list_sessions, transcript

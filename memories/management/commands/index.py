@@ -11,8 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.member_command import member, progress, sentences
-from memories.search.checking import CheckReport, IndexDifference, check, owners, rebuild, settle
-from memories.search.expunging import expunge
+from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners, rebuild, settle
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
 from memories.types import Owner
 

@@ -11,8 +11,8 @@ import pytest
 from django.http.response import StreamingHttpResponse
 
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
-from memories.api.http import whole_answer
 from memories.api.problems import TurnNotAnswered
+from memories.api.views.base import whole_answer
 from memories.llm.base import ModelFault, Output, TextPiece
 from memories.models import Episode, Message, MessageState, Session
 from tests.memories.api.caller import Answer, Caller, Life

@@ -13,9 +13,9 @@ from memories.errors import InvalidInput
 from memories.models import Fact, OutboxEntry, RecallTrace
 from memories.recall import recording
 from memories.recall.adjust import HIGHEST, LOWEST
-from memories.recall.boundary import Cut
 from memories.recall.explaining import ConsideredCandidate, Explanation, Origin, explain
 from memories.recall.pipeline import recall
+from memories.recall.selection import Cut
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact

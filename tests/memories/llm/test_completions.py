@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece, ToolCall, Usage
-from memories.llm.openai_chat import OpenAIChat
+from memories.llm.completions import OpenAIChat
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
     IN_VAIN_SECONDS,
