@@ -123,8 +123,8 @@ _DIGITS = 4
 class Selection:
     """The answer, best first, and the trace: ids and numbers of the best candidates, never a text.
 
-    `order`: indices of the whole pool, best first. `loaded`: the rows of the first `looked_at` of them, by hex id.
-    `cuts`: the verdict on each of these, by its index in the pool.
+    `order`: indices of the whole pool, best first. `cuts`: the verdicts on the first of these, which were examined, by
+    index. `loaded`: their rows, by hex id.
     """
 
     items: tuple[Recalled, ...]
@@ -132,21 +132,16 @@ class Selection:
     order: Sequence[int]
     loaded: Mapping[str, Memory]
     cuts: Mapping[int, Cut]
-    looked_at: int
-
-    def cut_of(self, index: int, rank: int) -> Cut:
-        """The verdict on the candidate at `rank`, from 1."""
-        return _cut(self.cuts, self.looked_at, index, rank)
 
 
 def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: CandidateIds) -> Selection:
     """Rank the pool, load the texts of the best, and select those that pass the boundary."""
     final = scores.final.tolist()
     order = sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
-    rows, cuts, size = _judged(principal, request, pool, final, order)
+    rows, cuts = _judged(principal, request, pool, final, order)
     traced = [
         (rank, index)
-        for rank, index in enumerate(order[: max(MAX_TRACED, size)], start=1)
+        for rank, index in enumerate(order[: max(MAX_TRACED, len(cuts))], start=1)
         if rank <= MAX_TRACED or cuts.get(index) is Cut.NO
     ]
     signals = _signals(scores, list(dict.fromkeys([*(index for _, index in traced), *cuts])))
@@ -157,20 +152,19 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
             if verdict is Cut.NO
         ),
         traced=tuple(
-            _line(pool.rows[index], rank, final[index], signals[index], _cut(cuts, size, index, rank))
+            _line(pool.rows[index], rank, final[index], signals[index], cuts.get(index, Cut.RANK))
             for rank, index in traced
         ),
         order=order,
         loaded=rows,
         cuts=cuts,
-        looked_at=size,
     )
 
 
 def _judged(
     principal: Principal, request: Request, pool: Pool, final: Sequence[float], order: Sequence[int]
-) -> tuple[dict[str, Memory], dict[int, Cut], int]:
-    """The rows of the best, the verdict on each that still exists, and how many ranks were looked at."""
+) -> tuple[dict[str, Memory], dict[int, Cut]]:
+    """The rows of the best and the verdict on each. A row that is missing was deleted meanwhile."""
     size = request.limit + SPARE
     rows: dict[str, Memory] = {}
     looked_at = 0
@@ -193,7 +187,7 @@ def _judged(
         if Cut.BUDGET in verdicts and size >= FARTHEST * request.limit:
             break
         size *= 2
-    return rows, dict(zip(present, verdicts, strict=True)), size
+    return rows, dict.fromkeys(order[:size], Cut.GONE) | dict(zip(present, verdicts, strict=True))
 
 
 def _contenders(
@@ -206,11 +200,6 @@ def _contenders(
         tokens = request.cost(recalled(row, 0.0, {}, ())) if request.cost else len(loaded.pieces) // 2
         contenders.append(Contender(loaded.kind, Status(row.status), final[index], row.searchable_text, tokens))
     return contenders
-
-
-def _cut(cuts: Mapping[int, Cut], looked_at: int, index: int, rank: int) -> Cut:
-    """A candidate that was looked at and has no verdict was deleted meanwhile."""
-    return cuts.get(index, Cut.GONE if rank <= looked_at else Cut.RANK)
 
 
 def _signals(scores: Scores, indices: Sequence[int]) -> dict[int, dict[str, float]]:

@@ -124,14 +124,9 @@ def hydrated(attempt: Attempt) -> None:
 
 def _request(attempt: Attempt, aim: Aim) -> Request:
     return checked(
+        aim.who,
         "locker",
-        types=ALL_KINDS,
-        limit=10,
         task=attempt.chance.choice(["", *{each.task for each in aim.victim.planted}]),
         include_superseded=attempt.maybe(0.5),
         as_of=attempt.baseline.now if attempt.maybe(0.3) else None,
-        session_id=None,
-        exclude_episode_ids=(),
-        token_budget=None,
-        now=timezone.now(),
     )
