@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.db.compiled_query import MOST_IDS, Prepared, PreparedUpdate, Substring, Value
+from memoryhub.db.compiled_query import Prepared, PreparedUpdate, Substring, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
@@ -75,14 +75,6 @@ def like(name: str) -> QuerySet[Tenant]:
     return Tenant.objects.filter(name__iexact=name).order_by("name")
 
 
-def renamed(membership_id: UUID, before: str, after: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-    return Membership.objects.filter(pk=membership_id, external_id=before), {"external_id": after}
-
-
-def moved(membership_id: UUID, at: datetime) -> tuple[QuerySet[Membership], dict[str, Any]]:
-    return Membership.objects.filter(pk=membership_id), {"created_at": at}
-
-
 @pytest.mark.parametrize("name", ["Harbour", "Quarry", "Nobody's", None])
 def test_rows_are_those_that_the_orm_gives(name: str | None) -> None:
     for each in ("Harbour", "Quarry"):
@@ -108,11 +100,6 @@ def test_annotations_come_with_the_rows() -> None:
     (found,) = Prepared(with_tenant).all(member.pk)
     assert (found, found.whose) == (member, member.tenant_id)  # type: ignore[attr-defined]  # annotated
     assert vars(found) | {"_state": 0} == vars(with_tenant(member.pk).get()) | {"_state": 0}
-
-
-def test_too_many_ids_are_refused() -> None:
-    with pytest.raises(ValueError, match="2,048"):
-        Prepared(among).all(uuid4(), [uuid4() for _ in range(MOST_IDS + 1)])
 
 
 def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
@@ -143,25 +130,6 @@ def test_a_part_is_looked_for_as_it_stands(part: str) -> None:
     for name in ("Harbour", "100% Quarry", "under_score", "back\\slash", "O'Neill", "Café"):
         make_tenant(name)
     assert Prepared(holding).all(Substring(part)) == list(holding(part))
-
-
-def test_an_update_changes_what_it_names_alone() -> None:
-    ours, theirs = make_membership(), make_membership()
-    update = PreparedUpdate(renamed)
-    assert update.run(ours.pk, "", "us") == 1
-    assert update.run(uuid4(), "", "nobody") == 0
-    assert update.run(theirs.pk, "other", "them") == 0
-    assert dict(Membership.objects.values_list("pk", "external_id")) == {ours.pk: "us", theirs.pk: ""}
-    assert PreparedUpdate(moved).run(ours.pk, LONG_AGO) == 1
-    assert Membership.objects.get(pk=ours.pk).created_at == LONG_AGO
-
-
-def test_an_update_that_leaves_a_value_out_is_refused() -> None:
-    def careless(membership_id: UUID, _name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-        return Membership.objects.filter(pk=membership_id), {"external_id": ""}
-
-    with pytest.raises(ValueError, match="leaves out"):
-        PreparedUpdate(careless).run(uuid4(), "us")
 
 
 def test_a_query_that_leaves_a_value_out_is_refused() -> None:

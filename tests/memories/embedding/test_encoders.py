@@ -10,19 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memories.embedding import base, pack_pieces, token_vectors, unpack_pieces
+from memories.embedding import base, token_vectors
 from memories.embedding.base import MINILM, STATIC, BundledModel, ModelDamaged
 from memories.embedding.encoders import MiniLM
 
 encoder = cache(MiniLM)  # that of the process remembers what other tests said
 TEXTS = ["Peanuts make my throat swell.", "I moved to Edinburgh in March", "ok", "the hub " * 200]
-
-
-def test_vectors_have_the_promised_length() -> None:
-    vectors = encoder().encode(TEXTS)
-    assert vectors.shape == (4, encoder().dimensions)
-    assert vectors.dtype == np.float32
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
 
 
 def test_a_text_that_means_the_same_is_nearer() -> None:
@@ -52,19 +45,11 @@ def test_any_text_has_a_vector(text: str) -> None:
     assert np.linalg.norm(encoder().encode([text])[0]) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_no_texts_give_no_vectors() -> None:
-    assert encoder().encode([]).shape == (0, encoder().dimensions)
-
-
 def test_a_text_becomes_its_known_pieces_in_order() -> None:
     vectors = token_vectors()
     pieces = vectors.piece_ids("Garden hub, garden!")
     assert [vectors.id_of(piece) for piece in ("garden", "hub", ",", "garden", "!")] == pieces.tolist()
     assert pieces.dtype == np.uint16
-
-
-def test_unknown_characters_are_left_out() -> None:
-    assert len(token_vectors().piece_ids("🦆")) == 0
 
 
 def test_a_rare_piece_weighs_more_than_a_frequent_one() -> None:
@@ -87,11 +72,6 @@ def test_related_words_point_the_same_way() -> None:
         vectors.directions[vectors.piece_ids(word)[0]] for word in ("car", "automobile", "banana")
     )
     assert car @ automobile > car @ banana + 0.2
-
-
-def test_stored_pieces_come_back_equal() -> None:
-    pieces = token_vectors().piece_ids("reset the hub by holding both buttons")
-    assert np.array_equal(unpack_pieces(pack_pieces(pieces)), pieces)
 
 
 @pytest.mark.parametrize(

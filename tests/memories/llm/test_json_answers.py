@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -16,7 +15,6 @@ from memories.llm.base import FaultCause, Usage
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
-    IN_VAIN_SECONDS,
     KEY,
     PATIENCE_SECONDS,
     Call,
@@ -202,19 +200,6 @@ def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None
     for other in ("soon", "nan", "-5", "Thu, 99 Foo 2026 99:99:99 GMT"):
         error, _ = fault(Refuse(429, headers={"Retry-After": other}))
         assert error.retry_after == 0
-
-
-def test_an_answer_that_drips_ends_in_time() -> None:
-    error, _ = fault(Stall(GOOD, 2, alive=True), answer_seconds=IN_VAIN_SECONDS)
-    assert error.cause is FaultCause.ENDPOINT
-
-
-def test_a_refused_connection_is_a_fault_that_may_pass() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        with pytest.raises(NoAnswer, match="cannot be reached") as caught:
-            answer(f"http://user:{KEY}@127.0.0.1:{free.getsockname()[1]}/v1")
-    assert caught.value.cause is FaultCause.ENDPOINT
 
 
 def test_a_fault_that_passes_is_not_noticed() -> None:

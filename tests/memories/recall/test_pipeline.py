@@ -154,11 +154,6 @@ def test_the_limit_and_the_budget_bound_an_answer(say: Say, ask: Ask) -> None:
     assert len(ask("broken bulb", token_budget=11)) == 2
 
 
-def test_duplicates_collapse_and_make_room(say: Say, ask: Ask) -> None:
-    say("ok thanks", "Ok, thanks!", "OK thanks", "thanks for the bulbs")
-    assert len(ask("thanks", limit=3)) == 2
-
-
 def test_the_same_question_gets_the_same_answer(principal: Principal, say: Say) -> None:
     say(*(f"Bulb {number} went out" for number in range(30)))
     drain()
@@ -246,11 +241,6 @@ def test_any_question_is_answered(say: Say, ask: Ask, query: str) -> None:
 def test_a_member_with_nothing_gets_nothing(principal: Principal) -> None:
     answer = recall(principal, "where do I live?")
     assert (answer.items, answer.degraded) == ((), False)
-
-
-def test_a_member_with_one_memory_gets_it(say: Say, ask: Ask) -> None:
-    say("hello")
-    assert ask("zebra?") == ["hello"]
 
 
 def test_a_threshold_leaves_out_what_scores_below_it_and_the_trace_says_so(principal: Principal, say: Say) -> None:

@@ -88,8 +88,3 @@ def test_any_text_parses_to_something_bounded(text: str, speakers: list[str]) ->
     assert len(query.terms) <= MAX_CONTENT_WORDS
     assert all(term.strip() for term in query.terms)
     assert query.named <= set(speakers)
-
-
-def test_a_very_long_text_is_bounded_too() -> None:
-    query = parse(" ".join(f"word{number}" for number in range(20_000)))
-    assert query.terms == tuple(f"word{number}" for number in range(MAX_CONTENT_WORDS))

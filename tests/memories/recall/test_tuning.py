@@ -51,21 +51,6 @@ def test_too_little_speaks_for_none(used: int, ignored: int) -> None:
     assert propose([*[(2.0, True)] * LEAST_USED, *[(0.5, False)] * LEAST_IGNORED]).value == 2.0
 
 
-def test_rates_and_values_are_told_whatever_comes_of_it() -> None:
-    verdict = propose([(1.0, True), (0.5, False), (-0.5, False), (0.25, False)])
-    assert (verdict.hit_rate, verdict.ignored_rate) == (0.25, 0.75)
-    assert verdict.values[0].value <= -0.5 < verdict.values[-1].value
-    assert (verdict.values[0].kept, verdict.values[0].cut) == (1, 0)
-    assert propose([]).hit_rate == propose([]).ignored_rate == 0
-
-
-@pytest.mark.parametrize("high", [0.0, 0.01, 3.0, 77.7, 5_000.0])
-def test_the_values_considered_are_few_and_ascend(high: float) -> None:
-    values = [each.value for each in propose([(0.0, True), (high, False)]).values]
-    assert 1 <= len(values) <= 40
-    assert values == sorted(set(values))
-
-
 def test_a_reason_fits_its_column() -> None:
     many = [*[(0.0, True)] * 10_000_000, *[(2.0, False)] * 1_000_000][::100]
     assert len(propose(many).reason) <= 300

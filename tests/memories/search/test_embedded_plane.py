@@ -208,18 +208,6 @@ def test_what_is_forgotten_in_the_archive_is_in_no_byte_of_the_file(plane: Embed
     assert secret.vector not in content
 
 
-def test_archived_vectors_are_read_when_somebody_asks_for_the_past(plane: EmbeddedPlane, ada: Principal) -> None:
-    old = document(own(ada), BRISTOL, status=Status.SUPERSEDED)
-    plane.upsert([replace(old, version=2, archived=True)])
-    assert len(found(plane, ada)) == 1
-    part = plane._open._part(path_of(plane.root, own(ada)))
-    ordinarily = part.nbytes
-    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1]
-    plane.candidates(ada, question(BRISTOL, include_superseded=True))
-    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1, 1]
-    assert part.nbytes > ordinarily
-
-
 def test_a_file_from_before_there_was_an_archive_counts_as_missing(plane: EmbeddedPlane, ada: Principal) -> None:
     plane.close()
     with closing(sqlite3.connect(path_of(plane.root, own(ada)))) as connection:
