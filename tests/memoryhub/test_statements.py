@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet, TextChoices
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.db.compiled_query import Prepared, PreparedUpdate, Substring, Value
+from memoryhub.db.compiled_query import Prepared, Substring, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
@@ -167,11 +167,6 @@ def test_among_no_ids_there_is_nothing_and_all_others_are() -> None:
         assert Prepared(among).all(member.tenant_id, none) == []
         assert not Prepared(among).any(member.tenant_id, none)
         assert Prepared(others).all(none) == list(others([])) == [member]
-
-    def emptied(ids: list[UUID], name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-        return Membership.objects.filter(pk__in=ids), {"external_id": name}
-
-    assert (PreparedUpdate(emptied).run([], "us"), PreparedUpdate(emptied).run([member.pk], "us")) == (0, 1)
 
 
 def test_a_text_that_the_database_would_read_as_a_pattern_is_refused() -> None:
