@@ -245,7 +245,7 @@ class Forgotten(serializers.Serializer[Any]):
 def forgotten(outcome: ForgetOutcome) -> dict[str, Any]:
     """An erasure as `Forgotten`."""
     erased = [{"kind": kind, "id": memory_id} for kind, memory_id in outcome.erased]
-    return dict(Forgotten({"erased": erased, "redacted_messages": outcome.redacted_messages}).data)
+    return {"erased": erased, "redacted_messages": outcome.redacted_messages}
 
 
 class FieldError(serializers.Serializer[Any]):
