@@ -141,10 +141,8 @@ def problem_of(error: Exception) -> ApiProblem | None:
     match error:
         case InvalidInput():
             return invalid([(error.field, error.reason)])
-        case exceptions.ValidationError():
+        case exceptions.ValidationError() | exceptions.ParseError():
             return invalid(list(_flat(error.detail)))
-        case exceptions.ParseError():
-            return invalid([("body", str(error.detail))])
         case exceptions.APIException():
             return _of_framework(error)
         case Http404():

@@ -53,7 +53,6 @@ from memories.llm.streaming import StreamedText, heard, storable
 from memoryhub.observability import tracing
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 _STOPS = {
@@ -234,10 +233,8 @@ def _body(stream: Stream[ChatCompletionChunk]) -> Any:
 def _as_chunk(answer: Any) -> ChatCompletionChunk:
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
         raise TypeError("An answer without choices.")
-    from openai.types.chat import ChatCompletionChunk as Chunk  # noqa: PLC0415 - a second to import, not when offline
-
     choices = [{**choice, "delta": _numbered(choice.get("message") or {})} for choice in answer["choices"]]
-    chunk: ChatCompletionChunk = Chunk.construct(None, **{**answer, "choices": choices})
+    chunk: ChatCompletionChunk = ChatCompletionChunk.construct(None, **{**answer, "choices": choices})
     return chunk
 
 

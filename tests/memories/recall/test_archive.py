@@ -12,8 +12,8 @@ from memories.hygiene.endings import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search import search_plane
-from memories.search.checking import IndexProblem, check, rebuild
-from memories.search.outbox import drain
+from memories.search.checking import IndexProblem, check
+from memories.search.outbox import drain, rebuild_owner
 from memories.selectors.memories import chain_of
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
@@ -105,7 +105,7 @@ def test_plane_and_database_agree_and_a_rebuild_keeps_the_archive(moved: Princip
     owner = Owner(moved.tenant_id, moved.user_id)
     search_plane().settle()
     assert check(owner).ok
-    rebuild(owner)
+    rebuild_owner(owner)
     search_plane().settle()
     assert check(owner).ok
     assert [state.archived for state in search_plane().stored(owner)].count(True) == 1
