@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection, transaction
-from django.db.models import F, QuerySet, TextChoices
+from django.db.models import F, QuerySet
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
@@ -18,18 +17,6 @@ from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
 pytestmark = pytest.mark.django_db
-
-
-class Place(str, Enum):  # noqa: UP042 - a StrEnum calls itself by its text
-    """Calls itself Place.HARBOUR."""
-
-    HARBOUR = "Harbour"
-
-
-class Berth(TextChoices):
-    """Calls itself Harbour."""
-
-    HARBOUR = "Harbour"
 
 
 LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)
@@ -144,12 +131,6 @@ def test_a_query_that_leaves_a_value_out_is_refused() -> None:
 def test_other_sorts_of_values_are_refused(value: Value) -> None:
     with pytest.raises(TypeError):
         Prepared(named).all(value)
-
-
-@pytest.mark.parametrize("name", [Place.HARBOUR, Berth.HARBOUR])
-def test_a_text_is_what_it_holds_whatever_its_class_calls_it(name: str) -> None:
-    made = make_tenant("Harbour")
-    assert Prepared(named).all(name) == list(named(name)) == [made]
 
 
 def test_what_is_no_id_is_refused_in_a_list() -> None:

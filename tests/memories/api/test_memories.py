@@ -14,7 +14,6 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
-from tests.factories import make_membership
 from tests.memories.api.caller import Caller, Life, caller_of
 
 EVERY = {"sensitivity", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
@@ -254,10 +253,6 @@ def test_the_chain_of_a_fact_is_told_from_the_oldest(ada: Caller, life: Life) ->
     assert links[0]["until"] == links[1]["since"]
 
 
-def test_what_has_no_chain_says_so(ada: Caller, life: Life) -> None:
-    assert ada.get(f"memories/{life.episode}/chain/").json == {"links": []}
-
-
 def test_forgetting_erases_and_says_what(ada: Caller, life: Life) -> None:
     answer = ada.delete(f"memories/{life.episode}/?cascade=true")
     assert {each["id"] for each in answer.json["erased"]} == {str(life.episode), str(life.fact)}
@@ -268,12 +263,3 @@ def test_forgetting_erases_and_says_what(ada: Caller, life: Life) -> None:
 def test_forgetting_a_fact_takes_its_words_along_if_asked(ada: Caller, life: Life) -> None:
     ada.delete(f"memories/{life.fact}/?sources=true")
     assert not Episode.objects.exists()
-
-
-def test_a_member_cannot_write_for_the_whole_tenant(ada: Caller, tenant: Tenant) -> None:
-    body = {"text": "We close at five.", "scope": "tenant"}
-    assert ada.post("memories/", body).status == 403
-    admin = caller_of(make_membership(tenant, role="admin"))
-    shared = admin.post("memories/", body).json["memory_id"]
-    assert [each["id"] for each in ada.get("memories/?shared=true").json["results"]] == [shared]
-    assert ada.get("memories/").json["results"] == []

@@ -81,12 +81,6 @@ def test_the_worst_of_the_last_calls_counts() -> None:
     assert ModelTokens("m").factor == 0.9
 
 
-@pytest.mark.parametrize(("reported", "factor"), [(3_900, 2.0), (300, 0.6)])
-def test_the_factor_is_bounded(reported: int, factor: float) -> None:
-    ModelTokens("m").learn(1_000, reported)
-    assert ModelTokens("m").factor == factor
-
-
 @pytest.mark.parametrize(
     ("estimate", "reported"),
     [(1_000, 12), (1_000, 40_000), (1_000, None), (1_000, 0), (1_000, -3), (100, 200)],

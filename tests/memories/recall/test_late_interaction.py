@@ -54,11 +54,6 @@ def test_a_long_query_is_cut_to_its_first_pieces() -> None:
     assert found.own == pytest.approx([1.0])
 
 
-def test_marks_are_found_in_the_text_that_holds_them() -> None:
-    texts = pack([np.array(ids, "<u2").tobytes() for ids in ([1, 2], [], [3], [2, 3])])
-    assert texts.any_of(np.array([0, 0, 0, 1, 0, 0], np.bool_)).tolist() == [False, False, True, True]
-
-
 def test_two_forms_of_a_word_match_although_their_vectors_stand_apart() -> None:
     texts, query = pack([np.array([2], "<u2").tobytes()]), pieces([1])
     forms = np.array([0, 1, 1, 3, 4, 5])

@@ -51,11 +51,6 @@ def test_too_little_speaks_for_none(used: int, ignored: int) -> None:
     assert propose([*[(2.0, True)] * LEAST_USED, *[(0.5, False)] * LEAST_IGNORED]).value == 2.0
 
 
-def test_a_reason_fits_its_column() -> None:
-    many = [*[(0.0, True)] * 10_000_000, *[(2.0, False)] * 1_000_000][::100]
-    assert len(propose(many).reason) <= 300
-
-
 LONG = (
     "Yesterday we walked along the canal with both dogs, then Petra cooked lentils while I repaired the bicycle, and"
     " later everybody played cards until midnight"
