@@ -19,7 +19,7 @@ from rich.table import Table
 from memories.consolidation.judging import JudgedFact, Verdict
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Encoder
-from memories.embedding.minilm import MiniLM
+from memories.embedding.encoders import MiniLM
 from memories.english.judge import judge
 
 PAIRS = Path(__file__).resolve().parent.parent / "tests/memories/english/contradictions"

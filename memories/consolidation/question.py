@@ -14,8 +14,7 @@ from uuid import UUID
 
 from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.constants import CONFIDENCE_FLOOR
-from memories.llm.base import ChatMessage
-from memories.llm.quoting import quoted
+from memories.llm.base import ChatMessage, quoted
 
 # What the assistant said is context; a known fact is there to be recognised. Neither needs all its words.
 BEFORE_CHARACTERS = 1_000

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
-from memories.search.checking import IndexProblem, check, settle
+from memories.search.checking import IndexProblem, check
 from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.staff.base import MemberView, first_page_of
 from memories.types import Owner
@@ -63,7 +63,7 @@ class IndexCheck(Index):
     def post(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         started = timezone.now()
         try:
-            settle()
+            search_plane().settle()
         except SearchUnavailable:
             return self.show(refusal=NO_ANSWER, status=503)
         report = check(Owner(self.principal.tenant_id, self.principal.user_id))

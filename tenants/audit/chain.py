@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryhub.db.compiled_query import Prepared, PreparedUpdate
+from memoryhub.db.compiled_query import Prepared
 from tenants.audit.verification import (
     DIGESTED_COLUMNS,
     GENESIS,
@@ -196,15 +196,6 @@ _HEAD = Prepared(_head)
 
 
 def _advance(head: AuditHead, *, by: int, digest: str) -> None:
-    if _ADVANCE.run(head.chain, head.length, head.digest, head.length + by, digest) != 1:
+    at = AuditHead.objects.filter(chain=head.chain, length=head.length, digest=head.digest)
+    if at.update(length=head.length + by, digest=digest) != 1:
         raise AuditConflict("The audit chain moved while it was appended to; its lock was not held.")
-
-
-def _advanced(
-    chain: str, length: int, digest: str, new_length: int, new_digest: str
-) -> tuple[QuerySet[AuditHead], Mapping[str, Any]]:
-    at = AuditHead.objects.filter(chain=chain, length=length, digest=digest)
-    return at, {"length": new_length, "digest": new_digest}
-
-
-_ADVANCE = PreparedUpdate(_advanced)

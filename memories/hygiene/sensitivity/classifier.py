@@ -13,8 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from memories.hygiene.sensitivity.findings import Finding, apart, label
-from memories.llm.base import ChatMessage
-from memories.llm.quoting import quoted
+from memories.llm.base import ChatMessage, quoted
 from memories.types import SensitiveKind
 
 # Around a shape the model reads this many characters on each side; what is farther says nothing about it.

@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.member_command import member, progress, sentences
-from memories.search.checking import CheckReport, IndexDifference, check, owners, rebuild, settle
-from memories.search.expunging import expunge
-from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
+from memories.search import search_plane
+from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners
+from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner
 from memories.types import Owner
 
 # Differences that are listed for people; a machine gets them all.
@@ -49,19 +49,19 @@ class Command(BaseCommand):
     def _rebuild(self, options: dict[str, Any]) -> None:
         chosen = _chosen(options)
         watched = _watched(chosen, "Rebuilding")
-        count = sum(map(rebuild, watched)) if options["user"] else rebuild_all(watched)
+        count = sum(map(rebuild_owner, watched)) if options["user"] else rebuild_all(watched)
         numbers = {"owners": len(chosen), "memories": count}
         self._answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
 
     def _check(self, options: dict[str, Any]) -> None:
-        settle()
+        search_plane().settle()
         reports = [check(owner) for owner in _watched(_chosen(options), "Comparing")]
         differing = [report for report in reports if not report.ok]
         repaired = 0
         if options["repair"] and differing:
             for report in differing:
-                rebuild(report.differences[0].owner)
-            settle()
+                rebuild_owner(report.differences[0].owner)
+            search_plane().settle()
             repaired = sum(check(report.differences[0].owner).ok for report in differing)
         self._report(options, reports, repaired)
         if len(differing) > repaired:

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories.models import CatalogEntry, Episode, Fact, Mention, Message, MessageRole, MessageState, Playbook, Relation
-from memories.recall.use import takes_up
+from memories.recall.tuning import takes_up
 from memories.selectors.memories import memories_by_id
 from memories.types import Kind
 from memoryhub.db.compiled_query import Prepared

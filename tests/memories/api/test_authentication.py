@@ -53,11 +53,6 @@ def test_a_token_is_refused_as_soon_as_its_member_is_deactivated(ada: Caller, me
     assert ada.get("memories/").status == 401
 
 
-def test_the_use_of_a_token_is_noted(ada: Caller) -> None:
-    ada.get("memories/")
-    assert ApiToken.objects.get().last_used_at is not None
-
-
 def test_what_a_token_writes_is_recorded_as_its_doing(ada: Caller) -> None:
     ada.post("memories/", FACT, **{"X-Request-ID": "request-0001"})
     event = AuditEvent.objects.get(action="fact.created")
@@ -83,15 +78,6 @@ def test_a_token_can_do_what_its_scopes_say_and_no_more(
     for right in needs:
         answer = caller_of(membership, set(Right) - {right}).send(method, path, body)
         assert (answer.status, answer.problem["detail"]) == (403, f"This needs the right {right.value}.")
-
-
-@pytest.mark.parametrize("path", ["correct", "supersede", "retire", "pin"])
-def test_a_reading_token_changes_no_memory(ada: Caller, membership: Membership, path: str) -> None:
-    fact = ada.post("memories/", FACT).json["memory_id"]
-    reader = caller_of(membership, {Right.READ})
-    assert reader.post(f"memories/{fact}/{path}/", {"text": "x"}).status == 403
-    assert reader.delete(f"memories/{fact}/").status == 403
-    assert reader.get(f"memories/{fact}/").json["status"] == "active"
 
 
 def test_a_signed_in_member_reads_with_their_session(membership: Membership) -> None:

@@ -65,7 +65,7 @@ def test_check_does_not_say_repaired_of_what_still_differs(
     indexed: Principal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Fact.objects.update(version=7)
-    monkeypatch.setattr("memories.management.commands.index.rebuild", lambda _owner: 0)
+    monkeypatch.setattr("memories.management.commands.index.rebuild_owner", lambda _owner: 0)
     with pytest.raises(SystemExit) as ended:
         call_command("index", "check", "--repair")
     assert ended.value.code == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from memories.recall.boundary import Contender, Cut, select
+from memories.recall.selection import Contender, Cut, select
 from memories.types import Kind, Status
 
 

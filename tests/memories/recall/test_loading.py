@@ -11,8 +11,7 @@ import pytest
 from django.db.models import QuerySet
 
 from memories.models import Fact
-from memories.recall.hydration import texts
-from memories.recall.loading import fetch, visible_rows
+from memories.recall.loading import fetch, texts, visible_rows
 from memories.recall.request import Request
 from memories.services.facts.remember import remember_fact
 from memories.types import ALL_KINDS, Kind, Scope

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece, ToolCall, Usage
-from memories.llm.openai_chat import OpenAIChat
+from memories.llm.completions import OpenAIChat
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
     IN_VAIN_SECONDS,
     KEY,
     Call,
     Cut,
-    HangUp,
     OpenAIServer,
     Raw,
-    Refuse,
     Reply,
     Say,
     Stall,
@@ -113,16 +111,8 @@ def test_what_breaks_after_the_end_takes_nothing_away() -> None:
         pytest.param(
             Raw(b'data: {"choices": [{"delta": 7}]}\n\n'), "cannot be read", True, "", id="a delta of another shape"
         ),
-        pytest.param(
-            Raw(b'data: {"choices": [{"delta": {"tool_calls": [{"function": {"name": 7}}]}}]}\n\n'),
-            "cannot be read",
-            True,
-            "",
-            id="a tool of another shape",
-        ),
         pytest.param(Raw(b"\xff\xfe\x00data: \xff\n\n"), "cannot be read", True, "", id="no UTF-8"),
         pytest.param(Raw(b"<html>Welcome</html>"), "cannot be read", True, "", id="a web page"),
-        pytest.param(Raw(b""), "cannot be read", True, "", id="nothing at all"),
         pytest.param(
             Raw(b'data: {"error": {"message": "overloaded sk-test"}}\n\n'),
             "broke off",
@@ -131,11 +121,6 @@ def test_what_breaks_after_the_end_takes_nothing_away() -> None:
             id="error in the stream",
         ),
         pytest.param(Say(["x" * 20_000] * 2), "too long", True, "x" * 20_000, id="endless text"),
-        pytest.param(Refuse(401, message=f"Incorrect API key {KEY}"), "OPENAI_API_KEY", False, "", id="wrong key"),
-        pytest.param(Refuse(404), "MEMORYHUB_MODEL", False, "", id="no such model"),
-        pytest.param(Refuse(400, code="context_length_exceeded"), "too long for the model", False, "", id="too much"),
-        pytest.param(Refuse(400, code="content_filter"), "content filter", False, "", id="filtered"),
-        pytest.param(Refuse(400), "refused the request (400)", False, "", id="bad request"),
     ],
 )
 def test_each_fault_is_one_sentence(reply: Reply, sentence: str, retryable: bool, streamed: str) -> None:
@@ -143,34 +128,6 @@ def test_each_fault_is_one_sentence(reply: Reply, sentence: str, retryable: bool
     assert sentence in error.message
     assert (error.retryable, text) == (retryable, streamed)
     assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("reply", "sentence"),
-    [
-        pytest.param(Refuse(429, headers={"Retry-After": "0.01"}), "is busy", id="rate limit"),
-        pytest.param(Refuse(500), "has a fault (500)", id="server error"),
-        pytest.param(HangUp(), "cannot be reached", id="no reply"),
-    ],
-)
-def test_what_may_pass_is_tried_again_a_bounded_number_of_times(reply: Reply, sentence: str) -> None:
-    error, _, server = fault(reply)
-    assert sentence in error.message
-    assert error.retryable
-    assert len(server.requests) == 3
-
-
-def test_a_fault_that_passes_is_not_noticed() -> None:
-    with openai_server(Refuse(503), HELLO) as server:
-        assert ask(server)[0] == TextPiece("Hel")
-
-
-def test_a_server_that_asks_for_minutes_is_not_waited_for() -> None:
-    started = time.monotonic()
-    error, _, server = fault(Refuse(429, headers={"Retry-After": "90"}))
-    assert "in 90 seconds" in error.message
-    assert len(server.requests) == 1
-    assert time.monotonic() - started < 60
 
 
 def test_a_stream_that_only_says_it_is_alive_ends_in_time() -> None:
@@ -183,20 +140,6 @@ def test_a_refused_connection_is_a_fault() -> None:
         free.bind(("127.0.0.1", 0))
         with pytest.raises(ModelFault, match="cannot be reached"):
             list(answer(f"http://user:{KEY}@127.0.0.1:{free.getsockname()[1]}/v1"))
-
-
-def test_an_endpoint_that_does_not_count_tokens_is_asked_without() -> None:
-    refusal = Refuse(400, message="Unknown parameter: stream_options")
-    with openai_server(refusal, HELLO) as server:
-        ask(server)
-    assert "stream_options" not in server.requests[1]
-
-
-def test_the_log_names_the_fault_and_never_the_key(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="memories"):
-        fault(Refuse(401, message=f"Incorrect API key {KEY}"))
-    assert "AuthenticationError 401" in caplog.text
-    assert KEY not in caplog.text
 
 
 @every_few_bytes_or_all
