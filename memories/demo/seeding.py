@@ -44,7 +44,7 @@ from memories.selectors.sessions import find_turn
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.sessions.sessions import start_session, title_from
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
 from memories.types import Kind, Owner, Scope, WriteOutcome

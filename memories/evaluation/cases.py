@@ -15,7 +15,7 @@ from typing import Any
 
 from memories.errors import InvalidInput
 from memories.importing import ConversationSession, MemoryRecord, parse_locomo, parse_memory
-from memories.importing.formats import conversation_count
+from memories.importing.conversations import conversation_count
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 UNANSWERABLE = "unanswerable"

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from memories.errors import MemoriesError
-from memories.hygiene.sensitivity.telling import noun
+from memories.hygiene.sensitivity.findings import noun
 from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
 from memories.services.portability.imports import Advance, ImportReport

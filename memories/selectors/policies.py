@@ -18,7 +18,7 @@ from memories.constants import (
     PINNED_REFRESH_TURNS,
     SESSION_LIFETIME,
 )
-from memories.hygiene.expiry import Lifetime
+from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SensitiveKind

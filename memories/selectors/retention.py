@@ -1,10 +1,10 @@
 """What the collection has to look at, and what it decides: the one planner of a dry run and of a real one.
 
-Invariant: the database narrows down to more than is due and never to less; `hygiene/endings.py` decides.
+Invariant: the database narrows down to more than is due and never to less; `hygiene/ageing.py` decides.
 
 How memories stand with their owner: what decides their staleness, read in few statements for many of them.
 
-Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/staleness.py` decides. Words are read
+Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/ageing.py` decides. Words are read
 only of the facts whose class hangs on their first ones, and none is kept.
 
 What is known of the hygiene of a tenant's memories, or of all: numbers, never words.
@@ -28,9 +28,17 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
-from memories.hygiene.endings import EndingDecision, Life, decide, is_doubtful
-from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import USE_WINDOW, StalenessInputs, due_of_fact
+from memories.hygiene.ageing import (
+    USE_WINDOW,
+    About,
+    EndingDecision,
+    Life,
+    Lifetime,
+    StalenessInputs,
+    decide,
+    due_of_fact,
+    is_doubtful,
+)
 from memories.models import (
     CHAINED_MODELS,
     Episode,

@@ -9,8 +9,7 @@ from typing import Any
 
 from memories.errors import InvalidInput
 from memories.importing import ConversationSession, parse_chatgpt, parse_jsonl, parse_locomo
-from memories.importing.conversations import read_json, read_lines
-from memories.importing.formats import conversation_count
+from memories.importing.conversations import conversation_count, read_json, read_lines
 from memories.management.member_command import MemberCommand, progress, remarks, warm_index
 from memories.services.portability.imports import ImportReport
 from memories.services.portability.sessions_import import import_sessions

@@ -10,8 +10,8 @@ from typing import Any
 from memories.importing import parse_memories
 from memories.importing.conversations import read_lines
 from memories.management.member_command import MemberCommand, progress, remarks, warm_index
-from memories.services.portability.import_records import import_memories
 from memories.services.portability.imports import ImportReport
+from memories.services.portability.memories_import import import_memories
 from memories.types import Kind
 from tenants.principal import Principal
 

@@ -44,8 +44,14 @@ from memories.models import (
 )
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
-from memories.services.erasure.reach import reach, supported_by_nothing_else
-from memories.services.erasure.wording import ErasedWording, marking, strings_in, wording_of
+from memories.services.erasure.reach import (
+    ErasedWording,
+    marking,
+    reach,
+    strings_in,
+    supported_by_nothing_else,
+    wording_of,
+)
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.originals import erase_originals
 from memories.services.reviews.queue import reviews_naming

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput
-from memories.hygiene.expiry import About, Dates, Lifetime, stamp
+from memories.hygiene.ageing import About, Dates, Lifetime, stamp
 from memories.models import Fact, ReviewKind
 from memories.services.facts.closing import current_rows
 from memories.services.reviews.queue import withdraw

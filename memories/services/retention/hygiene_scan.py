@@ -33,10 +33,10 @@ from django.utils import timezone
 from memories.consolidation.rules import contradiction_judge, junk, junk_in_playbook
 from memories.hygiene import junk as junk_forms
 from memories.hygiene import sensitivity
+from memories.hygiene.ageing import EVICT_OVER, staleness, status_after
 from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
-from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
 from memories.models import CHAINED_MODELS, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.policies import Policy
 from memories.selectors.retention import UsageCounts, page_of, rows_of, standing_of, surroundings_of, use_by

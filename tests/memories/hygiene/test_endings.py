@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.hygiene.endings import Cause, Ending, Life, decide
+from memories.hygiene.ageing import Cause, Ending, Life, decide
 from memories.types import Status
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import StalenessInputs, age, disuse, due_of_fact, staleness, status_after
+from memories.hygiene.ageing import About, Lifetime, StalenessInputs, age, disuse, due_of_fact, staleness, status_after
 from memories.types import Scope, Source, Status
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.hygiene.endings import Ending
+from memories.hygiene.ageing import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search import search_plane
@@ -19,8 +19,7 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
-from memories.services.retention.collection import collect
-from memories.services.retention.restore import restore
+from memories.services.retention.collection import collect, restore
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, texts

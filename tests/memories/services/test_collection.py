@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from memories.hygiene.endings import Cause, Ending
+from memories.hygiene.ageing import Cause, Ending
 from memories.models import Fact, MemoryPolicy, OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain

@@ -21,8 +21,8 @@ from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
 from memories.services.portability.memories_export import count_for_export, export_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.retention.dates import confirm_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session

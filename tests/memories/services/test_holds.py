@@ -14,7 +14,7 @@ from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, LegalHold, Message, MessageState, Session, SessionEntry
 from memories.services.erasure.forget import forget, forget_session
-from memories.services.erasure.holds import place_hold, release_hold
+from memories.services.erasure.requests import place_hold, release_hold
 from memories.services.facts.remember import remember_fact
 from memories.services.retention.collection import collect
 from memories.services.sessions.expiry import expire_sessions

@@ -19,7 +19,7 @@ from memories.selectors.history.chains import verify_chains
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.types import Contradiction, Kind, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent

@@ -15,7 +15,7 @@ from memories.importing.records import MemoryRecord
 from memories.models import CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal, Session
 from memories.selectors.history.chains import verify_chains
 from memories.services.policies import set_policy
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import SensitiveKind
 from tenants.models import AuditEvent

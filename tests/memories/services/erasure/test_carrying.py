@@ -18,8 +18,7 @@ from memories.search.outbox import drain
 from memories.selectors.erasure import owner_of
 from memories.services.consolidation.running import consolidate
 from memories.services.erasure import copies, leasing, stages
-from memories.services.erasure.holds import place_hold, release_hold
-from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out, carry_out_due
 from memories.services.erasure.stores import STORES
 from memories.services.facts.remember import remember_fact
