@@ -16,6 +16,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -32,7 +33,7 @@ from memories.importing.records import Belief, MemoryRecord, in_order_of_belief,
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
-from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked
+from memories.services.facts.drafts import AnyDraft, FactDraft, PlaybookDraft, checked
 from memories.services.facts.duplicates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
 from memories.services.ownership import own_episodes, owner_columns
@@ -145,6 +146,13 @@ def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
 OwnMemories = Mapping[Kind, Mapping[str, UUID]]
 
 REASON = "imported"
+# What a draft takes over from a record: not how the record ended, and not where it was promoted from.
+_TAKEN_OVER = frozenset(
+    """
+    text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
+    success_count failure_count last_success_at last_failure_at
+    """.split()
+)
 FACTS_AT_ONCE = 500
 
 
@@ -250,58 +258,37 @@ class Replay:
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
         if record.kind is Kind.PROCEDURAL:
-            return self._write_playbook(belief)
+            playbook = self._draft(belief, PlaybookDraft, title=title_of(record))
+            return store_playbook(self._w, checked(playbook, self._passed(record)))
         _, outcome = write_fact(self._w, checked(self._fact(belief), self._passed(record)))
         return outcome
 
     def _passed(self, record: MemoryRecord) -> Screen:
         return Passed(self._principal, self._marks.get(record.id, {}))
 
-    def _fact(self, belief: Belief) -> FactDraft:
+    def _draft(self, belief: Belief, draft: type[AnyDraft], **own: Any) -> AnyDraft:
+        """The draft of a belief: its fields of the same name, and those that an import sets."""
         record = belief.record
-        return FactDraft(
-            text=record.text,
-            key=record.key,
-            category=record.category,
-            source=record.source or Source.IMPORTED,
-            confidence=record.confidence,
-            valid_from=record.valid_from,
-            valid_to=record.valid_to,
+        taken = {each.name for each in fields(draft)} & _TAKEN_OVER
+        return draft(
+            **{name: getattr(record, name) for name in taken},
             learned_at=belief.learned_at,
-            supporting_episode_ids=tuple(self._support(record)),
             supersedes_ids=tuple(self._olds(record)),
             scope=scope_of(record),
-            task=record.task,
-            pinned=record.pinned,
             memory_id=self._ids[record.id],
             reason=REASON,
-            review_after=record.review_after,
-            expires_at=record.expires_at,
-            last_verified_at=record.last_verified_at,
+            **own,
+        )
+
+    def _fact(self, belief: Belief) -> FactDraft:
+        return self._draft(
+            belief,
+            FactDraft,
+            source=belief.record.source or Source.IMPORTED,
+            supporting_episode_ids=tuple(self._support(belief.record)),
             # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
             dated_from=timezone.now(),
         )
-
-    def _write_playbook(self, belief: Belief) -> WriteOutcome:
-        record = belief.record
-        draft = PlaybookDraft(
-            title=title_of(record),
-            trigger=record.trigger,
-            steps=record.steps,
-            text=record.text,
-            category=record.category,
-            learned_at=belief.learned_at,
-            supersedes_ids=tuple(self._olds(record)),
-            success_count=record.success_count,
-            failure_count=record.failure_count,
-            last_success_at=record.last_success_at,
-            last_failure_at=record.last_failure_at,
-            scope=scope_of(record),
-            task=record.task,
-            memory_id=self._ids[record.id],
-            reason=REASON,
-        )
-        return store_playbook(self._w, checked(draft, self._passed(record)))
 
     def _equal(self, belief: Belief) -> Supersedable | None:
         """A current memory that says the same and would gain nothing: the same import again changes nothing.
