@@ -59,11 +59,10 @@ class Command(BaseCommand):
         os.execve(sys.executable, command, {"MEMORYHUB_CONSOLIDATE": "turn", **os.environ})  # noqa: S606 - our own words
 
     def _print_logins(self, address: str) -> None:
+        able = able_to_sign_in()
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)
         with console.capture() as printed:
-            able = able_to_sign_in()
-            console.print(logins(able))
-            console.print(f"{_whose(able)}\n")
+            console.print(logins(able), f"{_whose(able)}\n", sep="\n")
             console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/schema/")
         self.stdout.write(printed.get(), ending="")
 
@@ -77,9 +76,7 @@ def able_to_sign_in() -> dict[str, bool]:
 
 def logins(able: Mapping[str, bool]) -> Table:
     """Who can sign in as what, company by company; and who is known there without a login."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("sign in as", "who", "role", "what for"):
-        table.add_column(heading)
+    table = Table("sign in as", "who", "role", "what for", box=SIMPLE_HEAD, pad_edge=False)
     for company in COMPANIES:
         members = Membership.objects.filter(tenant__slug=company.slug, is_active=True)
         roles = dict(members.values_list("user__username", "role"))

@@ -20,12 +20,12 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.table import Table
 
 from memories.errors import MemoriesError
 from memories.evaluation.cases import Form
 from memories.evaluation.runner import RANKS
+from memories.management.member_command import number, rendered
 from memories.recall.scoring import Fusion
 
 
@@ -92,10 +92,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(printed)
             return
-        console = Console()
-        with console.capture() as captured:
-            console.print(_table(json.loads(printed)))
-        self.stdout.write(captured.get())
+        self.stdout.write(rendered(_table(json.loads(printed))))
 
 
 def _numbers(listed: str) -> list[str]:
@@ -107,11 +104,8 @@ def _numbers(listed: str) -> list[str]:
 
 def _table(measured: Mapping[str, Any]) -> Table:
     latency = measured["latency_ms"]
-    table = Table(title=f"Recall; p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")
-    table.add_column("questions")
-    table.add_column("asked", justify="right")
-    for heading in (*(f"recall@{rank}" for rank in RANKS), "mrr"):
-        table.add_column(heading, justify="right")
+    title = f"Recall; p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"
+    table = Table("questions", *map(number, ("asked", *(f"recall@{rank}" for rank in RANKS), "mrr")), title=title)
     for name, scores in (*measured["by_category"].items(), ("all", measured)):
         figures = (*(scores["recall"][str(rank)] for rank in RANKS), scores["mrr"])
         table.add_row(name, f"{scores['questions']}", *(f"{figure:.3f}" for figure in figures))
