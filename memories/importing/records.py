@@ -28,7 +28,7 @@ from memories.types import CURRENT, Contradiction, Kind, Source, Status
 def _moment(value: object, info: ValidationInfo) -> datetime:
     if isinstance(value, datetime):
         return value
-    return time_of(value, str(info.field_name), place=info.context)
+    return time_of(value, str(info.field_name), place=str(info.context))
 
 
 def _name(value: object) -> object:
