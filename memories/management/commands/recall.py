@@ -105,7 +105,14 @@ def _stages(trace: RecallTrace) -> Table:
 
 
 def _candidates(trace: RecallTrace) -> Table:
-    headings = ("", "kind", "id", "signals", *map(number, ("sum", "adjusted", "score")), "cut")
+    headings: tuple[str | Column, ...] = (
+        "",
+        "kind",
+        "id",
+        "signals",
+        *map(number, ("sum", "adjusted", "score")),
+        "cut",
+    )
     table = Table(*headings, title="Candidates, and what each signal added to their scores")
     for line in trace.candidates:
         signals = line["signals"]
