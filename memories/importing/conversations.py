@@ -22,6 +22,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,6 +65,15 @@ class ConversationSession:
 MAX_LINE_BYTES = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = object()
+
+
+@contextmanager
+def at_place(place: str) -> Iterator[None]:
+    """Let a refused field name its place in the source."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(place, f"{error.field} {error.reason}") from None
 
 
 def line_place(number: int) -> str:
@@ -201,11 +211,9 @@ def _turn(line: Mapping[str, Any], place: str) -> ConversationTurn | None:
     happened_at = time_of(line["timestamp"], "timestamp", place=place)
     text = text_of(line.get("content"), "content", place=place)
     person = role.lower() not in _OWNER | _ASSISTANT
-    try:
+    with at_place(place):
         clean_text(text, field='"content"', limit=MAX_MESSAGE_CHARACTERS)
         clean_text(role, field='"role"', limit=MAX_SPEAKER_CHARACTERS)
-    except InvalidInput as error:
-        raise InvalidInput(place, f"{error.field} {error.reason}") from None
     from_assistant = role.lower() in _ASSISTANT
     return ConversationTurn(
         key=hashlib.sha256(f"{role.lower()}\x1f{happened_at.isoformat()}\x1f{text}".encode()).hexdigest(),

@@ -7,18 +7,23 @@ only when a sweep under the owner's lock has found nothing.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
+from django.utils import timezone
 
-from memories.errors import MemoriesError
+from memories.errors import Conflict, MemoriesError
 from memories.models import ErasureRequest, ErasureState
 from memories.recall import recording
-from memories.selectors.erasure import due_requests, owner_of
+from memories.selectors.erasure import due_requests, on_hold, owner_of
 from memories.services.erasure.copies import (
     FileInUse,
     clear_disk,
@@ -27,23 +32,145 @@ from memories.services.erasure.copies import (
     erase_copies,
     erase_part,
 )
-from memories.services.erasure.leasing import Counts, UnderLegalHold, Work, put_off, take
-from memories.services.erasure.receipt import ERASED, complete
-from memories.services.erasure.stores import BATCH, OUTBOX, STORES, forget_hygiene_places
-from memoryhub.leases import LeaseLost
+from memories.services.erasure.receipt import canonical, receipt_of
+from memories.services.erasure.requests import AUDIT_KIND
+from memories.services.erasure.stores import (
+    BATCH,
+    OUTBOX,
+    STORES,
+    ChainPosition,
+    ask_all,
+    chain_trouble,
+    forget_hygiene_places,
+)
+from memories.services.write import write
+from memoryhub.leases import LEASE, LeaseLost, RowLease, free, kept
 from memoryhub.observability import tracing
-from tenants.audit.chain import EventDraft, record_events
+from memoryhub.signing import keys
+from tenants.audit.chain import EventDraft, owner_chain, record_events, record_tenant_event
 from tenants.erasure import (
     end_logins,
     erase_names,
     erase_payloads_about,
     erase_payloads_of_chain,
+    lives_elsewhere,
+    may_act,
     stop_member,
 )
 from tenants.errors import TenantsError
-from tenants.models import AuditPayload, User
+from tenants.models import AuditEvent, AuditPayload, Membership, User
+from tenants.principal import SYSTEM, Principal
+from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)
+
+# What failed is tried again after so long.
+RETRY = timedelta(seconds=15)
+_RUNNABLE = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+
+Counts = Mapping[str, int]
+
+
+class UnderLegalHold(Exception):
+    """A legal hold is in force; the request says so and waits for its release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An erasure in hand."""
+
+    request_id: UUID
+    membership: Membership
+    lease: RowLease
+
+    @property
+    def principal(self) -> Principal:
+        """The system, keeping house in this member's memory."""
+        return keeping_principal(self.membership)
+
+    def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
+        """Do one batch in one transaction, and count what it did. Raises LeaseLost, UnderLegalHold."""
+        with self.lease.renewing:
+            with write(self.principal, also_inactive=True):
+                until = self.lease.renew(stage=stage)
+                held = on_hold(owner_of(self.membership))
+                done = stop(self.request_id) if held else self._batch(work)
+            self.lease.until = until
+        if held:
+            raise UnderLegalHold
+        return done
+
+    def _batch(self, work: Callable[[], Counts]) -> Counts:
+        if may_act(self.membership.pk):
+            self._count(asdict(stop_member(self.membership)))
+        done = work()
+        self._count(done)
+        return done
+
+    def counted(self, name: str) -> int:
+        """How much was counted under a name so far, by whatever worker."""
+        return int(ErasureRequest.objects.only("progress").get(pk=self.request_id).progress.get(name, 0))
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Extend the lease again and again while the block runs."""
+
+        def lost(error: Exception) -> None:
+            log.info("An erasure lost its lease (%s).", type(error).__name__)
+
+        with kept(self.lease.extend, name="erasure-lease", lost=lost):
+            yield
+
+    def _count(self, counts: Counts) -> None:
+        counted = +Counter(counts)
+        if counted:
+            row = ErasureRequest.objects.only("progress").get(pk=self.request_id)
+            row.progress = dict(Counter(row.progress) + counted)
+            row.save(update_fields=["progress"])
+
+
+def take(request_id: UUID) -> Work | None:
+    """Take the lease of a request that may be gone on with; None if it may not, or another worker has it."""
+    now = timezone.now()
+    with transaction.atomic():
+        locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
+        runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
+        row = runnable.select_related("membership__user").first()
+        if row is None:
+            return None
+        if on_hold(owner_of(row.membership)):
+            stop(request_id)
+            return None
+        if row.state != ErasureState.RUNNING:
+            record(row, "begun" if row.started_at is None else "resumed")
+        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
+        row.started_at = row.started_at or now
+        row.attempts, row.trouble = row.attempts + 1, ""
+        row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
+    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
+    return Work(row.pk, row.membership, RowLease(rows, row.leased_until))
+
+
+def stop(request_id: UUID) -> Counts:
+    """A legal hold is in force: leave it as it is until that is released. In the caller's transaction."""
+    row = ErasureRequest.objects.get(pk=request_id)
+    if row.state != ErasureState.STOPPED:
+        row.state, row.leased_until = ErasureState.STOPPED, None
+        row.save(update_fields=["state", "leased_until"])
+        record(row, "stopped")
+    return {}
+
+
+def put_off(work: Work, why: str) -> None:
+    """Let go of a request that failed; it is tried again in a while."""
+    work.lease.release(until=timezone.now() + RETRY, trouble=why[:200])
+
+
+def record(request: ErasureRequest, what: str) -> None:
+    """Write the progress of an erasure to the tenant's audit log, with ids alone."""
+    draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk)
+    record_tenant_event(SYSTEM, request.tenant_id, draft)
+
 
 # What it is doing, in words, by the name of its stage.
 STAGES = {
@@ -163,3 +290,37 @@ def state_of(request_id: UUID) -> ErasureState:
 def _in_words(error: Exception) -> str:
     """Why it waits, for staff: our own sentence, or the type of what was not ours."""
     return str(error) if isinstance(error, (MemoriesError, TenantsError)) else type(error).__name__
+
+
+ERASED = "memory.erased"
+
+
+def complete(work: Work, disk: dict[str, object]) -> None:
+    """Ask, write the receipt, and be done with the request. Raises Conflict if anything is left after all."""
+    member = work.membership
+    place = _place(member)
+    asked = ask_all(member, place)
+    left = [each.store for each in asked if each.found]
+    trouble = chain_trouble(member, place)
+    if left or trouble:
+        raise Conflict(f"Something is left: {', '.join(left) or trouble}. It is erased again.")
+    answers = [each.as_json() for each in asked]
+
+    def done() -> Counts:
+        request = ErasureRequest.objects.get(pk=work.request_id)
+        request.finished_at = timezone.now()
+        request.receipt = receipt_of(request, place, answers, disk)
+        body = canonical(request.receipt)
+        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
+        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
+        request.save()
+        record(request, "done")
+        return {}
+
+    work.within(done, stage="receipt")
+
+
+def _place(member: Membership) -> ChainPosition:
+    chain = owner_chain(member.tenant_id, member.user_id)
+    last = AuditEvent.objects.filter(chain=chain, action=ERASED).order_by("-sequence")[0]
+    return ChainPosition(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))

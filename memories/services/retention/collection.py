@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -88,38 +90,28 @@ def collect(
     now = now or timezone.now()
     decisions: list[Collected] = []
     failed: list[Owner] = []
-    for some in _applied(tenant_id, now, failed) if apply else _planned(tenant_id, now):
-        decisions += some
-        advance(len(some))
-    return CollectionReport(apply, tuple(decisions), tuple(failed))
-
-
-def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
-    for owner in owners_with_due(now, tenant_id):
-        keep = _keeps_superseded(owner)
-        for kind, ids in due_batches(owner, now, BATCH):
-            yield _told(_doable(owner, plan(kind, ids, now=now, keep_superseded=keep)))
-
-
-def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
-    with advisory_lock("collection"):
+    with advisory_lock("collection") if apply else nullcontext():
         for owner in owners_with_due(now, tenant_id):
-            keep = _keeps_superseded(owner)
+            keep = owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
             for kind, ids in due_batches(owner, now, BATCH):
-                planned = _carried_out(owner, kind, ids, now=now, keep_superseded=keep)
+                decide = partial(_decided, owner, kind, ids, now=now, keep_superseded=keep)
+                planned = _carried_out(owner, decide, now) if apply else decide()
                 if planned is None:
                     failed.append(owner)
                     break
-                yield _told(planned)
+                decisions += [
+                    Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
+                    for each in planned
+                ]
+                advance(len(planned))
+    return CollectionReport(apply, tuple(decisions), tuple(failed))
 
 
-def _carried_out(
-    owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool
-) -> list[Planned] | None:
+def _carried_out(owner: Owner, decide: Callable[[], list[Planned]], now: datetime) -> list[Planned] | None:
     """One batch, decided and done; None if it failed, and nothing of it was."""
     try:
         with housekeeping(owner) as w:
-            planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
+            planned = decide()
             _carry_out(w, planned, now)
     except (MemoriesError, TenantsError, DatabaseError) as error:
         # Its type alone: the message of a database may quote the row.
@@ -130,27 +122,15 @@ def _carried_out(
     return planned
 
 
-def _keeps_superseded(owner: Owner) -> bool:
-    return owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
-
-
-def _doable(owner: Owner, planned: list[Planned]) -> list[Planned]:
-    """Without what a legal hold keeps, and without the erasure of what is shared.
+def _decided(owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
+    """The plan without what a legal hold keeps, and without the erasure of what is shared.
 
     Whose transcripts repeat a shared memory, only each member's own erasure knows.
     """
     if on_hold(owner):
         return []
-    if owner.user_id is not None:
-        return planned
-    return [each for each in planned if each.decision.ending is not Ending.ERASED]
-
-
-def _told(planned: Sequence[Planned]) -> list[Collected]:
-    return [
-        Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
-        for each in planned
-    ]
+    planned = plan(kind, ids, now=now, keep_superseded=keep_superseded)
+    return [each for each in planned if owner.user_id is not None or each.decision.ending is not Ending.ERASED]
 
 
 def _carry_out(w: Write, planned: Sequence[Planned], now: datetime) -> None:

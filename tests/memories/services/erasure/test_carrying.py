@@ -17,7 +17,7 @@ from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.selectors.erasure import owner_of
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure import copies, leasing, stages
+from memories.services.erasure import copies, stages
 from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out, carry_out_due
 from memories.services.erasure.stores import STORES
@@ -160,9 +160,9 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
     class Killed(BaseException):
         """Nothing catches it, as nothing catches a kill."""
 
-    real = leasing.Work.within
+    real = stages.Work.within
 
-    def killed(self: leasing.Work, work: object, *, stage: str) -> object:
+    def killed(self: stages.Work, work: object, *, stage: str) -> object:
         done = real(self, work, stage=stage)  # type: ignore[arg-type]  # as given
         if stage == doomed:
             raise Killed
@@ -170,7 +170,7 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
 
     doomed = stage
     with monkeypatch.context() as patch:
-        patch.setattr(leasing.Work, "within", killed)
+        patch.setattr(stages.Work, "within", killed)
         with pytest.raises(Killed):
             carry_out(request_id)
     if stage != "receipt":  # by then it is done
