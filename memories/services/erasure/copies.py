@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -205,20 +205,26 @@ def held_by_plane(owner: Owner) -> dict[str, int]:
 
 def _until_put_down(owner: Owner) -> None:
     """Wait for whoever carries rows as they read them before: a part made anew meanwhile would take them."""
-    give_up = time.monotonic() + WAIT_SECONDS
-    while pending(owner).filter(operation=Operation.UPSERT, leased_until__gt=timezone.now()).exists():
-        if time.monotonic() > give_up:
-            raise SearchUnavailable("Another worker carries memories to the search index; it is tried again.")
-        time.sleep(INDEX_PAUSE_SECONDS)
+    carried = pending(owner).filter(operation=Operation.UPSERT)
+    _wait(
+        lambda: not carried.filter(leased_until__gt=timezone.now()).exists(), "Another worker carries memories to it."
+    )
 
 
 def _deliver(owner: Owner) -> None:
     """Carry what waits of an owner to the plane; another worker may be carrying some of it."""
+
+    def delivered() -> bool:
+        if pending(owner).exists():
+            drain(owner=owner)
+        return not pending(owner).exists()
+
+    _wait(delivered, "It does not take the erasure.")
+
+
+def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
     give_up = time.monotonic() + WAIT_SECONDS
-    while pending(owner).exists():
-        drain(owner=owner)
-        if not pending(owner).exists():
-            return
+    while not is_so():
         if time.monotonic() > give_up:
-            raise SearchUnavailable("The search index does not take the erasure; it is tried again.")
+            raise SearchUnavailable(f"The search index is not ready. {otherwise} The erasure is tried again.")
         time.sleep(INDEX_PAUSE_SECONDS)

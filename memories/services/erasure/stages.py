@@ -75,6 +75,64 @@ class UnderLegalHold(Exception):
     """A legal hold is in force; the request says so and waits for its release."""
 
 
+def take(request_id: UUID, noted: Noted) -> Work | None:
+    """Take the lease of a request that may be gone on with; None if it may not, or another worker has it."""
+    now = timezone.now()
+    with transaction.atomic():
+        locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
+        runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
+        row = runnable.select_related("membership__user").first()
+        if row is None:
+            return None
+        if on_hold(owner_of(row.membership)):
+            stop(request_id)
+            return None
+        if row.state != ErasureState.RUNNING:
+            record(row, "begun" if row.started_at is None else "resumed")
+        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
+        row.started_at = row.started_at or now
+        row.attempts, row.trouble = row.attempts + 1, ""
+        row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
+    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
+    return Work(row.pk, row.membership, RowLease(rows, row.leased_until), noted)
+
+
+def stop(request_id: UUID) -> Counts:
+    """A legal hold is in force: leave it as it is until that is released. In the caller's transaction."""
+    row = ErasureRequest.objects.get(pk=request_id)
+    if row.state != ErasureState.STOPPED:
+        row.state, row.leased_until = ErasureState.STOPPED, None
+        row.save(update_fields=["state", "leased_until"])
+        record(row, "stopped")
+    return {}
+
+
+def record(request: ErasureRequest, what: str) -> None:
+    """Write the progress of an erasure to the tenant's audit log, with ids alone."""
+    draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk)
+    record_tenant_event(SYSTEM, request.tenant_id, draft)
+
+
+# What it is doing, in words, by the name of its stage.
+STAGES = {
+    "stop": "ending logins, tokens and the search key",
+    "copies": "erasing what was promoted",
+    **{store.name: f"erasing {store.noun}" for store in STORES},
+    "index": "erasing the search index",
+    "trail": "erasing what the audit log says of it",
+    "names": "erasing names",
+    "sweep": "looking for what came back",
+    "disk": "clearing the disk",
+    "receipt": "writing the receipt",
+}
+
+Noted = Callable[[str, Counts], object]
+
+
+class CameBack(Exception):
+    """The sweep found rows that were not there before; another round erases them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """An erasure in hand."""
@@ -82,6 +140,7 @@ class Work:
     request_id: UUID
     membership: Membership
     lease: RowLease
+    noted: Noted
 
     @property
     def principal(self) -> Principal:
@@ -128,146 +187,45 @@ class Work:
             row.progress = dict(Counter(row.progress) + counted)
             row.save(update_fields=["progress"])
 
-
-def take(request_id: UUID) -> Work | None:
-    """Take the lease of a request that may be gone on with; None if it may not, or another worker has it."""
-    now = timezone.now()
-    with transaction.atomic():
-        locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
-        runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
-        row = runnable.select_related("membership__user").first()
-        if row is None:
-            return None
-        if on_hold(owner_of(row.membership)):
-            stop(request_id)
-            return None
-        if row.state != ErasureState.RUNNING:
-            record(row, "begun" if row.started_at is None else "resumed")
-        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
-        row.started_at = row.started_at or now
-        row.attempts, row.trouble = row.attempts + 1, ""
-        row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
-    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
-    return Work(row.pk, row.membership, RowLease(rows, row.leased_until))
-
-
-def stop(request_id: UUID) -> Counts:
-    """A legal hold is in force: leave it as it is until that is released. In the caller's transaction."""
-    row = ErasureRequest.objects.get(pk=request_id)
-    if row.state != ErasureState.STOPPED:
-        row.state, row.leased_until = ErasureState.STOPPED, None
-        row.save(update_fields=["state", "leased_until"])
-        record(row, "stopped")
-    return {}
-
-
-def put_off(work: Work, why: str) -> None:
-    """Let go of a request that failed; it is tried again in a while."""
-    work.lease.release(until=timezone.now() + RETRY, trouble=why[:200])
-
-
-def record(request: ErasureRequest, what: str) -> None:
-    """Write the progress of an erasure to the tenant's audit log, with ids alone."""
-    draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk)
-    record_tenant_event(SYSTEM, request.tenant_id, draft)
-
-
-# What it is doing, in words, by the name of its stage.
-STAGES = {
-    "stop": "ending logins, tokens and the search key",
-    "copies": "erasing what was promoted",
-    **{store.name: f"erasing {store.noun}" for store in STORES},
-    "index": "erasing the search index",
-    "trail": "erasing what the audit log says of it",
-    "names": "erasing names",
-    "sweep": "looking for what came back",
-    "disk": "clearing the disk",
-    "receipt": "writing the receipt",
-}
-
-Noted = Callable[[str, Counts], object]
-
-
-class CameBack(Exception):
-    """The sweep found rows that were not there before; another round erases them."""
-
-
-def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) -> bool:
-    """Go on with an erasure until it is done; `noted` hears of each batch. False if another worker has it, or may not.
-
-    What fails is put off and tried again; a legal hold stops it before its next batch.
-    """
-    work = take(request_id)
-    if work is None:
-        return False
-    with tracing.span("erasure", erasure=request_id) as span:
-        try:
-            _Erasure(work, noted).to_the_end()
-        except UnderLegalHold:
-            span.note(held=True)
-            return False
-        except LeaseLost:
-            return False
-        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
-            # Its type alone: the message of a database may quote the row.
-            log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
-            put_off(work, _in_words(error))
-            return False
-    return True
-
-
-def carry_out_due() -> int:
-    """Go on with everything that is due; return how many erasures were brought to their end."""
-    return sum(carry_out(request.pk) for request in due_requests())
-
-
-class _Erasure:
-    """One erasure under its lease."""
-
-    def __init__(self, work: Work, noted: Noted) -> None:
-        self._work = work
-        self._member = work.membership
-        self._noted = noted
-
     def to_the_end(self) -> None:
         """All stages, in order."""
-        self._do("stop", lambda: asdict(stop_member(self._member)))
-        logins = end_logins(self._member.user_id)
+        self._do("stop", lambda: asdict(stop_member(self.membership)))
+        logins = end_logins(self.membership.user_id)
         self._do("stop", lambda: {"logins": logins})
         recording.flush()
-        self._emptied("copies", lambda: erase_copies(self._member, at_most=BATCH))
+        self._emptied("copies", lambda: erase_copies(self.membership, at_most=BATCH))
         for store in STORES:
-            self._emptied(store.name, partial(store.erase_some, self._member))
-        self._do("runs", lambda: {"hygiene": forget_hygiene_places(self._member)})
+            self._emptied(store.name, partial(store.erase_some, self.membership))
+        self._do("runs", lambda: {"hygiene": forget_hygiene_places(self.membership)})
         self._index()
-        self._emptied("trail", lambda: erase_payloads_of_chain(self._member, at_most=BATCH), "payloads")
-        self._emptied("trail", lambda: erase_payloads_about(self._member, at_most=BATCH), "payloads_elsewhere")
-        self._do("names", lambda: {"names": 1} if erase_names(self._member) else {})
+        self._emptied("trail", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH), "payloads")
+        self._emptied("trail", lambda: erase_payloads_about(self.membership, at_most=BATCH), "payloads_elsewhere")
+        self._do("names", lambda: {"names": 1} if erase_names(self.membership) else {})
         self._do("sweep", self._sweep)
-        with self._work.kept():
+        with self.kept():
             disk = self._disk()
-            complete(self._work, disk)
+            complete(self, disk)
 
     def _index(self) -> None:
-        with self._work.kept():
-            deliver_shared(self._member.tenant_id, copies=self._work.counted("copies"))
-            erase_part(owner_of(self._member))
-        self._do("index", lambda: {"outbox": OUTBOX.rows(self._member).delete()[0]})
+        with self.kept():
+            deliver_shared(self.membership.tenant_id, copies=self.counted("copies"))
+            erase_part(owner_of(self.membership))
+        self._do("index", lambda: {"outbox": OUTBOX.rows(self.membership).delete()[0]})
 
     def _sweep(self) -> Counts:
         """Nothing is left, and nobody can bring anything back: both are so while the owner's lock is held."""
-        left = {store.name: store.count(self._member) for store in (*STORES, OUTBOX)}
-        left["copies"] = count_copies(self._member)
+        left = {store.name: store.count(self.membership) for store in (*STORES, OUTBOX)}
+        left["copies"] = count_copies(self.membership)
         if any(left.values()):
             raise CameBack
-        erase_payloads_of_chain(self._member, at_most=BATCH)  # of staff who looked meanwhile
-        events = record_events(self._work.principal, [EventDraft(ERASED, "membership", self._member.pk)])
+        erase_payloads_of_chain(self.membership, at_most=BATCH)  # of staff who looked meanwhile
+        events = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
         AuditPayload.objects.filter(event__in=events).delete()
         return {}
 
     def _disk(self) -> dict[str, object]:
         self._do("disk", dict)
-        tables = {store.rows(self._member).model._meta.db_table for store in (*STORES, OUTBOX)}
+        tables = {store.rows(self.membership).model._meta.db_table for store in (*STORES, OUTBOX)}
         return clear_disk(tables | {AuditPayload._meta.db_table, User._meta.db_table})
 
     def _emptied(self, stage: str, some: Callable[[], int], counted: str = "") -> None:
@@ -277,14 +235,38 @@ class _Erasure:
             pass
 
     def _do(self, stage: str, work: Callable[[], Counts]) -> Counts:
-        done = self._work.within(work, stage=stage)
-        self._noted(stage, done)
+        done = self.within(work, stage=stage)
+        self.noted(stage, done)
         return done
 
 
-def state_of(request_id: UUID) -> ErasureState:
-    """The state of a request."""
-    return ErasureState(ErasureRequest.objects.values_list("state", flat=True).get(pk=request_id))
+def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) -> bool:
+    """Go on with an erasure until it is done; `noted` hears of each batch. False if another worker has it, or may not.
+
+    What fails is put off and tried again; a legal hold stops it before its next batch.
+    """
+    work = take(request_id, noted)
+    if work is None:
+        return False
+    with tracing.span("erasure", erasure=request_id) as span:
+        try:
+            work.to_the_end()
+        except UnderLegalHold:
+            span.note(held=True)
+            return False
+        except LeaseLost:
+            return False
+        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
+            # Its type alone: the message of a database may quote the row.
+            log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
+            work.lease.release(until=timezone.now() + RETRY, trouble=_in_words(error)[:200])
+            return False
+    return True
+
+
+def carry_out_due() -> int:
+    """Go on with everything that is due; return how many erasures were brought to their end."""
+    return sum(carry_out(request.pk) for request in due_requests())
 
 
 def _in_words(error: Exception) -> str:
