@@ -60,12 +60,6 @@ def test_it_serves_where_it_was_told_to_and_consolidates_every_turn(
     assert environment["MEMORYHUB_CONSOLIDATE"] == "turn"
 
 
-def test_what_is_seeded_is_left_alone(run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "is_seeded", lambda: True)
-    run("demo", "--no-serve")
-    assert done == {}
-
-
 def test_only_who_can_sign_in_is_printed_and_whose_password_is_another(
     run: Run, done: dict[str, object], people: None
 ) -> None:

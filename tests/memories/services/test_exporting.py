@@ -148,13 +148,6 @@ def test_what_is_imported_again_after_its_end_is_there_again(principal: Principa
     assert [row.pk for row in list_memories(principal, Kind.SEMANTIC)] == [Fact.objects.get().pk]
 
 
-def test_an_evicted_memory_without_particulars_comes_back_evicted(principal: Principal) -> None:
-    record = MemoryRecord(kind=Kind.SEMANTIC, text="Likes rain", learned_at=MARCH, status=Status.EVICTED)
-    import_memories(principal, [record])
-    fact = Fact.objects.get()
-    assert (fact.status, fact.evicted_from, fact.superseded_at) == (Status.EVICTED, Status.ACTIVE, None)
-
-
 def test_a_name_that_is_gone_is_not_exported(principal: Principal) -> None:
     remember_fact(principal, text="Lives in Bristol")
     Fact.objects.update(restores=uuid4())

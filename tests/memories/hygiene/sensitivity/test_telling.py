@@ -37,8 +37,3 @@ def test_a_step_is_called_by_its_number() -> None:
     blocked = Blocked((Spot("steps.1", SensitiveKind.SECRET, 0, 20),))
     assert findings.refusal(blocked, to_people=True).startswith("Step 2 holds a password, key or token at characters 1")
     assert findings.refusal(blocked).startswith("steps.1 holds")
-
-
-@pytest.mark.parametrize("kind", SensitiveKind)
-def test_every_kind_has_words(kind: SensitiveKind) -> None:
-    assert findings.noun(kind) and findings.short(kind)

@@ -13,7 +13,6 @@ from memories.errors import SearchUnavailable
 from memories.models import Episode, ErasureRequest, ErasureState, Fact, LegalHold, OutboxEntry, RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall
-from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.selectors.erasure import owner_of
 from memories.services.consolidation.running import consolidate
@@ -250,15 +249,6 @@ def test_the_part_goes_when_nobody_carries_to_it_any_more(
     OutboxEntry.objects.update(leased_until=None)
     ErasureRequest.objects.update(leased_until=None)
     assert carry_out(request_id)
-
-
-def test_the_part_of_the_index_goes(principal: Principal, membership: Membership, admin: Membership) -> None:
-    live(principal, WORD)
-    drain()
-    owner = owner_of(membership)
-    assert list(search_plane().stored(owner))
-    carry_out(asked(admin, membership))
-    assert owner not in set(search_plane().owners())
 
 
 def test_every_table_of_owned_rows_is_a_store() -> None:
