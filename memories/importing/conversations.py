@@ -26,11 +26,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +231,23 @@ def _turn(line: Mapping[str, Any], place: str) -> ConversationTurn | None:
 _TEXTS = frozenset(["text", "multimodal_text"])
 
 
-def parse_chatgpt(data: object, index: int | None = None) -> tuple[ConversationSession, ...]:
-    """A session for each conversation with a message (only number `index`, from 0, if given).
+def chosen(conversations: Sequence[Entry], number: int | None) -> Sequence[tuple[int, Entry]]:
+    """The conversations of a file with their numbers (only `number`, from 0). Raises InvalidInput."""
+    if number is None:
+        return list(enumerate(conversations))
+    if not 0 <= number < len(conversations):
+        raise InvalidInput("conversation", f"there is no number {number}; this file has {len(conversations)}, from 0.")
+    return [(number, conversations[number])]
+
+
+def parse_chatgpt(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
+    """A session for each conversation with a message (only `number`).
 
     Raises InvalidInput for another form or a missing conversation.
     """
     if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
         raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
-    if index is not None and not 0 <= index < len(data):
-        raise InvalidInput("conversation", f"there is no number {index}; this file has 0 to {len(data) - 1}.")
-    chosen = enumerate(data) if index is None else [(index, data[index])]
-    sessions = (_session(entry, f"conversation {number}") for number, entry in chosen)
+    sessions = (_session(entry, f"conversation {place}") for place, entry in chosen(data, number))
     return tuple(session for session in sessions if session.turns)
 
 
@@ -319,35 +327,27 @@ _SESSION = re.compile(r"session_(\d+)")
 BETWEEN_TURNS = timedelta(minutes=1)
 
 
-def conversation_count(data: object) -> int:
-    """How many conversations a LoCoMo file holds. Raises InvalidInput if it is none."""
-    return len(_entries(data))
-
-
-def parse_locomo(data: object, index: int) -> tuple[ConversationSession, ...]:
-    """The sessions of conversation `index` (from 0) in order; a turn's key is its `dia_id`.
+def parse_locomo(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
+    """The sessions of the conversations (only of `number`) in order; a turn's key is its `dia_id`.
 
     Raises InvalidInput: not that form, or no such conversation.
     """
-    entries = _entries(data)
-    if not 0 <= index < len(entries):
-        raise InvalidInput("conversation", f"there is no number {index}; this file has 0 to {len(entries) - 1}.")
-    entry = entries[index]
-    conversation = entry.get("conversation") if isinstance(entry, dict) else None
-    if not isinstance(conversation, dict):
-        raise InvalidInput(f"conversation {index}", 'needs "conversation", as LoCoMo has it.')
-    name = str(entry.get("sample_id") or f"{conversation.get('speaker_a')}-{conversation.get('speaker_b')}")
-    numbers = sorted(int(match[1]) for key in conversation if (match := _SESSION.fullmatch(key)))
-    if not numbers:
-        raise InvalidInput(f"conversation {index}", "has no session_1, session_2 and so on.")
-    return tuple(_locomo_session(conversation, f"session_{number}", name) for number in numbers)
-
-
-def _entries(data: object) -> Sequence[Any]:
     entries = data if isinstance(data, list) else [data]
     if not entries or not all(isinstance(entry, dict) and "conversation" in entry for entry in entries):
         raise InvalidInput("file", 'is not in LoCoMo\'s form: a list of objects with "conversation".')
-    return entries
+    return tuple(session for place, entry in chosen(entries, number) for session in _locomo(entry, place))
+
+
+def _locomo(entry: Mapping[str, Any], place: int) -> Iterator[ConversationSession]:
+    conversation = entry["conversation"]
+    if not isinstance(conversation, dict):
+        raise InvalidInput(f"conversation {place}", 'needs "conversation", as LoCoMo has it.')
+    name = str(entry.get("sample_id") or f"{conversation.get('speaker_a')}-{conversation.get('speaker_b')}")
+    numbers = sorted(int(match[1]) for key in conversation if (match := _SESSION.fullmatch(key)))
+    if not numbers:
+        raise InvalidInput(f"conversation {place}", "has no session_1, session_2 and so on.")
+    for number in numbers:
+        yield _locomo_session(conversation, f"session_{number}", name)
 
 
 def _locomo_session(conversation: Mapping[str, Any], key: str, name: str) -> ConversationSession:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memories.errors import InvalidInput
 from memories.importing import ConversationSession, parse_chatgpt, parse_jsonl, parse_locomo
-from memories.importing.conversations import conversation_count, read_json, read_lines
+from memories.importing.conversations import chosen, read_json, read_lines
 from memories.management.member_command import MemberCommand, counts, progress, remarks, warm_index
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
@@ -50,12 +49,6 @@ class Command(MemberCommand):
 def read(path: Path, form: str, number: int | None) -> tuple[ConversationSession, ...]:
     """The sessions of a file (of its conversation `number`). Raises InvalidInput, OSError."""
     if form == "jsonl":
-        sessions = parse_jsonl(read_lines(path))
-        if number is not None and not 0 <= number < len(sessions):
-            raise InvalidInput("conversation", f"there is no number {number}; this file has {len(sessions)}, from 0.")
-        return sessions if number is None else sessions[number : number + 1]
-    data = read_json(path)
-    if form == "chatgpt":
-        return parse_chatgpt(data, number)
-    numbers = range(conversation_count(data)) if number is None else [number]
-    return tuple(session for each in numbers for session in parse_locomo(data, each))
+        return tuple(session for _, session in chosen(parse_jsonl(read_lines(path)), number))
+    parse = parse_chatgpt if form == "chatgpt" else parse_locomo
+    return parse(read_json(path), number)

@@ -89,7 +89,7 @@ def test_an_account_export_is_read(run: Run, named: Any, write: Write, principal
         pytest.param(json.dumps(LOCOMO), "jsonl", [], "Line 1: must be a JSON object", id="no lines"),
         pytest.param("[]", "locomo", [], "File: is not in LoCoMo's form", id="an empty list"),
         pytest.param(
-            json.dumps(LOCOMO), "locomo", ["--conversation=2"], "no number 2; this file has 0 to 1", id="no such"
+            json.dumps(LOCOMO), "locomo", ["--conversation=2"], "no number 2; this file has 2, from 0", id="no such"
         ),
         pytest.param(
             lines(1), "jsonl", ["--conversation=1"], "no number 1; this file has 1, from 0", id="no such session"
