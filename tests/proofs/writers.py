@@ -108,7 +108,7 @@ class Client:
         """POST a turn and read its stream: the words are promised by its first frame, the answer by its last."""
         text = f"I moved box {uuid.uuid4().hex} to the attic."
         asked_at = time.monotonic()
-        turn = {"json": {"message": text}, "headers": {"Accept": "text/event-stream"}}
+        turn: Any = {"json": {"message": text}, "headers": {"Accept": "text/event-stream"}}
         with self._program.stream("POST", "/api/v1/turns/", **turn) as response:
             assert response.status_code == 200, response.read()
             for line in response.iter_lines():

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -30,12 +31,12 @@ from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
 from memories.search.outbox import drain, pending, rebuild_owner
-from memories.services.erasure.forget import bridge_chain, bridged
+from memories.services.erasure.forget import delete_rows
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
 from memoryhub.db.sqlite import rewrite_file, scrub_log
-from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
+from tenants.audit.chain import owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership
@@ -91,20 +92,10 @@ def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) ->
         Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
     )
     targets = [*ids, *asked.values_list("pk", flat=True)]
-    successors: dict[UUID, UUID | None] = {}
-    for row in rows:
-        row.refresh_from_db(fields=["superseded_by", "version"])
-        bridge_chain(w, row)
-        successors[row.pk] = row.superseded_by_id
-    w.unindex(*rows)
-    for row in rows:
-        row.delete()
+    events = delete_rows(w, rows)
     erase_shared_payloads(tenant_id, targets)
-    for row, pk in zip(rows, ids, strict=True):
-        action = f"{AUDIT_NOUN[row.kind]}.forgotten"
-        why = "whose it was is erased"
-        draft = EventDraft(action, row.kind.value, pk, why, after=bridged(successors, pk))
-        record_tenant_event(actor, tenant_id, draft)
+    for event in events:
+        record_tenant_event(actor, tenant_id, replace(event, reason="whose it was is erased"))
     return len(ids)
 
 

@@ -23,7 +23,7 @@ and counts; of what the extractor answered it keeps nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -61,7 +61,7 @@ from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
 from memoryhub.db.sqlite import scrub_log
-from tenants.audit.chain import erase_payloads
+from tenants.audit.chain import EventDraft, erase_payloads
 from tenants.principal import Principal, Right
 
 
@@ -329,22 +329,34 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
     empty_runs(principal, rows)
     asked = reviews_naming(principal, ids)
     erase_originals(principal, ids)
+    events = delete_rows(w, rows)
+    w.flush()  # what was collected about them goes, too
+    erase_payloads(principal, target_ids=[*ids, *asked])
+    w.audit_drafts([replace(event, reason=reason) for event in events])
+    return ForgetOutcome(tuple((Kind(event.target_kind), pk) for event, pk in zip(events, ids, strict=True)), redacted)
+
+
+def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
+    """Delete rows so that their chains have no hole; return the events that tell of it, each with its new link."""
     successors: dict[UUID, UUID | None] = {}
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
-            bridge_chain(w, row)
+            _bridge(w, row)
             successors[row.pk] = row.superseded_by_id
-        w.unindex(row)
+    w.unindex(*rows)
+    drafts = [
+        EventDraft(
+            f"{AUDIT_NOUN[row.kind]}.forgotten",
+            row.kind.value,
+            row.pk,
+            after={"bridged_to": successors[row.pk]} if row.pk in successors else None,
+        )
+        for row in rows
+    ]
     for row in rows:
         row.delete()
-    w.flush()  # what was collected about them goes, too
-    erase_payloads(principal, target_ids=[*ids, *asked])
-    for row, pk in zip(rows, ids, strict=True):
-        action = f"{AUDIT_NOUN[row.kind]}.forgotten"
-        after = bridged(successors, pk)
-        w.audit(action, target_kind=row.kind.value, target_id=pk, reason=reason, after=after)
-    return ForgetOutcome(tuple((row.kind, pk) for row, pk in zip(rows, ids, strict=True)), redacted)
+    return drafts
 
 
 def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
@@ -356,7 +368,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
             yield fact
 
 
-def bridge_chain(w: Write, row: Supersedable) -> None:
+def _bridge(w: Write, row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
     predecessors = list(model_of(row.kind).objects.unscoped("rows by ids under the lock").filter(superseded_by=row.pk))
     for predecessor in predecessors:
@@ -364,11 +376,3 @@ def bridge_chain(w: Write, row: Supersedable) -> None:
         predecessor.version += 1
         predecessor.save(update_fields=["superseded_by", "version", "updated_at"])
     w.index(*predecessors)
-
-
-def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:
-    """The audit event of an erased state: where the links that led to it lead now."""
-    if erased not in successors:
-        return None
-    successor = successors[erased]
-    return {"bridged_to": str(successor) if successor else None}

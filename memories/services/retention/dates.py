@@ -6,7 +6,6 @@ Invariant: a current fact that is said or confirmed again is visible afterwards:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -52,18 +51,16 @@ def given_dates(fact: Fact, rules: Rules) -> Dates:
         if at is not None
     ]
     return Dates(
-        None if fact.review_after in {dates.review_after for dates in made} else fact.review_after,
-        None if fact.expires_at in {dates.expires_at for dates in made} else fact.expires_at,
+        **{
+            name: None if getattr(fact, name) in {getattr(dates, name) for dates in made} else getattr(fact, name)
+            for name in ("review_after", "expires_at")
+        }
     )
 
 
 def to_come(dates: Dates, *, now: datetime) -> Dates:
     """Those of `dates` that have not passed."""
-    return replace(
-        dates,
-        review_after=dates.review_after if dates.review_after and dates.review_after > now else None,
-        expires_at=dates.expires_at if dates.expires_at and dates.expires_at > now else None,
-    )
+    return Dates(*(each if each and each > now else None for each in (dates.review_after, dates.expires_at)))
 
 
 def has_expired(fact: Fact, now: datetime) -> bool:

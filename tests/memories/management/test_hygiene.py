@@ -108,5 +108,5 @@ def test_a_signal_ends_it_after_a_page(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
     assert capsys.readouterr().out.endswith("Interrupted; the next scan goes on here.\n")
     assert (HygieneRun.objects.get().state, HygieneRun.objects.get().counts["facts"]) == (HygieneState.INTERRUPTED, 2)
-    answered = answered("hygiene", "scan")
-    assert (answered["went_on"], answered["counts"]["facts"]) == (True, 12)
+    answer = answered("hygiene", "scan")
+    assert (answer["went_on"], answer["counts"]["facts"]) == (True, 12)

@@ -31,8 +31,8 @@ def indexed(principal: Principal) -> Principal:
 
 def test_drain_carries_what_waits(principal: Principal, answered: Answered) -> None:
     remember_fact(principal, text="Lives in Bristol")
-    answered = answered("index", "drain")
-    assert (answered["delivered"], answered["failed"], answered["waiting"]) == (1, 0, 0)
+    answer = answered("index", "drain")
+    assert (answer["delivered"], answer["failed"], answer["waiting"]) == (1, 0, 0)
 
 
 def test_check_names_each_difference_and_ends_with_one(indexed: Principal, capsys: pytest.CaptureFixture[str]) -> None:
