@@ -1,21 +1,16 @@
-"""How long facts live, by what they are about. Pure.
+"""How long facts live, how stale a memory has become, and which memory ends. Pure.
 
-Three classes: a preference may change (soft: after a while it ranks lower until it is confirmed); a learning from a
-task is useless after it (hard: then it is gone); everything else holds until somebody says otherwise (it is only
-listed for review). A tenant's rules, by class or by category, replace these. A given date is never moved; the others
-count from the last confirmation.
+Lifetimes have three classes: a preference may change (soft: after a while it ranks lower until it is confirmed); a
+learning from a task is useless after it (hard: then it is gone); everything else holds until somebody says otherwise
+(it is only listed for review). A tenant's rules, by class or by category, replace these. A given date is never moved;
+the others count from the last confirmation.
 
-Staleness: how unreliable a memory has become, 0 to 1, and the status that follows. Pure.
+Staleness is 0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Over 0.7 a memory is stale and ranks
+half, over 0.9 it is proposed for eviction. Age and disuse together never make a memory stale: that takes a
+contradiction. A missed confirmation is handled by the memory's dates. The scan reverts only what a scan did, so it and
+the collection, which doubts memories of low confidence, never undo each other.
 
-0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Over 0.7 a memory is stale and ranks half, over
-0.9 it is proposed for eviction. Age and disuse together never make a memory stale: that takes a contradiction. A
-missed confirmation is handled by the memory's dates (`hygiene/ageing.py`). The scan reverts only what a scan did, so
-it and the collection (`hygiene/ageing.py`), which doubts memories of low confidence, never undo each other.
-
-Which memory ends now, how and why. Pure.
-
-Invariant: a memory has one ending at a time, and none that leads back: what was evicted is only ever erased, so a
-second look at the same moment finds nothing more to do.
+An evicted memory can only be erased, so a second `decide` at the same moment finds nothing more to do.
 """
 
 from __future__ import annotations
@@ -289,14 +284,14 @@ def decide(life: Life, *, now: datetime, keep_superseded: bool) -> EndingDecisio
 
 
 def may_be_erased(life: Life, *, now: datetime, keep_superseded: bool) -> bool:
-    """Whether an evicted memory may be erased for good: the one place to ask, and where whatever holds it is obeyed."""
+    """True if an evicted memory may be erased for good."""
     if keep_superseded and life.evicted_from == Status.SUPERSEDED:
         return False
     return life.evicted_at is not None and life.evicted_at <= now - ERASE_EVICTED_AFTER
 
 
 def is_doubtful(confidence: float, confirmed_at: datetime, *, pinned: bool, now: datetime) -> bool:
-    """Whether a memory is believed little and was not confirmed for long; none is that somebody pinned."""
+    """True for a memory of low confidence that was not confirmed for long and is not pinned."""
     return not pinned and confidence < DOUBTFUL_CONFIDENCE and confirmed_at <= now - DOUBTFUL_AFTER
 
 

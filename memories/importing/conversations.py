@@ -1,8 +1,6 @@
-"""Conversations in the form that the import takes, and checked reading of files, JSON, texts and times.
+"""Conversations to import, in three formats, and checked reading of files, JSON, texts and times.
 
 Every error names the place in the source. Times are ISO 8601 (without an offset: UTC) or seconds since 1970.
-
-Forms of conversations: JSON lines, ChatGPT exports, and the LoCoMo benchmark.
 
 JSON lines: `{"session", "role", "content", "timestamp"}`, all required. Roles: `user` is the owner; `assistant` goes
 to the transcript only; `system`, `developer` and `tool` are left out; any other role is the name of a person, whose

@@ -1,15 +1,7 @@
-"""What the collection has to look at, and what it decides: the one planner of a dry run and of a real one.
+"""Reads of the retention services: memories that may be due, the inputs of staleness, and figures of the whole.
 
-Invariant: the database narrows down to more than is due and never to less; `hygiene/ageing.py` decides.
-
-How memories stand with their owner: what decides their staleness, read in few statements for many of them.
-
-Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/ageing.py` decides. Words are read
-only of the facts whose class hangs on their first ones, and none is kept.
-
-What is known of the hygiene of a tenant's memories, or of all: numbers, never words.
-
-Percentiles are those of the metrics (`memories/metrics`): of current facts, as the last scan found them.
+A dry run and a real one plan by the same functions. The queries select more than is due and never less;
+`hygiene/ageing.py` decides. Of words only the beginning of a fact is read, where its class depends on it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Classifying: what is suspicious and of no known form is put before a model, where one is configured for that.
+"""Screening: every text is scanned for sensitive values before it is stored.
 
-Invariant: the model is given shapes, never a value, and is never waited for while a lock is held. Without its answer
-the text stays suspicious, and is handled as the tenant decided.
+A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value is
+in nothing that a `Screen` returns, raises or records.
 
-Screening: every text is scanned for sensitive values before it is stored.
-
-A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value
-is in nothing that a `Screen` returns, raises or records.
+A suspicious value of no known form goes to a model, if one is configured for that: its shape only, never under a lock.
+Without an answer it stays suspicious and is handled as the tenant decided.
 """
 
 from __future__ import annotations

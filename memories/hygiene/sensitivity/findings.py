@@ -1,8 +1,6 @@
-"""Findings: where a sensitive value is in a text, how it is handled, and the text without it. Pure.
+"""Findings: where a sensitive value is in a text, how it is handled, the text without it, and sentences about it. Pure.
 
 A finding never holds the value. Masking a masked text again changes nothing.
-
-Sensitive values in sentences for people and models: what kind, where; never the value. Pure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Bank accounts: IBANs wherever they stand; national forms near words that name them; numbers that check.
+"""Bank accounts, payment cards and identity numbers of persons, by their forms and check digits (python-stdnum).
 
-Payment cards: a number of an issuer's range and length with a valid check digit, written as cards are written.
-
-National identity, social security and personal tax numbers: of a country's form, with valid check digits. A form that
-is hardly anything else's counts by itself; a bare number only near words that name it. python-stdnum has the forms and
-check digits.
+An IBAN counts wherever it stands; a national account only near words that name it. A payment card has a number of an
+issuer's range and length, written as cards are written. An identity number counts by itself in a form that is hardly
+anything else's, and as bare digits only near words that name it.
 """
 
 from __future__ import annotations

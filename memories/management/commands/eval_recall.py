@@ -1,9 +1,7 @@
-"""A measuring process of its own, with a throwaway database and index folder.
+"""`manage.py eval_recall`: measure recall on a file of questions, in a process with a throwaway database and index.
 
-It neither reads nor writes the configured database and index files. On Elasticsearch the indices are shared: the
+The configured database and index files are neither read nor written. On Elasticsearch the indices are shared: the
 measured members are new there, and their documents are removed again.
-
-`manage.py eval_recall`: measure recall on a file of questions, in a throwaway database.
 """
 
 from __future__ import annotations

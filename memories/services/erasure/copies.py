@@ -1,16 +1,12 @@
-"""Copies of a member's memories that were promoted: shared by the tenant or by all, and still the member's words.
+"""Shared copies of an erased member's memories, and the bytes that the database and the search index keep of them.
 
-Invariant: they are found by what the member's own chain says of promotions, which outlives the rows and their payloads,
-so that a receipt can ask again. What others said or were answered since is theirs and stays.
+Promoted copies are found by the promotions in the member's audit chain. The chain outlives rows and payloads, so a
+receipt can ask again.
 
-What a database still holds of deleted rows outside its tables, and what is done about it when a member is erased.
-
-SQLite overwrites what is deleted (`secure_delete`), but not the copies that it leaves in the free room of a page when
-rows move to another page: so its file is written anew (VACUUM), and its log is emptied into it. PostgreSQL marks rows
-as dead: VACUUM lets their room be used again and takes them out of the indexes, but bytes stay in free room of a page
-until they are written over, in the log until it is recycled, and in backups for as long as those are kept.
-
-The part of an erased member in the search plane, and what the plane still has of their promoted copies.
+SQLite overwrites deleted rows (`secure_delete`), but not the copies that rows leave in free pages when they move:
+the file is rewritten (VACUUM) and its log emptied. PostgreSQL only marks rows as dead: VACUUM frees their space and
+their index entries; bytes remain in free pages until they are overwritten, in the log until it is recycled, and in
+backups.
 """
 
 from __future__ import annotations

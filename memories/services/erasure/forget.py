@@ -1,23 +1,10 @@
 """Forget: erase for good, on the owner's explicit request. Never used for contradictions (see `supersede`).
 
-Invariant: afterwards the text of what was forgotten is in no table: not in the row, the audit payloads, the transcript,
-the traces or the records of consolidation; nor in the database's log. What stays is a chain of digests that still
-verifies.
+Afterwards no table and no database log holds the text: not the row, the audit payloads, the transcript, tool
+arguments, titles, recall traces, working memory (L0), session entries (L1) or outputs of consolidation. A message that
+repeats it stays only if it is the owner's own and was not erased itself. The chain of digests still verifies.
 
-Taking erased memories out of the transcript and the traces of recalls.
-
-Invariant: afterwards no message, tool argument, title or recorded question of the owner repeats what is erased, but for
-messages of theirs that are not erased themselves.
-
-Taking erased memories out of the working memory (L0) and the entries (L1) of the owner's sessions.
-
-Invariant: afterwards no slot and no entry says what is erased: none of the turn in which it was said, none that became
-it, none of a session that knew it and repeats it, and none anywhere that holds its whole wording.
-
-Taking erased memories out of the records of consolidation.
-
-Invariant: a run that read an erased episode, read or decided on an erased memory, or repeats it, keeps ids, verdicts
-and counts; of what the extractor answered it keeps nothing.
+A consolidation run that read an erased memory, decided on it or repeats it keeps ids, verdicts and counts.
 """
 
 from __future__ import annotations
@@ -120,7 +107,7 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
 
 
 def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> bool:
-    """Whether an answer repeats it, or the arguments of a tool do in words that were not the user's own."""
+    """True if an answer repeats it, or tool arguments do in words that were not the user's own."""
     arguments = " ".join(strings_in([call.get("arguments") for call in message.tool_calls]))
     return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
 
@@ -178,7 +165,7 @@ class _Erased:
     sessions: frozenset[UUID]
 
     def takes(self, session_id: UUID, turn: int, text: str) -> bool:
-        """Whether words that were noted there and then go with it."""
+        """True if a note with this text, taken in that turn, is erased too."""
         if (session_id, turn) in self.turns:
             return True
         wording = self.wording if session_id in self.sessions else replace(self.wording, words=frozenset())

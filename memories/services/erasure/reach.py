@@ -1,10 +1,7 @@
-"""When a text repeats a memory: it holds the memory's wording, or a word of it that says more than any memory's would.
+"""The rows that an erasure takes with it: copies and, on request, source words and what was learned from them.
 
-Invariant: pure functions of text. In doubt a text repeats: an answer emptied too much is lost, one too little tells.
-
-What an erasure takes with it: copies of the memory, and on request the words it came from or what came from it.
-
-Invariant: only rows of the owner, each once, the named memory first.
+A text repeats a memory if it holds the memory's wording or one of its marking words. In doubt it repeats: an answer
+that is emptied needlessly is lost, one that is kept discloses.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ class ErasedWording:
     words: frozenset[str]
 
     def repeated_in(self, text: str, *, but: frozenset[str] = frozenset()) -> bool:
-        """Whether `text` repeats it; words in `but` do not count."""
+        """True if `text` repeats it; words in `but` do not count."""
         plain_text = _even(text)
         return bool((self.words - but) & marking(text)) or any(each in plain_text for each in self.texts)
 
@@ -61,7 +58,7 @@ def _may_mark(word: str) -> bool:
 
 
 def ends(text: str, wording: ErasedWording) -> bool:
-    """Whether a text says that something of this wording is over, was never so, or was another thing."""
+    """True if a text says that something of this wording is over, was never so, or was another thing."""
     return any(wording.repeated_in(each) for each in over(text))
 
 

@@ -1,11 +1,7 @@
-"""The receipt of an erasure: what was erased, what was asked afterwards and answered, signed by the installation.
+"""The receipt of an erasure: what was erased and what was counted afterwards, signed by the installation.
 
-Invariant: it holds counts, ids, times and digests, so it may be kept and handed out; an erasure is done in the
-transaction that stores its receipt, and only if every question was answered with 0 and the chain verifies.
-
-Verifying a receipt: who signed it, whether it was changed, and whether what it says still holds.
-
-Invariant: nothing is changed, and nothing of a stranger's file is believed but what the signature covers.
+It holds counts, ids, times and digests only, so it may be kept and handed out. `verify_receipt` changes nothing; it
+believes of a foreign file only what the signature covers, and counts again.
 """
 
 from __future__ import annotations
@@ -87,7 +83,7 @@ class ReceiptCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether the receipt is genuine and nothing is left."""
+        """True if the receipt is genuine and nothing is left."""
         return not self.troubles
 
 

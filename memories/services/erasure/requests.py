@@ -1,13 +1,7 @@
-"""Requests: asked for by an administrator, approved by a second one where the policy wants it, or refused.
+"""Erasure requests and legal holds, placed by administrators and recorded in the tenant's audit log.
 
-Invariant: a member has one open request at most; whoever asked never approves; what has begun is not taken back.
-
-What wakes the eraser of this process: an approval, or a hold that was released.
-
-Legal holds: placed and released by administrators, recorded in the tenant's audit log.
-
-A hold is placed under the lock of every member it covers, so an erasure is over before it or does not
-happen: whoever erases asks for holds under the same lock, in the transaction of the erasure.
+Whoever asks for an erasure never approves it, and one that has begun cannot be taken back. A hold is placed under the
+lock of every member it covers: whoever erases asks for holds under the same lock, in the transaction of the erasure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Carrying out an erasure: stage after stage, batch after batch, to the receipt.
+"""Carrying out an erasure: stage after stage, batch after batch, to the receipt, by one worker at a time.
 
-Invariants: first nobody acts as the member any more, so that nothing is written behind the erasure's back; every stage
-may be repeated, so a worker that was killed anywhere is followed by another that begins at the first; and it is done
-only when a sweep under the owner's lock has found nothing.
+Access ends first, so nothing is written behind the erasure. Each batch runs under the owner's lock while the worker
+holds the lease and no legal hold is in force; its counts are committed with it. Every stage is repeatable: a new worker
+starts at the first. The erasure ends when a sweep under the owner's lock found nothing, every question of the receipt
+was answered with 0, and the chain verifies.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class UnderLegalHold(Exception):
 
 
 def take(request_id: UUID, noted: Noted) -> Work | None:
-    """Take the lease of a request that may be gone on with; None if it may not, or another worker has it."""
+    """Take the lease of a request; None if it may not be continued now, or another worker has it."""
     now = timezone.now()
     with transaction.atomic():
         locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
@@ -119,7 +120,7 @@ STAGES = {
     "copies": "erasing what was promoted",
     **{store.name: f"erasing {store.noun}" for store in STORES},
     "index": "erasing the search index",
-    "trail": "erasing what the audit log says of it",
+    "audit": "erasing what the audit log says of it",
     "names": "erasing names",
     "sweep": "looking for what came back",
     "disk": "clearing the disk",
@@ -198,8 +199,8 @@ class Work:
             self._emptied(store.name, partial(store.erase_some, self.membership))
         self._do("runs", lambda: {"hygiene": forget_hygiene_places(self.membership)})
         self._index()
-        self._emptied("trail", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH), "payloads")
-        self._emptied("trail", lambda: erase_payloads_about(self.membership, at_most=BATCH), "payloads_elsewhere")
+        self._emptied("audit", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH), "payloads")
+        self._emptied("audit", lambda: erase_payloads_about(self.membership, at_most=BATCH), "payloads_elsewhere")
         self._do("names", lambda: {"names": 1} if erase_names(self.membership) else {})
         self._do("sweep", self._sweep)
         with self.kept():

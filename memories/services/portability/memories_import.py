@@ -1,12 +1,8 @@
 """Importing memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
 
-Imported facts pass the same gates as spoken ones, so an owner ends up with one current fact for each key and wording.
-What the source knows of a replaced one (its times, its reason) is kept.
-
-Replaying imported beliefs: each fact and playbook at its time, through the gates of its service.
-
-Facts that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything
-learned later is stored, so the gates see what was believed at each moment. Times and links of the source are restored
+Imported facts pass the gates of spoken ones, so an owner ends up with one current fact for each key and wording. Facts
+that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything learned
+later is stored, so the gates see what was believed at each moment. Times, links and reasons of the source are restored
 as far as the chain and the database's constraints allow.
 """
 

@@ -1,14 +1,10 @@
-"""The collection: memories whose time is over are evicted, archived, doubted and in the end erased, owner by owner.
+"""The collection evicts, archives, doubts and finally erases memories whose time is over; `restore` undoes all but erasure.
 
-Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
-under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
-nothing half done and the next run goes on; whoever may not act any more is collected all the same; what a legal hold
-keeps is left as it is; and an owner whose collection fails keeps nobody else waiting.
+A dry run and a real one ask the same planner. A batch is decided and done in one transaction under its owner's lock,
+with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are collected too;
+memories under a legal hold are not; an owner whose collection fails does not stop the others.
 
-Restore: undo what the collection did to a memory, for as long as it has not been erased.
-
-Invariant: afterwards the owner still has one current fact for each key and each wording; what was restored counts as
-confirmed, so that the next collection does not do the same again.
+A restored memory counts as confirmed, so the next collection does not take it again.
 """
 
 from __future__ import annotations

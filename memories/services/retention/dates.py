@@ -1,6 +1,6 @@
-"""The dates at which facts are to be confirmed or gone: set when a fact is written, and anew when it is confirmed.
+"""The dates of a fact: when it needs confirmation and when it expires; set by a write, and anew by a confirmation.
 
-Invariant: a current fact that is said or confirmed again is visible afterwards: a date that has passed does not stay.
+Said or confirmed again, a current fact is visible: a date that has passed does not stay.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def to_come(dates: Dates, *, now: datetime) -> Dates:
 
 
 def has_expired(fact: Fact, now: datetime) -> bool:
-    """Whether its hard end has come, collected or not."""
+    """True if its expiry has passed, collected or not."""
     return fact.expires_at is not None and fact.expires_at <= now
 
 

@@ -1,10 +1,7 @@
-"""A run of the hygiene scan: owner by owner, to be interrupted at any moment and gone on with.
+"""A run of the hygiene scan, owner by owner; one at a time on an installation.
 
-Invariants: one run at a time on an installation. The place where a run is, and what it counted, are committed with
-each page, so a run that was killed goes on where it was, with the time at which it began, and ends as if nothing had
-been. An owner whose scan fails keeps nobody else waiting.
-
-The daily scan: by Celery, or on a thread of a web process without it.
+The position and the counts are committed with each page, so a killed run continues where it was, at the time at which
+it began, with the same result. An owner whose scan fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -204,7 +201,7 @@ def owners_of(tenant_id: UUID | None) -> Iterator[tuple[str, Owner]]:
 
 
 def _is_there(owner: Owner) -> bool:
-    """Whether an owner has any fact or how-to."""
+    """True if an owner has any fact or playbook."""
     return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
@@ -235,7 +232,7 @@ def _basis(tenant_id: UUID | None) -> datetime | None:
 
 
 def _begun(tenant_id: UUID | None, trigger: str, now: datetime | None) -> HygieneRun:
-    """The run that was interrupted, to be gone on with, or a new one; the caller holds the lock of all scans."""
+    """The interrupted run, to be continued, or a new one; the caller holds the lock of all scans."""
     HygieneRun.objects.filter(state=HygieneState.RUNNING).update(
         state=HygieneState.INTERRUPTED
     )  # their process is gone

@@ -1,13 +1,8 @@
-"""The scan of one owner's memories, page by page: how stale each is, what follows, and what should go.
+"""The scan of one owner's memories, page by page: staleness, the status that follows, and proposals to evict.
 
-Invariants: a dry scan and a real one decide by the same code. A page is decided and done in one transaction under the
-owner's lock, with the place where the run is, an audit event for each status that changes, and the outbox; so whatever
-ends a scan leaves no page half done and none counted twice. Nothing is written where nothing changed, and no memory
-goes: what should is proposed to a person (`services/reviews/queue.py`).
-
-What the words of stored memories hold that would not be stored today: values that must not be, and junk.
-
-Invariant: nothing of the words leaves this module; what is found is named by its kind.
+A dry scan and a real one decide by the same code. A page is decided and done in one transaction under the owner's lock,
+with the position of the run, audit events and outbox entries. The scan removes nothing: it proposes to a person
+(`services/reviews/queue.py`). Words that would not be stored today (secrets, junk) are reported by kind only.
 """
 
 from __future__ import annotations
