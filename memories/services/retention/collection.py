@@ -1,4 +1,4 @@
-"""The collection evicts, archives, doubts and finally erases memories whose time is over; `restore` undoes all but erasure.
+"""The collection evicts, archives, doubts and in the end erases memories; `restore` undoes all but erasure.
 
 A dry run and a real one ask the same planner. A batch is decided and done in one transaction under its owner's lock,
 with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are collected too;
