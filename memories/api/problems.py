@@ -20,7 +20,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
 from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -159,7 +159,7 @@ def problem_of(error: Exception) -> ApiProblem | None:
 
 def _blocked(error: Blocked) -> ApiProblem:
     """Values that may not be stored, by field: of which kind and where, never the value."""
-    errors = tuple((spot.field, f"{telling.at(spot)}, which is not stored.") for spot in error.spots)
+    errors = tuple((spot.field, f"{findings.at(spot)}, which is not stored.") for spot in error.spots)
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
     ]

@@ -28,7 +28,7 @@ from memories.recall.scoring import Fusion
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.search.outbox import drain
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import Owner
 from tenants.models import Membership

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memories.hygiene.sensitivity.telling import short, with_article
+from memories.hygiene.sensitivity.findings import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
 from memories.presenting.lines import headline
 from memories.presenting.markup import share, when

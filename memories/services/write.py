@@ -26,7 +26,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.errors import Blocked
-from memories.hygiene.expiry import Lifetime
+from memories.hygiene.ageing import Lifetime
 from memories.models import Fact, Operation, OutboxEntry, Playbook
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened

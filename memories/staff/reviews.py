@@ -21,9 +21,9 @@ from django.utils.html import format_html
 from django.views.generic.detail import SingleObjectMixin
 
 from memories.errors import Blocked, InvalidInput
+from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
 from memories.hygiene.differences import Piece, differences
-from memories.hygiene.sensitivity import telling
-from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
+from memories.hygiene.sensitivity import findings
 from memories.models import Episode, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import headline, state_word
 from memories.presenting.memory import source_words
@@ -112,7 +112,7 @@ class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
         except Blocked as error:
             screen = Screen(decider(request, item))
             given = {name: screen.said(text).text for name, text in _given(form).items()}
-            return self.show(error=telling.refusal(error, to_people=True), given=given)
+            return self.show(error=findings.refusal(error, to_people=True), given=given)
         except REFUSALS as error:
             self.refuse(error)
         else:

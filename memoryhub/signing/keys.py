@@ -47,7 +47,7 @@ def sign(document: bytes) -> str:
 
 
 def verify(document: bytes, signature: str, *, keys: Sequence[str] | None = None) -> bool:
-    """Whether one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
+    """True if one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
 
     A signature in another form is not valid. Raises ValueError for a key that is none.
     """

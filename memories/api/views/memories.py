@@ -58,8 +58,8 @@ from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
 from memories.services.outcomes import record_outcome
 from memories.services.playbooks import remember_playbook
+from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.retention.restore import restore
 from memories.services.sessions.episodes import remember_episode
 from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal

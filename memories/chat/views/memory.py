@@ -19,7 +19,7 @@ from memories.chat.forms import ForgetForm, PinForm, ReasonForm, TextForm
 from memories.chat.history import states_of
 from memories.chat.presenting import counted, member_page, next_address, refusal
 from memories.errors import Blocked, Conflict, InvalidInput
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from memories.models import CatalogEntry, Playbook
 from memories.presenting.lines import SECTIONS
 from memories.selectors.history.stories import questions_of, supported_facts
@@ -86,7 +86,7 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     except (InvalidInput, Conflict) as error:
         messages.error(request, refusal(error, "The reason"))
     except Blocked as error:
-        messages.error(request, telling.refusal(error, to_people=True))
+        messages.error(request, findings.refusal(error, to_people=True))
     else:
         messages.success(request, "Retired. It stays in the history and is not recalled again.")
     return redirect(next_address(request, address(kind, memory_id)))
@@ -136,7 +136,7 @@ def _blocked(
 ) -> HttpResponse:
     """The form again, with the value masked in its text and a sentence that says where it was."""
     without = Screen(principal).said(text).text
-    told = f"{telling.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
+    told = f"{findings.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
     return _page(request, principal, kind, memory_id, correction=without, correction_error=told)
 
 

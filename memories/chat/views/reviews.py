@@ -20,7 +20,7 @@ from memories.chat.forms import DecisionForm
 from memories.chat.presenting import member_page, refusal, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.differences import Piece, differences
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView
@@ -157,7 +157,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except InvalidInput as error:
         return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
     except Blocked as error:
-        told = telling.refusal(error, to_people=True)
+        told = findings.refusal(error, to_people=True)
         without = Screen(principal).said(form.cleaned_data["text"]).text
         return _page(request, principal, review_id, text=without, error=told)
     except Conflict as error:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.hygiene.endings import Ending
+from memories.hygiene.ageing import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search import search_plane
