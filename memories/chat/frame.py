@@ -24,7 +24,7 @@ from memories.agent.model import chat_model
 from memories.chat.presenting import shown_task
 from memories.chat.turns import panel_of, shown_turns
 from memories.models import Session
-from memories.presenting.moments import Group, age_title, grouped
+from memories.presenting.lines import Group, age_title, grouped
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions

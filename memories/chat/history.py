@@ -10,9 +10,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.chat.cards import address, undo_address
-from memories.presenting.lines import DID, ending_of, headline
-from memories.presenting.moments import short_date
+from memories.chat.presenting import address, undo_address
+from memories.presenting.lines import DID, ending_of, headline, short_date
 from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
 from memories.types import CURRENT, Kind, Status
 from tenants.models import AuditEvent

@@ -1,10 +1,10 @@
-"""Pieces that the member's pages share: tabs, the reader's time zone, errors as answers, and the task of a session."""
+"""What the member's pages share: tabs, memory cards with their addresses, errors as answers, time zone, the task."""
 
 from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -19,11 +19,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.presenting.lines import SECTIONS, Section
-from memories.selectors.memories import count_memories
+from memories.presenting.memory import OWN_NAME, Detail, MemoryView, details_of, memory_views, speaker_name
+from memories.selectors.memories import Memory, count_memories
 from memories.selectors.reviews import open_reviews
 from memories.slots import Noted, Slots, foremost
+from memories.types import Kind
 from tenants.errors import Forbidden, NoMembership
 from tenants.principal import Principal
+
+__all__ = ["OWN_NAME", "Detail", "address", "cards_of", "details_of", "speaker_name", "undo_address"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,3 +177,24 @@ def _progress(steps: int, done: int) -> str:
     if not steps:
         return ""
     return f"Step {done + 1} of {steps}" if done < steps else f"All {steps} steps done"
+
+
+def cards_of(
+    principal: Principal,
+    rows: Sequence[Memory],
+    *,
+    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
+    quotes: bool = False,
+) -> tuple[MemoryView, ...]:
+    """The views of these rows, linked to the member's own pages."""
+    return memory_views(principal, rows, address=address, reasons=reasons, quotes=quotes)
+
+
+def address(kind: Kind, memory_id: UUID) -> str:
+    """The page of one memory."""
+    return reverse("remember:memory", kwargs={"kind": kind, "memory_id": memory_id})
+
+
+def undo_address(kind: Kind, memory_id: UUID) -> str:
+    """Where to post that the ending of a memory was a mistake."""
+    return reverse("remember:undo", kwargs={"kind": kind, "memory_id": memory_id})

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.chat.cards import OWN_NAME, cards_of, speaker_name
+from memories.chat.presenting import OWN_NAME, cards_of, speaker_name
 from memories.hygiene.sensitivity.telling import taken_out
 from memories.models import MessageState, Relation
 from memories.presenting.lines import RELATIONS, usage_of, words_of

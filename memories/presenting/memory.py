@@ -18,9 +18,8 @@ from django.utils.safestring import SafeString
 
 from memories.hygiene.sensitivity.telling import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook
-from memories.presenting.lines import headline
+from memories.presenting.lines import headline, in_full
 from memories.presenting.markup import share, when
-from memories.presenting.moments import in_full
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status

@@ -20,8 +20,8 @@ from memories.selectors.history.stories import told_reason
 from memories.selectors.memories import Memory, chain_of, find_memory, has_original, history_of, is_shared
 from memories.selectors.reviews import review_about
 from memories.selectors.runs import read_by
+from memories.selectors.staff.conversations import learned_from, uses_of, words_behind
 from memories.selectors.staff.index_state import IndexStanding, index_state_of
-from memories.selectors.staff.uses import learned_from, uses_of, words_behind
 from memories.services.admin_requests import READINGS, note_refresh
 from memories.staff.base import LiveMemberView
 from memories.types import CURRENT, Kind

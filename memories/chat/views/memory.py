@@ -14,10 +14,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from memories.chat.cards import address, cards_of, details_of
 from memories.chat.forms import ForgetForm, PinForm, ReasonForm, TextForm
 from memories.chat.history import states_of
-from memories.chat.presenting import counted, member_page, next_address, refusal
+from memories.chat.presenting import address, cards_of, counted, details_of, member_page, next_address, refusal
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import telling
 from memories.models import CatalogEntry, Playbook

@@ -17,13 +17,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.cards import cards_of
 from memories.chat.frame import THEME_COOKIE, THEMES
-from memories.chat.presenting import member_page, next_address, tabs_of
+from memories.chat.presenting import cards_of, member_page, next_address, tabs_of
 from memories.importing.records import record_line
-from memories.presenting.lines import SECTIONS
+from memories.presenting.lines import SECTIONS, Group, day_title, grouped
 from memories.presenting.memory import MemoryView
-from memories.presenting.moments import Group, day_title, grouped
 from memories.selectors.history.stories import facts_by_category
 from memories.selectors.memories import Memory, list_memories
 from memories.services.portability.memories_export import export_memories

@@ -15,9 +15,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.cards import Detail, cards_of, details_of
 from memories.chat.forms import DecisionForm
-from memories.chat.presenting import member_page, refusal, tabs_of
+from memories.chat.presenting import Detail, cards_of, details_of, member_page, refusal, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity import telling

@@ -17,8 +17,7 @@ from django.utils.dateparse import parse_datetime
 from memories.hygiene.text import content_hash
 from memories.selectors.history.chain_checks import RecordedEnding, RowState
 from memories.selectors.history.listing import NOUN
-from memories.selectors.history.row_record import Record, differing, version_of
-from memories.selectors.history.rows import WORDS, EventPlace, UnreadableRow, each_row
+from memories.selectors.history.rows import WORDS, EventPlace, Record, UnreadableRow, differing, each_row, version_of
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.models.audit import said_in

@@ -18,7 +18,6 @@ from memories.models import CHAINED_MODELS
 from memories.selectors.history.chain_checks import Evidence, RowState, problems
 from memories.selectors.history.chain_events import RecordedRow, deviations, id_in, recorded_rows
 from memories.selectors.history.listing import NOUN
-from memories.selectors.history.row_record import record_from
 from memories.selectors.history.rows import (
     CANNOT_BE_READ,
     EventPlace,
@@ -29,6 +28,7 @@ from memories.selectors.history.rows import (
     ownerless_rows,
     owners_of_memories,
     pieces,
+    record_from,
     recording_events,
     states,
     states_by_owner,

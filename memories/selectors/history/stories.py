@@ -1,15 +1,7 @@
-"""The whole story of one chain: every state that supersession and undo link, those that were erased among them.
+"""The whole chain of a memory with its erased states, audit events and source words; and facts with their sources.
 
-Invariant: all states of a story belong to one owner, in whose name it is read; what a promotion links in other scopes
-is named by id alone, without its words. The caller has audited the access before.
-
-From which words the states of a chain came, and by which they ended.
-
-Invariant: only the principal's own episodes are quoted, and only under what is the principal's own.
-
-Reading where facts come from: the words that support them, and their lists by category.
-
-Invariant: only the principal's own episodes are ever quoted, also under a fact that is shared.
+All states of a story belong to one owner. A state that a promotion links in another scope is named by id alone. Only
+the principal's own episodes are quoted, also under a shared fact. The caller has audited the access before.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
-from memories.staff import attention as attention_page
-from memories.staff.attention import AttentionItem, Figure, figures_of
+from memories.staff import dashboard as attention_page
+from memories.staff.dashboard import AttentionItem, Figure, figures_of
 from tenants.admin.scoping import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
