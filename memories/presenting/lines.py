@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from django.utils import timezone
 
 from memories.models import CatalogEntry, Fact, Playbook, Relation
-from memories.selectors.memories import ChainLink, Memory
+from memories.selectors.memories import Memory
 from memories.selectors.sessions import TurnView
 from memories.types import CURRENT, Contradiction, Kind, Status
 
@@ -110,21 +110,21 @@ def state_word(row: Fact | Playbook) -> str:
     return "replaced" if row.superseded_by_id else "retired"
 
 
-def ending_of(state: ChainLink | Fact | Playbook, *, staff: bool = False) -> str:
+def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
     """How a state ended, in a sentence; empty while it is believed. Staff also read the kind of contradiction."""
-    link = isinstance(state, ChainLink)
-    ended_at = state.until if isinstance(state, ChainLink) else state.superseded_at
-    replaced = state.superseded_by if link else state.superseded_by_id  # type: ignore[union-attr]  # of the other class
-    if state.status in CURRENT:
+    if row.status in CURRENT:
         return ""
-    if ended_at is None:
+    if row.superseded_at is None:
         return "It was evicted."
-    if state.retracted or state.contradiction == Contradiction.HARSH:
-        sentence, kind = ("It was wrong." if replaced else "It was wrong, and nothing took its place."), "harsh"
+    if row.retracted or row.contradiction == Contradiction.HARSH:
+        sentence, kind = (
+            "It was wrong." if row.superseded_by_id else "It was wrong, and nothing took its place.",
+            "harsh",
+        )
     else:
-        sentence = "It was true until then; then it changed." if replaced else "It stopped being true."
+        sentence = "It was true until then; then it changed." if row.superseded_by_id else "It stopped being true."
         kind = "natural"
-    return f"{sentence[:-1]} ({kind})." if staff and state.contradiction else sentence
+    return f"{sentence[:-1]} ({kind})." if staff and row.contradiction else sentence
 
 
 def believed(row: Fact | Playbook) -> str:

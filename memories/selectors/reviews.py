@@ -91,7 +91,7 @@ def review_about(principal: Principal, memory_id: UUID) -> ReviewItem | None:
     return open_reviews(principal).filter(about).first()
 
 
-def told_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
+def events_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
     """The audit events of an item, oldest first, with payloads (erased ones are missing)."""
     events = AuditEvent.objects.filter(target_kind="review", target_id=item.pk, tenant_id=item.tenant_id)
     return events.select_related("payload").order_by("created_at", "sequence")

@@ -156,6 +156,10 @@ class MemberView(StaffView):
         """The page of one memory under this member."""
         return self.url("record", memory_id)
 
+    def view(self, row: Memory) -> MemoryView:
+        """The view of one memory with a link to its page; no query."""
+        return MemoryView(row, self.url("record", row.pk))
+
     def views(self, rows: Sequence[Memory]) -> tuple[MemoryView, ...]:
         """The views of memories, with links to their pages; at most three queries."""
         return memory_views(self.principal, rows, address=self.record_url)

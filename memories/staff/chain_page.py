@@ -18,7 +18,7 @@ from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import believed, did, ending_of, headline, state_word, valid
 from memories.presenting.memory import MemoryView, source_words
 from memories.selectors.history.listing import ChainedRow
-from memories.selectors.history.stories import ChainJoint, Elsewhere, Joint, Story, StoryWords, told_reason
+from memories.selectors.history.stories import ChainJoint, Elsewhere, Joint, Story, StoryWords, event_reason
 from memories.staff.chain_drawing import Axis, AxisBar, Edge, Graph, Point, axis_of, graph_of
 from memories.types import Contradiction, Scope, Status
 from tenants.audit.sentences import ActorNames
@@ -49,7 +49,7 @@ class ChainEvent:
 
     @property
     def reason(self) -> str:
-        return told_reason(self.event)
+        return event_reason(self.event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from memories.errors import NotFound
 from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import did, ending_of
 from memories.presenting.memory import details_of
-from memories.selectors.history.stories import told_reason
+from memories.selectors.history.stories import event_reason
 from memories.selectors.memories import Memory, chain_of, find_memory, has_original, history_of, is_shared
 from memories.selectors.reviews import review_about
 from memories.selectors.runs import read_by
@@ -24,7 +24,7 @@ from memories.selectors.staff.conversations import learned_from, uses_of, words_
 from memories.selectors.staff.index_state import IndexStanding, index_state_of
 from memories.services.admin_requests import READINGS, note_refresh
 from memories.staff.base import LiveMemberView
-from memories.types import CURRENT, Kind
+from memories.types import Kind
 from tenants.audit.sentences import actor_names
 
 USES_SHOWN = 10
@@ -114,14 +114,8 @@ class RecordPage(LiveMemberView):
     def _states(self, memory: Memory) -> list[dict[str, Any]]:
         """The chain, newest first; empty for kinds that are never superseded."""
         return [
-            {
-                "link": link,
-                "url": self.url("record", link.id),
-                "here": link.id == memory.pk,
-                "current": link.status in CURRENT,
-                "ending": ending_of(link, staff=True),
-            }
-            for link in reversed(chain_of(self.principal, memory.kind, memory.pk))
+            {"memory": self.view(row), "here": row.pk == memory.pk, "ending": ending_of(row, staff=True)}
+            for row in reversed(chain_of(self.principal, memory.kind, memory.pk))
         ]
 
     def _reading(self, episode: Episode) -> dict[str, Any] | None:
@@ -141,7 +135,7 @@ class RecordPage(LiveMemberView):
             who = names.who(event)
             line = LoggedEvent(
                 sentence=f"{who[:1].upper()}{who[1:]} {did(event.action)}",
-                reason=told_reason(event),
+                reason=event_reason(event),
                 at=event.created_at,
                 sequence=event.sequence,
                 look=event.action in READINGS,

@@ -27,10 +27,10 @@ from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_
 from memories.models import Episode, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import headline, state_word
 from memories.presenting.memory import source_words
-from memories.selectors.history.stories import supporting_episodes, told_reason
-from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.selectors.history.stories import event_reason, supporting_episodes
+from memories.selectors.memories import chain_of, history_of
 from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
-from memories.selectors.reviews import UNANSWERED, is_decidable, told_of_review
+from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidable
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -133,7 +133,7 @@ class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
             evidence=evidence(item),
             parts=parts_of(item, now=timezone.now()),
             # Without who looked at it.
-            events=[(each, told_reason(each)) for each in told_of_review(item).exclude(action="review.read")],
+            events=[(each, event_reason(each)) for each in events_of_review(item).exclude(action="review.read")],
             open=is_decidable(item),
             may_decide=may_decide(self.staff, item),
             answered=item.decision not in UNANSWERED,
@@ -217,7 +217,7 @@ class ComparedMemory:
     name: str
     pieces: tuple[Piece, ...]
     episodes: Sequence[Episode] = ()
-    chain: Sequence[ChainLink] = ()
+    chain: Sequence[Fact | Playbook] = ()
     events: Sequence[tuple[AuditEvent, str]] = ()
 
     @property
@@ -243,7 +243,7 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[ComparedMemo
 def _with_history(principal: Principal, side: ComparedMemory) -> ComparedMemory:
     row = side.row
     episodes = supporting_episodes(principal, [row.pk]).get(row.pk, ()) if isinstance(row, Fact) else ()
-    events = [(each, told_reason(each)) for each in history_of(principal, [row.pk])] if row.user_id else []
+    events = [(each, event_reason(each)) for each in history_of(principal, [row.pk])] if row.user_id else []
     return replace(side, episodes=episodes, chain=chain_of(principal, row.kind, row.pk), events=events)
 
 

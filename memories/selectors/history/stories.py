@@ -21,7 +21,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
 from memories.models.base import MemoryQuerySet
 from memories.selectors.history.listing import NOUN, ChainedRow
-from memories.selectors.memories import list_memories
+from memories.selectors.memories import chain_order, list_memories
 from memories.types import Kind, Owner, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -114,7 +114,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
     rows, whole = _linked(row)
     ids = set(rows)
     events = _events(row.kind, rows)
-    told = _told_successors(events)
+    told = _recorded_successors(events)
     beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
     gone = _erasures(row.kind, beyond - ids)
     erased = [ErasedState(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
@@ -123,7 +123,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
         kind=row.kind,
         owner=row.owner,
         asked=asked or row.pk,
-        rows=tuple(sorted(rows.values(), key=_order)),
+        rows=tuple(sorted(rows.values(), key=chain_order)),
         erased=tuple(erased),
         elsewhere=elsewhere,
         links=(*_links(rows, told, {each.id for each in erased}), *promotions),
@@ -216,11 +216,6 @@ def _named(row: ChainedRow) -> tuple[UUID, ...]:
     return tuple(pk for pk in (row.superseded_by_id, row.restores) if pk)
 
 
-def _order(row: ChainedRow) -> tuple[datetime, bool, datetime, datetime]:
-    """By when they began to be believed; what was believed at no time comes before what took its place."""
-    return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at)
-
-
 def _links(rows: Mapping[UUID, ChainedRow], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[ChainJoint]:
     links = []
     there = rows.keys() | erased
@@ -266,23 +261,23 @@ def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[Aud
     return {pk: tuple(events) for pk, events in found.items()}
 
 
-def _told_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
+def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
     """What took the place of each state by the latest event that tells of it."""
     found: dict[UUID, UUID] = {}
     for pk, told in events.items():
         for event in told:
-            named = told_id(event, "superseded_by") if event.action.endswith(".superseded") else None
+            named = event_id_of(event, "superseded_by") if event.action.endswith(".superseded") else None
             if named is not None:
                 found[pk] = named
     return found
 
 
-def told_reason(event: AuditEvent) -> str:
+def event_reason(event: AuditEvent) -> str:
     """Why, as it was recorded; empty if nobody said, or if the payload was erased or tampered with."""
     return str(_payload(event).get("reason") or "")
 
 
-def told_id(event: AuditEvent, name: str) -> UUID | None:
+def event_id_of(event: AuditEvent, name: str) -> UUID | None:
     """An id in the `after` of an event."""
     after = _payload(event).get("after")
     try:
