@@ -16,8 +16,9 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity.telling import short, with_article
-from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
 from memories.presenting.lines import headline, in_full
 from memories.presenting.markup import share, when
 from memories.selectors.history.stories import supporting_episodes
@@ -284,6 +285,14 @@ def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
     if handling == Handling.MASK:
         return SensitiveFlag(f"{short(kind)} removed", f"It had {noun}, which was taken out before it was stored.")
     return SensitiveFlag(short(kind), f"It holds {noun}.")
+
+
+def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
+    """The memories of a review, the older fact first, each with its words in pieces that mark the differences."""
+    rows: list[Fact | Playbook] = [row for row in (item.first, item.second, item.playbook) if row is not None]
+    words = [headline(row) for row in rows]
+    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
+    return list(zip(rows, pieces, strict=True))
 
 
 Detail = tuple[str, SafeString | str]

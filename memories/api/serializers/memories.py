@@ -164,6 +164,7 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
+        """The contradiction of a state that never ended is null."""
         return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
