@@ -6,7 +6,7 @@ page shows sums and no word of any memory, so no audit log records it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -23,9 +23,8 @@ from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, cha
 from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
 from memories.metrics.measuring import REPLACED
 from memories.metrics.sampling import Sampling, last_look
-from memories.models import ErasureRequest
 from memories.selectors.staff import attention
-from memories.selectors.staff.attention import events_by_day
+from memories.selectors.staff.attention import Tenants, events_by_day
 from memories.selectors.staff.conversations import kept_by_day
 from memories.services.admin_requests import READINGS
 from memories.staff.metrics import charts_of, drawn_of
@@ -68,14 +67,10 @@ class Figure:
 def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[AttentionItem]:
     """What waits, the urgent first."""
     found = [
-        *_reviews(scope, now),
-        *_erasures(scope),
-        *_turns(scope),
-        *_runs(scope, now),
-        *_lag(scope, look),
-        *_chains(scope, now),
-        *_keys(scope, now),
-        *_alerts(scope, look),
+        need
+        for roles, source in _SOURCES
+        if not _none(tenants := scope.within(roles))
+        for need in source(scope, tenants, look, now)
     ]
     return sorted(found, key=lambda need: not need.urgent)
 
@@ -115,70 +110,58 @@ def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], sinc
     return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
 
 
-def _reviews(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
-    tenants = scope.within(READS_MEMORY)
-    count = 0 if _none(tenants) else attention.open_reviews(tenants, now)
+def _reviews(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    count = attention.open_reviews(tenants, now)
     if count:
         words = _many(count, "review waits for a decision", "reviews wait for a decision")
         yield AttentionItem(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
 
 
-def _turns(scope: TenantScope) -> Iterator[AttentionItem]:
-    tenants = scope.within((Role.SUPPORT,))
-    if _none(tenants):
-        return
+def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     count, turns = attention.troubled_turns(tenants, today, named=_NAMED)
-    if count:
-        words = _many(count, "answer failed or was given without search today", "answers failed or were given without "
-                      "search today")  # fmt: skip
-        yield AttentionItem(words, _list("memories_membermemory"), "Members", details=tuple(_named(turns)))
-
-
-def _named(turns: Sequence[attention.TroubledTurn]) -> Iterator[tuple[str, str]]:
+    if not count:
+        return
     owners = Membership.objects.select_related("user").filter(user__in={turn.user_id for turn in turns})
     known = {(each.tenant_id, each.user_id): each for each in owners}
-    for turn in turns:
-        member = known.get((turn.tenant_id, turn.user_id))
-        if member is not None:
-            where = reverse("staff:turn", args=[member.pk, turn.session_id, turn.number])
-            yield f"{member.user.speaker}, turn {turn.number}", where
+    details = tuple(
+        (
+            f"{member.user.speaker}, turn {turn.number}",
+            reverse("staff:turn", args=[member.pk, turn.session_id, turn.number]),
+        )
+        for turn in turns
+        if (member := known.get((turn.tenant_id, turn.user_id)))
+    )
+    words = _many(count, "answer", "answers") + " failed or " + ("was" if count == 1 else "were")
+    yield AttentionItem(
+        f"{words} given without search today", _list("memories_membermemory"), "Members", details=details
+    )
 
 
-def _runs(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
-    tenants = scope.within(READS_MEMORY)
-    count = 0 if _none(tenants) else attention.failed_runs(tenants, now - WEEK)
+def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    count = attention.failed_runs(tenants, now - WEEK)
     if count:
-        words = _many(count, "consolidation failed this week and was not repeated",
-                      "consolidations failed this week and were not repeated")  # fmt: skip
+        words = _many(count, "consolidation", "consolidations") + " failed this week and "
+        words += ("was" if count == 1 else "were") + " not repeated"
         yield AttentionItem(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
 
 
-def _lag(scope: TenantScope, look: Sampling) -> Iterator[AttentionItem]:
+def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
     """The index lag of the last sample."""
-    tenants = scope.within((Role.SUPPORT,))
-    behind = {
-        reading.tenant_id: value
-        for reading, value in look.readings.items()
-        if reading.metric == INDEX_LAG.name and value > _LATE and (tenants is None or reading.tenant_id in tenants)
-    }
+    lags, waiting = (
+        {each.tenant_id: value for each, value in look.readings.items() if each.metric == metric.name}
+        for metric in (INDEX_LAG, INDEX_WAITING)
+    )
+    behind = {each: lag for each, lag in lags.items() if lag > _LATE and (tenants is None or each in tenants)}
     if behind:
-        waiting = sum(
-            value
-            for reading, value in look.readings.items()
-            if reading.metric == INDEX_WAITING.name and reading.tenant_id in behind
-        )
-        lag = shown(max(behind.values()), Unit.SECONDS)
-        words = _many(int(waiting), "change waits", "changes wait") + f" for the index, the oldest for {lag}"
+        count, worst = sum(waiting.get(each, 0) for each in behind), max(behind.values())
+        words = f"{_many(int(count), 'change waits', 'changes wait')} for the index, the oldest for "
         yield AttentionItem(
-            words, _list("memories_outboxentry"), "Index and queue", urgent=max(behind.values()) > _LATE * 5
+            words + shown(worst, Unit.SECONDS), _list("memories_outboxentry"), "Index and queue", worst > _LATE * 5
         )
 
 
-def _chains(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
-    tenants = scope.within((Role.AUDITOR,))
-    if _none(tenants):
-        return
+def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     found = attention.chains(tenants, now)
     if found.broken:
         words = _many(found.broken, "chain does not verify", "chains do not verify")
@@ -189,45 +172,26 @@ def _chains(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
 
 
-def _erasures(scope: TenantScope) -> Iterator[AttentionItem]:
-    tenants = scope.within((Role.ADMIN,))
-    if _none(tenants):
-        return
+def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
     asked, stopped = attention.erasures(tenants)
-    if asked:
-        words = _many(len(asked), "erasure waits for a second person", "erasures wait for a second person")
-        yield AttentionItem(words, *_led_to(asked, "Decide"), details=_each(asked))
     begun = [each for each in stopped if each.started_at is not None]
-    if begun:
-        words = _many(len(begun), "erasure is stuck", "erasures are stuck")
-        yield AttentionItem(words, *_led_to(begun, "See why"), urgent=True, details=_each(begun))
     waiting = [each for each in stopped if each.started_at is None]
-    if waiting:
-        words = _many(len(waiting), "erasure was approved and cannot begin", "erasures were approved and cannot begin")
-        yield AttentionItem(words, *_led_to(waiting, "See why"), details=_each(waiting))
+    for found, one, several, action in (
+        (asked, "erasure waits for a second person", "erasures wait for a second person", "Decide"),
+        (begun, "erasure is stuck", "erasures are stuck", "See why"),
+        (waiting, "erasure was approved and cannot begin", "erasures were approved and cannot begin", "See why"),
+    ):
+        links = [(each.membership.user.speaker, reverse("staff:erasure_request", args=[each.pk])) for each in found]
+        if not links:
+            continue
+        target = (_list("memories_erasurerequest"), "See them") if len(links) > 1 else (links[0][1], action)
+        details = tuple(links[:_NAMED]) if len(links) > 1 else ()
+        yield AttentionItem(_many(len(links), one, several), *target, urgent=found is begun, details=details)
 
 
-def _led_to(erasures: Sequence[ErasureRequest], action: str) -> tuple[str, str]:
-    """The address of the one, or of the list where there are several."""
-    if len(erasures) > 1:
-        return _list("memories_erasurerequest"), "See them"
-    return _erasure(erasures[0]), action
-
-
-def _each(erasures: Sequence[ErasureRequest]) -> tuple[tuple[str, str], ...]:
-    """The first few of several, by whose memory it is."""
-    few = erasures[:_NAMED] if len(erasures) > 1 else ()
-    return tuple((each.membership.user.speaker, _erasure(each)) for each in few)
-
-
-def _erasure(erasure: ErasureRequest) -> str:
-    return reverse("staff:erasure_request", args=[erasure.pk])
-
-
-def _keys(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
-    """Where there are search keys at all."""
-    tenants = scope.within((Role.ADMIN,))
-    if _none(tenants) or not in_use():
+def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    """Search keys, where there are any."""
+    if not in_use():
         return
     troubled, soon = attention.troubled_keys(tenants, now)
     members = _list("tenants_membership")
@@ -239,30 +203,39 @@ def _keys(scope: TenantScope, now: datetime) -> Iterator[AttentionItem]:
         yield AttentionItem(words, members, "Members")
 
 
-def _alerts(scope: TenantScope, look: Sampling) -> Iterator[AttentionItem]:
-    """Alerts that fire in the tenants that the reader administers."""
-    tenants = scope.within((Role.ADMIN,))
+def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    """Alerts that fire; a superuser reads of the lag in its own sentence."""
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
-    told = [
+    firing = [
         each
         for each in look.standings
-        if each.fires and (tenants is None or each.tenant_id in tenants) and not _said_by_lag(scope, each.alert.name)
+        if each.fires
+        and (tenants is None or each.tenant_id in tenants)
+        and not (scope.everything and each.alert.name in _LAG_ALERTS)
     ]
     page = reverse("staff:metrics")
-    for each in told[:MOST_ALERTS]:
+    for each in firing[:MOST_ALERTS]:
         slug = slugs.get(each.tenant_id) if each.tenant_id else None
         where = f" in {scope.names[each.tenant_id]}" if scope.count > 1 and each.tenant_id in scope.names else ""
         urgent = each.alert.severity is Severity.CRITICAL
-        yield AttentionItem(
-            f"{each.alert.title}{where}", f"{page}?tenant={slug}" if slug else page, "Metrics", urgent=urgent
-        )
-    if len(told) > MOST_ALERTS:
-        yield AttentionItem(_many(len(told) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
+        address = f"{page}?tenant={slug}" if slug else page
+        yield AttentionItem(f"{each.alert.title}{where}", address, "Metrics", urgent=urgent)
+    if len(firing) > MOST_ALERTS:
+        yield AttentionItem(_many(len(firing) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
 
 
-def _said_by_lag(scope: TenantScope, alert: str) -> bool:
-    """A superuser reads of the lag in its own sentence."""
-    return scope.everything and alert in _LAG_ALERTS
+# Each source, and the roles that are responsible for what it counts.
+_Source = Callable[[TenantScope, Tenants, Sampling, datetime], Iterator[AttentionItem]]
+_SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
+    (READS_MEMORY, _reviews),
+    ((Role.ADMIN,), _erasures),
+    ((Role.SUPPORT,), _turns),
+    (READS_MEMORY, _runs),
+    ((Role.SUPPORT,), _lag),
+    ((Role.AUDITOR,), _chains),
+    ((Role.ADMIN,), _keys),
+    ((Role.ADMIN,), _alerts),
+)
 
 
 def _none(tenants: Collection[UUID] | None) -> bool:
@@ -298,19 +271,6 @@ _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChartGroup:
-    """Charts under a heading, each with its span and, for sampled metrics, the time of the last sample.
-
-    `unmeasured` names metrics without a sample. `place` is the number of the group on the page.
-    """
-
-    place: int
-    title: str
-    charts: tuple[tuple[Chart, Span, datetime | None], ...]
-    unmeasured: tuple[str, ...] = ()
-
-
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of the theme's first page. `?tenant=` narrows it to one tenant, by its slug."""
     scope = scope_of(request, READS_HISTORY)
@@ -328,21 +288,29 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> tuple[ChartGroup, ...]:
-    """Growth, recall and hygiene; `now` in the reader's zone."""
+def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[str, Any]]:
+    """Growth, recall and hygiene; `now` in the reader's zone.
+
+    A chart comes with its span and, for sampled metrics, the time of the last sample. `unmeasured` names metrics
+    without a sample.
+    """
     tenants = [tenant.id for tenant in scope.shown]
     sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
     until = DAYS.until(now)
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
-    growth = _growth(tenants, days, until)
-    hygiene = _hygiene(tenants, days, until)
-    drawn = {title: tuple((each, USUAL_SPAN, look.at) for each in charts) for title, charts in sampled.items()}
-    waiting = {title: tuple(each.title for each in metrics) for title, metrics in _SAMPLED.items() if not look.at}
-    return (
-        ChartGroup(1, "Growth", ((growth, DAYS, None),)),
-        ChartGroup(2, "Recall", drawn.get("Recall", ()), waiting.get("Recall", ())),
-        ChartGroup(3, "Hygiene", ((hygiene, DAYS, None), *drawn.get("Hygiene", ())), waiting.get("Hygiene", ())),
-    )
+    daily = {"Growth": _growth(tenants, days, until), "Hygiene": _hygiene(tenants, days, until)}
+    return [
+        {
+            "place": place,
+            "title": title,
+            "charts": [
+                *([(daily[title], DAYS, None)] if title in daily else []),
+                *((each, USUAL_SPAN, look.at) for each in sampled.get(title, ())),
+            ],
+            "unmeasured": [] if look.at else [metric.title for metric in _SAMPLED.get(title, ())],
+        }
+        for place, title in enumerate(("Growth", "Recall", "Hygiene"), 1)
+    ]
 
 
 def _growth(tenants: Collection[UUID], days: list[date], until: datetime) -> Chart:
