@@ -122,7 +122,7 @@ class Chart:
     def words_at(self) -> float:
         """The height of the threshold's label: above its line, or below it near the top."""
         if self.threshold is None:
-            return TOP - _BESIDE
+            return TOP - 2
         return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 

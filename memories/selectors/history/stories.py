@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -20,16 +19,16 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
 from memories.models.base import MemoryQuerySet
+from memories.selectors.history.chain_events import id_in
 from memories.selectors.history.listing import NOUN, ChainedRow
 from memories.selectors.memories import chain_order, list_memories
 from memories.types import Kind, Owner, Status
 from tenants.models import AuditEvent
+from tenants.models.audit import said_in
 from tenants.principal import Principal, Right
 
 # A chain is followed so far; longer ones say that they go on.
 MOST_STATES = 300
-# After so many steps along the links of a chain the rest of its slot is fetched at once.
-_STEPS = 4
 ERASURES = ("forgotten", "erased")
 
 
@@ -156,22 +155,18 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
 def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
     """The states that links lead to from `start`, and whether these are all.
 
-    Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
-    is none.
+    The slot of a fact, which holds most of its chain, is fetched at once; the rest step by step along an index.
     """
-    pool: dict[UUID, ChainedRow] = {start.pk: start}
+    pool: dict[UUID, ChainedRow] = {row.pk: row for row in (*_slot_of(start), start)}
     found, asked = {start.pk}, set[UUID]()
-    for step in count():
+    while len(found) <= MOST_STATES:
         found = _closure(found, pool)
         fresh = sorted(found - asked)[:MOST_STATES]
-        if not fresh or len(found) > MOST_STATES:
+        if not fresh:
             break
         asked |= set(fresh)
         named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
-        linked = _beside(start, fresh, named)
-        if step == _STEPS:
-            linked += _slot_of(start)
-        pool |= {row.pk: row for row in linked if row.pk not in pool}
+        pool |= {row.pk: row for row in _beside(start, fresh, named) if row.pk not in pool}
     kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
     return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
 
@@ -274,26 +269,17 @@ def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UU
 
 def event_reason(event: AuditEvent) -> str:
     """Why, as it was recorded; empty if nobody said, or if the payload was erased or tampered with."""
-    return str(_payload(event).get("reason") or "")
+    return str(_said(event)["reason"])
 
 
 def event_id_of(event: AuditEvent, name: str) -> UUID | None:
     """An id in the `after` of an event."""
-    after = _payload(event).get("after")
-    try:
-        return UUID(str(after[name])) if isinstance(after, dict) and after.get(name) else None
-    except ValueError:
-        return None
+    return id_in(_said(event)["after"] or {}, name)
 
 
-def _payload(event: AuditEvent) -> dict[str, Any]:
-    """What an event says. Whoever tampered with it is found by the proof; a page has to show the rest all the same."""
+def _said(event: AuditEvent) -> dict[str, Any]:
     payload = getattr(event, "payload", None)
-    try:
-        content = payload.data if payload else {}
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+    return said_in(payload.document if payload else "")
 
 
 def _erasures(kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
@@ -320,34 +306,21 @@ class StoryWords:
 def words_of(principal: Principal, story: Story) -> StoryWords:
     """The words behind each state of a chain of the principal's own."""
     principal.require(Right.READ)
-    support = _support(principal, story)
+    support = supporting_episodes(principal, [row.pk for row in story.rows], story.kind)
     ended: dict[UUID, dict[UUID, Episode]] = defaultdict(dict)
     # What an undo brought back has the words that it had before; those did not end what it took the place of.
     brought_back = {row.pk for row in story.rows if row.restores is not None}
     for row in story.rows:
-        if row.superseded_by_id in support and row.superseded_by_id not in brought_back:
+        successor = row.superseded_by_id
+        if successor and successor in support and successor not in brought_back:
             own = {episode.pk for episode in support.get(row.pk, ())}
-            ended[row.pk] |= {each.pk: each for each in support[row.superseded_by_id] if each.pk not in own}
+            ended[row.pk] |= {each.pk: each for each in support[successor] if each.pk not in own}
     retired = [row.pk for row in story.rows if row.superseded_at is not None and row.superseded_by_id is None]
     if retired:
         for found in (_said_in_chat(principal, retired), _consolidated(principal, story, retired)):
             for pk, episodes in found.items():
                 ended[pk] |= {each.pk: each for each in episodes}
     return StoryWords(support, {pk: _in_order(each.values()) for pk, each in ended.items()})
-
-
-def _support(principal: Principal, story: Story) -> dict[UUID, tuple[Episode, ...]]:
-    supports = _SUPPORTS[story.kind]
-    episodes = (
-        Episode.objects.of(principal)
-        .filter(**{f"{supports}__in": [row.pk for row in story.rows]})
-        .annotate(state=F(supports))
-        .order_by("happened_at", "sequence")
-    )
-    found: dict[UUID, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        found[episode.state].append(episode)
-    return {pk: tuple(each) for pk, each in found.items()}
 
 
 def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
@@ -370,7 +343,9 @@ def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID,
 
 def _consolidated(principal: Principal, story: Story, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
     """What a consolidation had read when it retired these: its record names the episodes."""
-    times = [event.created_at for pk in retired for event in story.events.get(pk, ()) if _ends(event.action)]
+    ends = (".retired", ".retracted")
+    events = (event for pk in retired for event in story.events.get(pk, ()))
+    times = [event.created_at for event in events if event.action.endswith(ends)]
     near = Q(pk__in=[])
     for moment in times:
         near |= Q(ended_at__range=(moment - _ONE_TRANSACTION, moment + _ONE_TRANSACTION))
@@ -386,27 +361,26 @@ def _consolidated(principal: Principal, story: Story, retired: Collection[UUID])
     return {pk: [known[each] for each in named if each in known] for pk, named in cited.items()}
 
 
-def _ends(action: str) -> bool:
-    return action.endswith((".retired", ".retracted"))
-
-
 def _in_order(episodes: Iterable[Episode]) -> tuple[Episode, ...]:
     return tuple(sorted(episodes, key=lambda each: (each.happened_at, each.sequence)))
 
 
-def supporting_episodes(principal: Principal, fact_ids: Iterable[UUID]) -> Mapping[UUID, tuple[Episode, ...]]:
-    """The episodes that each of these facts was learned from, oldest first, by fact; one query."""
+def supporting_episodes(
+    principal: Principal, ids: Iterable[UUID], kind: Kind = Kind.SEMANTIC
+) -> Mapping[UUID, tuple[Episode, ...]]:
+    """The own episodes that each of these facts or playbooks was learned from, oldest first, with their `turn`."""
     principal.require(Right.READ)
+    supports = _SUPPORTS[kind]
     episodes = (
         Episode.objects.of(principal)
-        .filter(supports__in=set(fact_ids))
-        .annotate(fact_id=F("supports"))
-        .order_by("happened_at", "sequence")
+        .filter(**{f"{supports}__in": set(ids)})
+        .annotate(memory_id=F(supports), turn=F("message__turn"))
+        .order_by("happened_at", "sequence", "pk")
     )
     found: dict[UUID, list[Episode]] = defaultdict(list)
     for episode in episodes:
-        found[episode.fact_id].append(episode)
-    return {fact_id: tuple(rows) for fact_id, rows in found.items()}
+        found[episode.memory_id].append(episode)
+    return {memory_id: tuple(rows) for memory_id, rows in found.items()}
 
 
 def questions_of(principal: Principal, messages: Iterable[Message]) -> tuple[Message, ...]:

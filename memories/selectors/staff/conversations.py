@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, DateField, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, DateField, Exists, Max, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from memories.errors import NotFound
@@ -217,14 +217,6 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple
 def _title(title: str, question: str) -> str:
     """The name of a conversation, unless it only repeats how the question begins."""
     return "" if question.startswith(title.rstrip("….")[:_ALIKE]) else title
-
-
-def words_behind(principal: Principal, row: Fact | Playbook) -> tuple[Episode, ...]:
-    """The principal's episodes that a fact or playbook was learned from, oldest first, with their `turn`; one query."""
-    principal.require(Right.READ)
-    supported = {"supports": row.pk} if isinstance(row, Fact) else {"supports_playbooks": row.pk}
-    episodes = Episode.objects.of(principal).filter(**supported).annotate(turn=F("message__turn"))
-    return tuple(episodes.order_by("happened_at", "sequence", "pk")[:MOST_LINKED])
 
 
 def learned_from(principal: Principal, episode: Episode) -> tuple[Fact | Playbook, ...]:
