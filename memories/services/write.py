@@ -31,7 +31,7 @@ from memories.models import Fact, Operation, OutboxEntry, Playbook
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
-from memories.selectors.history.row_record import record_of
+from memories.selectors.history.rows import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.services.ownership import SHARED, require_scope
 from memories.types import Kind, Owner, Scope

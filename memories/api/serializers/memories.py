@@ -154,17 +154,21 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     kind = Choice(Kind)
-    text = serializers.CharField()
+    text = serializers.CharField(source="searchable_text")
     status = Choice(Status)
-    since = serializers.DateTimeField(help_text="Believed from then")
-    until = serializers.DateTimeField(allow_null=True, help_text="until then; null: still.")
-    valid_from = serializers.DateTimeField(allow_null=True)
-    valid_to = serializers.DateTimeField(allow_null=True)
+    since = serializers.DateTimeField(source="learned_at", help_text="Believed from then")
+    until = serializers.DateTimeField(source="superseded_at", allow_null=True, help_text="until then; null: still.")
+    valid_from = serializers.DateTimeField(allow_null=True, default=None)
+    valid_to = serializers.DateTimeField(allow_null=True, default=None)
     contradiction = Choice(Contradiction, allow_null=True)
     retracted = serializers.BooleanField()
-    confidence = serializers.FloatField(allow_null=True)
-    superseded_by = serializers.UUIDField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True, default=None)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
     restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """The contradiction of a state that never ended is null."""
+        return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
 class ChainSerializer(serializers.Serializer[Any]):

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import Q
 
 from memories.errors import Blocked
-from memories.metrics.states import percentile
+from memories.metrics.measuring import percentile
 from memories.models import Fact, HygieneRun, HygieneState
 from memories.selectors.retention import hygiene_report
 from memories.services.facts.remember import remember_fact

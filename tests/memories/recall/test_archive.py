@@ -114,7 +114,7 @@ def test_nobody_else_recalls_it(moved: Principal, other_member: Principal, other
 def test_its_chain_is_read_without_the_plane(moved: Principal, other_member: Principal, plane_is_down: None) -> None:
     old, new = (Fact.objects.get(text=text).pk for text in ("Lives in Bristol", "Lives in Edinburgh"))
     for asked in (old, new):
-        assert [link.id for link in chain_of(moved, Kind.SEMANTIC, asked)] == [old, new]
+        assert [row.pk for row in chain_of(moved, Kind.SEMANTIC, asked)] == [old, new]
     with pytest.raises(NotFound):
         chain_of(other_member, Kind.SEMANTIC, old)
 

@@ -1,18 +1,25 @@
-"""The key with which a member searches the cluster: its state, and verifying, replacing, revoking and making it.
+"""How a member reaches the search plane: the search key, the waiting index changes, and a check of the index.
 
-For administrators of the member's tenant. The secret is never read, and each action is in the tenant's audit log.
+Only administrators of the member's tenant see and change the key. The secret is never read, and each action writes to
+the tenant's audit log. A check compares the index with the database, changes neither, and names memories by id.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from memories.staff.base import MemberView
+from memories.errors import SearchUnavailable
+from memories.search import search_plane
+from memories.search.checking import IndexProblem, check
+from memories.selectors.staff.index_state import lag_of, waiting_of
+from memories.staff.base import MemberView, first_page_of
+from memories.types import Owner
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys
 from tenants.admin.membership import EXPIRED, MISSING, WORDS
@@ -134,3 +141,63 @@ def state_of(credential: SearchCredential | None, *, now: datetime) -> str:
     if credential.expires_at is not None and credential.expires_at <= now:
         return EXPIRED
     return credential.state
+
+
+PAGE_SIZE = 50
+# Differences that are named; all of them are counted.
+MOST_SHOWN = 50
+NO_ANSWER = "The index was not compared: it does not answer now. Nothing was changed; try again when it does."
+
+
+class Index(MemberView):
+    """What waits, and whether the search plane answers."""
+
+    reads = "index"
+    tab = "index"
+    title = "Index"
+    template_name = "admin/memories/member/index.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        return self.show()
+
+    def show(self, *, status: int = 200, refusal: str = "", **compared: Any) -> HttpResponse:
+        """The page, with what a comparison found."""
+        waiting = waiting_of(self.principal)
+        page, fault = first_page_of(waiting, self.request.GET.get("cursor", ""), limit=PAGE_SIZE)
+        return self.render(
+            status=400 if fault else status,
+            refusal=fault or refusal,
+            lag=lag_of(waiting),
+            entries=[
+                # What was removed has no page.
+                (entry, self.url("record", entry.memory_id) if entry.operation != "delete" else "")
+                for entry in page.rows
+            ],
+            next_cursor=page.next_cursor,
+            health=search_plane().health(),
+            checked_at=timezone.now(),
+            **compared,
+        )
+
+
+class IndexCheck(Index):
+    """The same page with a comparison of this member's part of the index with the database."""
+
+    http_method_names = ["post"]
+    reads = "index check"
+
+    def post(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        started = timezone.now()
+        try:
+            search_plane().settle()
+        except SearchUnavailable:
+            return self.show(refusal=NO_ANSWER, status=503)
+        report = check(Owner(self.principal.tenant_id, self.principal.user_id))
+        if any(each.problem is IndexProblem.UNREADABLE for each in report.differences):
+            return self.show(refusal=NO_ANSWER, status=503)
+        found = [
+            (each, self.url("record", each.id) if each.id and each.problem is not IndexProblem.NOT_IN_DATABASE else "")
+            for each in report.differences[:MOST_SHOWN]
+        ]
+        took_ms = (timezone.now() - started).total_seconds() * 1000
+        return self.show(report=report, took_ms=took_ms, found=found)
