@@ -16,7 +16,7 @@ that may fail (`with w.savepoint():`); to catch the error without one is a fault
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -186,7 +186,29 @@ class Write:
         enqueue_entries(entries)
 
 
+@dataclass(frozen=True, slots=True)
+class _Preface:
+    """A write that waits for the next transaction, and what to do if that is rolled back."""
+
+    write: Callable[[], object]
+    undo: Callable[[], object]
+
+
 _current: ContextVar[Write | None] = ContextVar("current_write", default=None)
+_preface: ContextVar[_Preface | None] = ContextVar("preface", default=None)
+
+
+@contextmanager
+def begin_with(first: Callable[[], object], *, undo: Callable[[], object]) -> Iterator[None]:
+    """Have the first scope that the block opens call `first` before anything else, in its transaction.
+
+    `undo` is called if that transaction is rolled back. A block that opens no scope calls neither.
+    """
+    token = _preface.set(_Preface(first, undo))
+    try:
+        yield
+    finally:
+        _preface.reset(token)
 
 
 @contextmanager
@@ -208,7 +230,7 @@ def write(
         yield from _joined(open_one, principal, scope)
         return
     try:
-        with transaction.atomic():
+        with _taken() as preface, transaction.atomic():
             if not also_inactive:
                 lock_owner(principal)
             elif not wait_for_owner(principal):
@@ -217,11 +239,24 @@ def write(
             w = Write(principal, actor_of(principal), held)
             if scope in SHARED:
                 w.lock_tenant()
-            yield from _opened(w)
+            yield from _opened(w, preface)
     except Blocked as refusal:
         # All of it was rolled back, the event among it.
         with write(principal) as w:
             w.blocked(refusal)
+        raise
+
+
+@contextmanager
+def _taken() -> Iterator[_Preface | None]:
+    """What waits for the transaction of the block; undone if the block fails."""
+    preface = _preface.get()
+    _preface.set(None)
+    try:
+        yield preface
+    except BaseException:
+        if preface is not None:
+            preface.undo()
         raise
 
 
@@ -249,11 +284,13 @@ def current_write(principal: Principal) -> Write | None:
     return w if w is not None and w.owner == Owner(principal.tenant_id, principal.user_id) else None
 
 
-def _opened(w: Write) -> Iterator[Write]:
+def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
     """The outermost scope: flushed at its end, inside the transaction."""
     token = _current.set(w)
     try:
         with scope_opened(f"write: {w.owner}"):
+            if preface is not None:
+                preface.write()
             yield w
             if w._transaction.failed is not None:
                 raise RuntimeError("A part of this write failed outside a savepoint.") from w._transaction.failed

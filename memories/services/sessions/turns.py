@@ -181,14 +181,16 @@ def extend_turn(
     after: UUID | None = None,
     at: datetime | None = None,
     policy: Policy | None = None,
+    screen: Screen | None = None,
 ) -> tuple[list[Message], list[Mention]]:
     """Append the agent's messages to a turn, in one transaction, and move the session's clock; an answer comes last.
 
-    What must not be stored is masked in them. With a whole answer it is noted which of the recalled memories it made
-    use of. Raises NotFound, and Conflict if `after` is given and is not the last message.
+    What must not be stored is masked in them; `screen` has judged some of it already. With a whole answer it is noted
+    which of the recalled memories it made use of. Raises NotFound, and Conflict if `after` is given and is not the last
+    message.
     """
-    screen = Screen(principal)
-    drafts = [_columns(screen, each) for each in messages]
+    screen = screen or Screen(principal)
+    drafts = [screened_columns(screen, each) for each in messages]
     answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
     now = at or timezone.now()
     with write(principal, policy=policy) as w:
@@ -312,7 +314,7 @@ def _stored_turn(w: Write, message: Message) -> Turn:
     return Turn(message.session, w.policy, message, episode.pk if episode else None)
 
 
-def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
+def screened_columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
     """The columns of a message of the agent, screened."""
     said = screen.said(message.text)
     columns: dict[str, Any] = {"text": said.text, "sensitivity": dict(said.marks)}
