@@ -288,7 +288,7 @@ def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
     """The outermost scope: flushed at its end, inside the transaction."""
     token = _current.set(w)
     try:
-        with scope_opened(f"write: {w.owner}"):
+        with scope_opened(w.owner):
             if preface is not None:
                 preface.write()
             yield w
