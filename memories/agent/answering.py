@@ -31,7 +31,7 @@ from memories.agent.events import (
     TurnStarted,
 )
 from memories.agent.limits import TurnLimits
-from memories.agent.offline import MemberResponder
+from memories.agent.model import MemberResponder
 from memories.agent.prompt import render_progress, render_standing
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed

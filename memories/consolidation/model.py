@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memories.consolidation.answer import Answer, AnswerPart, read_answer
-from memories.consolidation.judging import JudgedFact, JudgedPair, Judgement, Verdict
+from memories.consolidation.extraction import Answer, AnswerPart, Labels, question, read_answer
 from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material
-from memories.consolidation.question import Labels, question
+from memories.consolidation.rules import JudgedFact, JudgedPair, Judgement, Verdict
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
 from memories.llm.base import ChatMessage, FaultCause, ModelFault

@@ -10,9 +10,8 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
 
-from memories.models.fact import Fact
 from memories.models.guard import OwnedQuerySet
-from memories.models.playbook import Playbook
+from memories.models.supersedable import Fact, Playbook
 
 
 class ReviewKind(TextChoices):

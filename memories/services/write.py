@@ -7,8 +7,8 @@
 
 `write` opens one transaction, takes the owner's lock and checks that the principal may write. Inside it, `write` of the
 same owner yields the same scope: services call one another with `w` and rows at no cost. Audit events and outbox
-entries are collected and stored in one statement each when the outermost scope closes. Rows change inside a scope only
-(`memories/models/guard.py`).
+entries are collected and stored in one statement each when the outermost scope closes. Rows change inside their
+owner's scope only (`memories/models/guard.py`).
 
 A nested scope has no savepoint. What is refused in it refuses the whole transaction, unless the caller asked for a part
 that may fail (`with w.savepoint():`); to catch the error without one is a fault that `write` reports.
@@ -16,7 +16,7 @@ that may fail (`with w.savepoint():`); to catch the error without one is a fault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,22 +25,70 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.errors import Blocked
+from memories.errors import Blocked, InvalidInput, NotFound
 from memories.hygiene.expiry import Lifetime
-from memories.models import Fact, Operation, OutboxEntry, Playbook
+from memories.models import Episode, Fact, Operation, OutboxEntry, Playbook
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
 from memories.selectors.history.row_record import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
-from memories.services.ownership import SHARED, require_scope
 from memories.types import Kind, Owner, Scope
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
 from tenants.models import AuditEvent, Membership
-from tenants.principal import SYSTEM, Actor, Principal, Right
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.principals import keeping_principal
+
+SHARED = (Scope.TENANT, Scope.GLOBAL)
+
+
+def require_scope(principal: Principal, scope: Scope) -> None:
+    """Raise Forbidden unless the principal may write in `scope`.
+
+    Members write in their own memory; administrators, in person or by a token of theirs, what their tenant shares;
+    platform staff what all share. An agent never writes above its user, whoever that is. The system may write all.
+    """
+    if scope in (Scope.USER, Scope.TASK):
+        return
+    if principal.actor_kind is ActorKind.SYSTEM:
+        return
+    if scope in shared_scopes(principal):
+        return
+    who = "platform staff" if scope is Scope.GLOBAL else "an administrator"
+    raise Forbidden(f"Only {who} may write memories of scope {scope.value}.")
+
+
+def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
+    """The owner's episodes `ids`, all of them. Raises NotFound."""
+    wanted = set(ids)
+    episodes = list(Episode.objects.of(principal).filter(pk__in=wanted)) if wanted else []
+    if len(episodes) != len(wanted):
+        raise NotFound("supporting episode")
+    return episodes
+
+
+def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
+    """The scopes whose memories the principal may change one by one; none for an agent or the system by itself."""
+    if principal.platform and principal.actor_kind is ActorKind.STAFF:
+        return (Scope.GLOBAL,)
+    if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
+        return (Scope.TENANT,)
+    return ()
+
+
+def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:
+    """The columns that say whose a row of `scope` is."""
+    if (scope is Scope.TASK) != bool(task):
+        raise InvalidInput("task", "name a task exactly when the scope is task.")
+    return {
+        "tenant_id": None if scope is Scope.GLOBAL else principal.tenant_id,
+        "user_id": principal.user_id if scope in (Scope.USER, Scope.TASK) else None,
+        "scope": scope,
+        "task": task or None,
+    }
+
 
 AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
 

@@ -15,7 +15,7 @@ from tenants.principal import AUDITS
 from tests.factories import make_membership, make_tenant
 
 BOTH = [scope_of, one_of]
-MODELS = ["memories_metricsample", "tenants_auditevent", "memories_history"]
+MODELS = ["memories_metricsample", "tenants_auditevent", "memories_erasurerequest"]
 Choose = Callable[..., TenantScope]
 
 

@@ -24,8 +24,7 @@ from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.write import Write
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal

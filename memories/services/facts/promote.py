@@ -16,11 +16,10 @@ from memories.models import Fact, Playbook
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked, draft_of
 from memories.services.facts.remember import store_fact
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import store_playbook
 from memories.services.retention.dates import given_dates, has_expired, to_come
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import AUDIT_NOUN, Write, write
+from memories.services.write import AUDIT_NOUN, Write, owner_columns, write
 from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft
 from tenants.models import AuditEvent

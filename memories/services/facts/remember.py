@@ -33,13 +33,11 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import FactDraft, checked
-from memories.services.facts.duplicates import IN_OTHER_WORDS, alike_fact
-from memories.services.facts.junk import refuse_junk_fact, refuse_repeat, refuse_reworded
-from memories.services.ownership import SHARED, own_episodes, owner_columns
+from memories.services.facts.gates import IN_OTHER_WORDS, alike_fact, refuse_junk_fact, refuse_repeat, refuse_reworded
 from memories.services.retention.dates import check_dates, given_dates, set_dates, to_come
 from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
-from memories.services.write import Write, write
+from memories.services.write import SHARED, Write, own_episodes, owner_columns, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.principal import Principal

@@ -33,12 +33,11 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import FactDraft, checked, draft_of
-from memories.services.facts.junk import refuse_junk_fact, refuse_junk_playbook
+from memories.services.facts.gates import refuse_junk_fact, refuse_junk_playbook
 from memories.services.facts.remember import insert_facts, store_fact
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import insert_playbook, store_playbook
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import Write, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 

@@ -33,11 +33,10 @@ from memories.services.facts.closing import (
 )
 from memories.services.facts.drafts import draft_of
 from memories.services.facts.remember import insert_facts
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import insert_playbook
 from memories.services.retention.dates import given_dates, to_come
 from memories.services.screening import screened_reason
-from memories.services.write import Write, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 

@@ -30,12 +30,11 @@ from memories.services.facts.closing import Supersedable, close, record_ended, s
 from memories.services.facts.drafts import FactDraft, draft_of
 from memories.services.facts.remember import write_fact
 from memories.services.facts.undo import bring_back
-from memories.services.ownership import owner_columns
 from memories.services.retention.dates import confirm_row
 from memories.services.retention.restore import restore
 from memories.services.reviews.queue import AUDIT_KIND, subject, withdraw
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import Write, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CONFIDENCE_OF_SOURCE, CURRENT, Contradiction, Scope, Source, Status, WriteResult
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal

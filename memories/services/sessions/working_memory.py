@@ -14,7 +14,7 @@ from uuid import UUID
 from memories.constants import MAX_CONSTRAINTS, MAX_OBSERVATIONS, MAX_PLAN_STEPS, SCRATCHPAD_CHARACTERS
 from memories.errors import InvalidInput
 from memories.models import EntryKind
-from memories.services.sessions.entries import Writing, checked_words, renew, writing
+from memories.services.sessions.sessions import Writing, checked_words, renew, writing
 from memories.slots import Noted, Plan, Slots
 from memories.types import Importance
 from tenants.principal import Principal

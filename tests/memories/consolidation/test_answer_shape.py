@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from memories.consolidation.answer import Answer, moment
+from memories.consolidation.extraction import Answer, moment
 from memories.llm.json_answers import strict_schema
 
 FACT = {"text": "Lives in Edinburgh", "confidence": 1, "quote": "in Edinburgh", "episodes": ["E1"]}

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from memories.consolidation.extraction import INSTRUCTIONS, Labels, question
 from memories.consolidation.material import Material
-from memories.consolidation.question import INSTRUCTIONS, Labels, question
 from tests.memories.consolidation.conftest import batch, episode
 
 

@@ -9,13 +9,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memories.consolidation.judging import JudgedPair, Judgement, Verdict
 from memories.consolidation.model import ModelJudge
+from memories.consolidation.rules import JudgedPair, Judgement, Verdict
 from memories.llm.json_answers import JsonAnswers
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.selectors.history.chains import verify_chains
 from memories.services.contradictions import scan_owner
-from memories.services.contradictions.scanning import ScanResult
+from memories.services.contradictions.settling import ScanResult
 from memories.services.facts.remember import remember_fact
 from memories.types import WriteResult
 from tenants.audit.verification import verify_all

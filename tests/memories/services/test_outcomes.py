@@ -14,8 +14,7 @@ from memories.selectors.history.chains import verify_chains
 from memories.services.erasure.forget import forget
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import undo
-from memories.services.outcomes import COUNTED, record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import COUNTED, record_outcome, remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Kind, WriteResult

@@ -17,10 +17,15 @@ from memories.errors import InvalidInput, NotFound
 from memories.models import EntryKind, Episode, Fact, MemoryPolicy, Message, Session, SessionEntry
 from memories.selectors.session_memory import search_session, session_entries, working_memory
 from memories.services.facts.remember import remember_fact
-from memories.services.sessions import entries, expiry
-from memories.services.sessions.entries import end_session, expire_session, summary
-from memories.services.sessions.expiry import Sweep, expire_sessions
-from memories.services.sessions.sessions import start_session
+from memories.services.sessions import sessions
+from memories.services.sessions.sessions import (
+    Sweep,
+    end_session,
+    expire_session,
+    expire_sessions,
+    start_session,
+    summary,
+)
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.services.write import Write
@@ -116,7 +121,7 @@ def test_what_the_write_path_refuses_is_not_proposed_again(
     def refuse(*_: object, **__: object) -> None:
         raise InvalidInput("text", "holds a card number.")
 
-    monkeypatch.setattr(entries, "remember_fact", refuse)
+    monkeypatch.setattr(sessions, "remember_fact", refuse)
     assert end_session(principal, session_id=worked, outcome="Fine").proposed == ()
     monkeypatch.undo()
     assert end_session(principal, session_id=worked).proposed == ()
@@ -224,14 +229,14 @@ def test_one_session_that_fails_does_not_keep_others(
     principal: Principal, worked: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_session(principal)
-    real = entries._propose
+    real = sessions._propose
 
     def fail(w: Write, session: Session, **options: Any) -> Any:
         if session.pk == worked:
             raise NotFound("membership")
         return real(w, session, **options)
 
-    monkeypatch.setattr(entries, "_propose", fail)
+    monkeypatch.setattr(sessions, "_propose", fail)
     assert expire_sessions(later(days=2)) == Sweep(expired=1, failed=1)
     monkeypatch.undo()
     assert SessionEntry.objects.exists()
@@ -340,5 +345,5 @@ def test_the_lifetime_is_a_day() -> None:
 
 def test_the_task_expires_sessions(principal: Principal, worked: UUID) -> None:
     overdue(worked)
-    expiry.expire_sessions()
+    sessions.expire_sessions()
     assert Session.objects.get().expired_at

@@ -1,20 +1,24 @@
-"""Junk at the gate: what a machine wants to remember and is no statement is refused, and so is what it only repeats.
+"""The gates of a write: junk, a repeat of what was recalled, and what says the same in other words.
 
-What a person writes is refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
-Invariant: nothing was stored when something is raised here.
+A machine stores no text that states nothing, and no memory that was recalled for its turn. What a person writes is
+refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
+
+Wordings that a rule set calls the same share a digest, the column `likeness`. Without a rule set only equal words are
+alike, which the hash finds. The caller holds the owner's lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from memories.consolidation.grounding import repeats
-from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, own_words
+from memories.consolidation.planner import repeats
+from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import reason_of
-from memories.models import Episode, Fact, Mention, Message, Relation
+from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.services.facts.drafts import FactDraft, PlaybookDraft
 from memories.types import Source
 from tenants.principal import ActorKind, Principal
@@ -85,3 +89,33 @@ def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[M
     for session_id, turn in said.values_list("session_id", "turn"):
         turns |= Q(message__session_id=session_id, message__turn__in=(turn, turn - 1))
     return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)
+
+
+# The reason of a merge for which the writer gave none.
+IN_OTHER_WORDS = "says the same in other words"
+
+
+def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
+    """The fact that says the same, the longest believed first, among the current facts of one owner, scope and task.
+
+    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: those that the new one replaces.
+    """
+    digest = likeness(text)
+    alike = [
+        row
+        for row in known
+        if digest and row.likeness == digest and row.pk not in not_ids and (not key or row.key in ("", key))
+    ]
+    return min(alike, key=lambda row: (row.learned_at, row.pk), default=None)
+
+
+def alike_playbook(
+    columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = ()
+) -> Playbook | None:
+    """The current playbook of this owner, scope and task whose title, trigger, text and steps each say the same.
+
+    `parts` are those of the new one, in this order.
+    """
+    digest = likeness(*parts)
+    rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
+    return rows.order_by("learned_at", "pk").first() if digest else None
