@@ -37,7 +37,7 @@ from memories.types import Kind, Owner, Scope
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
-from tenants.models import AuditEvent, Membership
+from tenants.models import Membership
 from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.principals import keeping_principal
 
@@ -183,11 +183,6 @@ class Write:
         """Collect events that were drafted elsewhere."""
         where = chain or self._transaction.chain
         self._transaction.events += [(where, self.actor, event) for event in events]
-
-    def audit_now(self, event: EventDraft) -> AuditEvent:
-        """Store all that was collected, and `event`, which the caller needs as it is stored."""
-        self.flush()
-        return append_events(self._transaction.chain, [(self.actor, event)])[0]
 
     def index(self, *rows: MemoryRow) -> None:
         """Collect that the search plane is to be given these rows, as of their versions."""

@@ -23,7 +23,10 @@ from memories.consolidation.rules import Judge, JudgedPair, Judgement, Verdict, 
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.services.contradictions.proposing import Proposed, judged_fact, pair_of, propose, rivals_of
-from memories.services.facts.closing import close, record_ended, snapshot
+from memories.services.facts.closing import close, record_ended
+from memories.services.facts.drafts import FactDraft, draft_of
+from memories.services.facts.gates import merge_fact
+from memories.services.retention.dates import given_dates, to_come
 from memories.services.reviews.queue import open_contradiction, was_asked
 from memories.services.write import SHARED, Write, write
 from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
@@ -104,19 +107,18 @@ def _merge(w: Write, older: Fact, newer: Fact, *, at: datetime, reason: str) -> 
     """Fold the newer of two equal statements into the older one, whose words stay. Two slots are never merged."""
     if older.scope in SHARED or (older.key and newer.key and older.key != newer.key):
         return NOTHING
+    given = to_come(given_dates(newer, w.rules(newer.scope)), now=at)
+    draft: FactDraft = draft_of(
+        newer,
+        learned_at=newer.learned_at,
+        reason=reason,
+        pinned=newer.pinned,
+        review_after=given.review_after,
+        expires_at=given.expires_at,
+    )
     support = list(newer.supporting_episodes.all())
     ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.NATURAL)
-    before = snapshot(older)
-    older.confidence = max(older.confidence, newer.confidence)
-    older.key, older.category = older.key or newer.key, older.category or newer.category
-    older.pinned = older.pinned or newer.pinned
-    older.last_verified_at = max(newer.learned_at, older.last_verified_at or older.learned_at)
-    older.version += 1
-    older.save()
-    older.supporting_episodes.add(*support)
-    told_in = [str(episode.pk) for episode in support]
-    w.audit("fact.merged", older, reason=reason, before=before, after=snapshot(older) | {"told_in": told_in})
-    w.index(older)
+    merge_fact(w, older, draft, support)
     record_ended(w, ended, older, reason=reason)
     return Settled(superseded=newer.pk)
 

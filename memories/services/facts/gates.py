@@ -1,4 +1,4 @@
-"""The gates of a write: junk, a repeat of what was recalled, and what says the same in other words.
+"""The gates of a write: junk, a repeat of what was recalled, and an equal statement, into which a new one merges.
 
 A machine stores no text that states nothing, and no memory that was recalled for its turn. What a person writes is
 refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
@@ -10,17 +10,23 @@ alike, which the hash finds. The caller holds the owner's lock.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memories.consolidation.planner import repeats
 from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
 from memories.errors import Conflict, InvalidInput
+from memories.hygiene.expiry import Dates
 from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
+from memories.services.facts.closing import snapshot
 from memories.services.facts.drafts import FactDraft, PlaybookDraft
-from memories.types import Source
+from memories.services.retention.dates import given_dates, set_dates, to_come
+from memories.services.write import Write
+from memories.types import Source, Status
 from tenants.principal import ActorKind, Principal
 
 # What no person said: a model concluded it, or a rule did.
@@ -119,3 +125,41 @@ def alike_playbook(
     digest = likeness(*parts)
     rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
     return rows.order_by("learned_at", "pk").first() if digest else None
+
+
+def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> None:
+    """Fold an equal statement into `fact`, whose words and `learned_at` stay: it was believed since then."""
+    before = snapshot(fact)
+    rules = w.rules(fact.scope)
+    given = to_come(given_dates(fact, rules), now=timezone.now())
+    fact.status, fact.staleness = Status.ACTIVE, 0.0
+    fact.confidence = max(fact.confidence, draft.certainty)
+    fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
+    fact.key = fact.key or draft.key
+    fact.category = fact.category or draft.category
+    fact.pinned = fact.pinned or draft.pinned
+    fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
+    set_dates(
+        fact,
+        rules,
+        at=max(draft.dated_from or draft.learned_at, fact.learned_at),
+        given=Dates(draft.review_after or given.review_after, draft.expires_at or given.expires_at),
+    )
+    fact.version += 1
+    fact.save()
+    if support:
+        fact.supporting_episodes.add(*support)
+    # The words are where they were said: the audit log of a fact that stays would keep those of a forgotten episode.
+    said_in = {"told_in": [str(episode.pk) for episode in support]}
+    w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
+    w.index(fact)
+
+
+def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
+    """When an equal statement holds: as the one learned later says, if it says so and it is not turned round by it."""
+    told = (fact.valid_from or draft.valid_from, fact.valid_to)
+    if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
+        return told
+    newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
+    begins, ends = newer
+    return newer if begins is None or ends is None or begins <= ends else told

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -150,11 +150,6 @@ class Turn:
     def text(self) -> str:
         """What the user said, as it is stored."""
         return self.message.text
-
-    @property
-    def happened_at(self) -> datetime:
-        """When it was said."""
-        return self.message.created_at
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -314,37 +309,35 @@ def extend_turn(
     return rows, mentions
 
 
+class TurnPlace(TypedDict, total=False):
+    """Where a message is added, and when; see `extend_turn`."""
+
+    session_id: Required[UUID]
+    turn: Required[int]
+    after: UUID | None
+    at: datetime | None
+
+
 def add_tool_step(
-    principal: Principal,
-    *,
-    session_id: UUID,
-    turn: int,
-    tool_calls: Sequence[Mapping[str, Any]],
-    text: str = "",
-    after: UUID | None = None,
-    at: datetime | None = None,
+    principal: Principal, *, tool_calls: Sequence[Mapping[str, Any]], text: str = "", **place: Unpack[TurnPlace]
 ) -> Message:
     """Store that the agent called tools."""
-    step = ToolStep(tool_calls, text)
-    return extend_turn(principal, session_id=session_id, turn=turn, messages=[step], after=after, at=at)[0][0]
+    return extend_turn(principal, messages=[ToolStep(tool_calls, text)], **place)[0][0]
 
 
 def add_tool_result(
     principal: Principal,
     *,
-    session_id: UUID,
-    turn: int,
     tool_call_id: str,
     text: str = "",
     recall: Recall | None = None,
     written: Sequence[WriteOutcome] = (),
     forgotten: ForgetOutcome | None = None,
-    after: UUID | None = None,
-    at: datetime | None = None,
+    **place: Unpack[TurnPlace],
 ) -> Message:
     """Store the answer of one tool."""
     result = ToolResult(tool_call_id, text, recall, written, forgotten)
-    return extend_turn(principal, session_id=session_id, turn=turn, messages=[result], after=after, at=at)[0][0]
+    return extend_turn(principal, messages=[result], **place)[0][0]
 
 
 def finish_turn(

@@ -157,7 +157,7 @@ def test_a_tenant_decides_how_long_sessions_live(principal: Principal) -> None:
     MemoryPolicy.objects.create(tenant_id=principal.tenant_id, session_hours=2)
     turn = begin_turn(principal, text="Hello")
     session = Session.objects.get()
-    assert session.expires_at == turn.happened_at + timedelta(hours=2)
+    assert session.expires_at == turn.message.created_at + timedelta(hours=2)
     assert expire_sessions(later(hours=3)).expired == 1
 
 

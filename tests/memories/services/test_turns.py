@@ -127,5 +127,5 @@ def test_a_turn_can_be_told_afterwards(principal: Principal) -> None:
     turn = begin_turn(principal, text="Hello", at=said)
     finish_turn(principal, session_id=turn.session_id, turn=turn.turn, text="Hi", at=answered)
     session = Session.objects.of(principal).get()
-    assert Episode.objects.of(principal).get().happened_at == turn.happened_at == said
+    assert Episode.objects.of(principal).get().happened_at == turn.message.created_at == said
     assert (session.created_at, session.last_turn_at) == (said, answered)
