@@ -11,6 +11,7 @@ can be interrupted anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -238,9 +239,10 @@ def scan_owner(
         if (told := answers.get(each.ids, each.judgement)).verdict is not Verdict.NEITHER
     ]
     found = ScanResult(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
-    for start in range(0, len(at_odds), APPLIED_AT_ONCE):
-        some = at_odds[start : start + APPLIED_AT_ONCE]
-        found = found.plus(some, _foreseen(some, found.ended) if dry_run else _apply(principal, some))
+    at_once = max(1, len(at_odds)) if dry_run else APPLIED_AT_ONCE
+    for start in range(0, len(at_odds), at_once):
+        some = at_odds[start : start + at_once]
+        found = found.plus(some, _apply(principal, some, dry_run=dry_run))
     return found
 
 
@@ -261,12 +263,20 @@ def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID],
     return {each.ids: answer for each, answer in told if answer is not None}
 
 
-def _apply(principal: Principal, some: Sequence[_AtOdds]) -> list[Settled]:
-    """Settle some pairs in one transaction."""
-    with write(principal) as w:
+class _DryRun(Exception):
+    """Takes back what a dry run wrote."""
+
+
+def _apply(principal: Principal, some: Sequence[_AtOdds], *, dry_run: bool) -> list[Settled]:
+    """Settle some pairs in one transaction; a dry run takes it back."""
+    settled: list[Settled] = []
+    with suppress(_DryRun), write(principal) as w:
         ids = {pk for each in some for pk in each.pair.ids}
         rows = Fact.objects.of(principal).current().defer("embedding", "token_ids").in_bulk(ids)
-        return [_settle(w, each, rows) for each in some]
+        settled += [_settle(w, each, rows) for each in some]
+        if dry_run:
+            raise _DryRun
+    return settled
 
 
 def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
@@ -284,27 +294,3 @@ def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
 def _is_same(row: Fact, judged: Fact) -> bool:
     """Whether a fact is as it was judged: its words, its certainty and its times."""
     return judged_fact(row) == judged_fact(judged) and row.confidence == judged.confidence
-
-
-def _foreseen(some: Sequence[_AtOdds], ended: frozenset[UUID]) -> list[Settled]:
-    """What would be done about some pairs, after others by which those facts `ended`."""
-    gone = set(ended)
-    settled = []
-    for each in some:
-        done = NOTHING if gone & set(each.pair.ids) else _ending(each)
-        gone |= {done.superseded} if done.superseded is not None else set()
-        settled.append(done)
-    return settled
-
-
-def _ending(found: _AtOdds) -> Settled:
-    """What would be done about a pair."""
-    if found.judgement.verdict is Verdict.SAME:
-        return Settled(superseded=found.pair.newer.pk)
-    match ending_of(found.pair.older, found.pair.newer, found.judgement.verdict):
-        case PairEnding.ASK:
-            return Settled(review_id=found.pair.newer.pk)
-        case PairEnding.OLDER_ENDS:
-            return Settled(superseded=found.pair.older.pk)
-        case PairEnding.NEWER_ENDS:
-            return Settled(superseded=found.pair.newer.pk)

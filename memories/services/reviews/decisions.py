@@ -3,8 +3,8 @@
 An item is answered once, by the member, an administrator of their tenant or platform staff, in one transaction with all
 that follows from it; the owner's audit log names the person. An undo opens it again.
 
-No row is rewritten. What an answer ends is superseded or evicted as everywhere else; taking it back closes what it wrote
-as never true and stores what it had ended anew (ADR 10).
+No row is rewritten. What an answer ends is superseded or evicted as everywhere else; taking it back closes what it
+wrote as never true and stores what it had ended anew (ADR 10).
 
 The `outcome` of an item holds ids and dates, no words: `steps`, the supersessions (`ended`, their successor `by`, and
 whether it `wrote` that); `confirmed`, the dates of facts before they were confirmed; `evicted`; and `pair`, the two

@@ -49,11 +49,6 @@ def test_the_slots_are_told_in_reading_order() -> None:
     assert progress["scratchpad"] == "12 cm\nclay"
 
 
-def test_nothing_is_told_of_nothing() -> None:
-    assert render_standing(Slots()) == render_progress(Slots()) == ""
-    assert render_progress(Slots(goal=Noted("Repot", 1))) == ""
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_the_text_of_a_slot_stays_inside_its_quotes(attack: str) -> None:
     for content in (render_standing(everywhere(attack)), render_progress(everywhere(attack))):

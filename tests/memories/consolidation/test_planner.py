@@ -92,11 +92,6 @@ def test_what_is_hardly_believed_is_refused(confidence: float) -> None:
     assert "confidence" in reason_of(fact("Plays the cello", episode, confidence=confidence), episode)
 
 
-def test_a_pattern_alone_is_below_the_floor() -> None:
-    episode = said("I play the cello")
-    assert "confidence" in reason_of(fact("Plays the cello", episode, source=Source.PATTERN), episode)
-
-
 @pytest.mark.english
 @pytest.mark.parametrize(
     ("text", "quote", "reason"),

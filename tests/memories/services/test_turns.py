@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 
@@ -51,15 +50,6 @@ def test_a_turn_id_of_another_member_means_nothing(principal: Principal, other_m
     assert begin_turn(principal, text="Other text", turn_id=chosen).created
 
 
-def test_turns_and_steps_count_up(principal: Principal) -> None:
-    first = begin_turn(principal, text="One")
-    finish_turn(principal, session_id=first.session_id, turn=1, text="Answer")
-    second = begin_turn(principal, text="Two", session_id=first.session_id)
-    views = transcript(principal, first.session_id)
-    assert [(view.turn, view.text, view.answer) for view in views] == [(1, "One", "Answer"), (2, "Two", "")]
-    assert second.turn == 2
-
-
 def test_a_transcript_shows_memories_live(principal: Principal) -> None:
     turn = begin_turn(principal, text="I like tea")
     wrote = remember_fact(principal, text="Likes tea")
@@ -104,21 +94,6 @@ def test_sessions_isolate_others(principal: Principal, stranger: str, request: p
             finish_turn(principal, session_id=session_id, turn=1, text="x")
     assert not list_sessions(principal)
     assert Episode.objects.count() == 1
-
-
-def test_of_two_that_answer_one_turn_the_slower_one_stops(principal: Principal) -> None:
-    turn = begin_turn(principal, text="Hello")
-    finish = partial(finish_turn, principal, session_id=turn.session_id, turn=turn.turn)
-    call = {"id": "c", "name": "w", "arguments": {}}
-    slow = add_tool_step(
-        principal, session_id=turn.session_id, turn=turn.turn, tool_calls=[call], after=turn.message_id
-    )
-    clear_answer(principal, session_id=turn.session_id, turn=turn.turn)
-    finish(text="The quick one", after=turn.message_id)
-    with pytest.raises(Conflict):
-        finish(text="The slow one", after=slow.pk)
-    (view,) = transcript(principal, turn.session_id)
-    assert (view.answer, view.steps) == ("The quick one", ())
 
 
 def test_a_turn_can_be_told_afterwards(principal: Principal) -> None:
