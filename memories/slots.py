@@ -1,6 +1,6 @@
 """The slots of the working memory (L0) as values: what fits in them, what leaves first, how they are kept as JSON.
 
-Invariant: pure, and always within the bounds of `memories/constants.py`. What was kept by another version of this
+Pure, and always within the bounds of `memories/constants.py`. What was kept by another version of this
 module, or by no version of it, is read as far as it makes sense and never raises.
 """
 

@@ -32,7 +32,7 @@ from memories.agent.events import (
 )
 from memories.agent.limits import TurnLimits
 from memories.agent.model import MemberResponder
-from memories.agent.prompt import render_progress, render_standing
+from memories.agent.prompt import render_progress, render_task
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
@@ -242,7 +242,7 @@ class Answering:
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),
-            standing=render_standing(slots),
+            task=render_task(slots),
             progress=render_progress(slots),
             refresh_turns=policy.pinned_refresh_turns,
         )

@@ -52,8 +52,8 @@ class OfflineResponder:
         """Answer `messages`; see ChatModel."""
         latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
         asked = set(words(str(messages[latest]["content"]))) if latest >= 0 else set()
-        told = [f"- {text}" for text in _recalled(messages[latest + 1 :]) if asked & set(words(text))]
-        answer = "\n".join([NO_MODEL, RECALLED, *told[:_MOST_QUOTES]] if told else [NO_MODEL])
+        quotes = [f"- {text}" for text in _recalled(messages[latest + 1 :]) if asked & set(words(text))]
+        answer = "\n".join([NO_MODEL, RECALLED, *quotes[:_MOST_QUOTES]] if quotes else [NO_MODEL])
         for piece in _PIECE.findall(answer):
             yield TextPiece(piece)
         yield Finished(StopReason.DONE)

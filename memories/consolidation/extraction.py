@@ -193,13 +193,13 @@ def moment(text: str) -> datetime | None:
         raise ValueError("not an ISO date")
     year, month, day, time = found.groups()
     if time:
-        told = datetime.fromisoformat(text)
-        told = told if told.tzinfo else told.replace(tzinfo=UTC)
+        at = datetime.fromisoformat(text)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
     else:
-        told = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
-    if not FIRST_YEAR < told.year < LAST_YEAR:
+        at = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
+    if not FIRST_YEAR < at.year < LAST_YEAR:
         raise ValueError("too far away")
-    return told
+    return at
 
 
 def _checked_moment(text: str) -> str:

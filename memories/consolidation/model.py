@@ -145,10 +145,10 @@ class ModelJudge:
 
     def _ask(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         answer = self._model.ask(_judge_question(pairs), Verdicts, name="verdicts")
-        told: dict[str, set[str]] = {}
+        verdicts: dict[str, set[str]] = {}
         for each in answer.value.pairs:
-            told.setdefault(each.pair, set()).add(each.verdict)
-        return [_judgement(told.get(_label(place), set())) for place in range(len(pairs))]
+            verdicts.setdefault(each.pair, set()).add(each.verdict)
+        return [_judgement(verdicts.get(_label(place), set())) for place in range(len(pairs))]
 
 
 def _judgement(verdicts: set[str]) -> Judgement | None:

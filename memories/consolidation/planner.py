@@ -59,9 +59,9 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
     said = tuple(own)
     if misquoted(fact.quote, said):
         return NOT_QUOTED
-    told = content_words(fact.text)
-    if not told & content_words(" ".join(said)):
-        if told & content_words(" ".join(assistant)):
+    content = content_words(fact.text)
+    if not content & content_words(" ".join(said)):
+        if content & content_words(" ".join(assistant)):
             return ASSISTANT_ALONE
         # A quote grounds other words for what it says; "yes" grounds nothing.
         if not content_words(fact.quote) or junk(fact.quote) is not None:
@@ -82,9 +82,9 @@ def misquoted(quote: str, own: Iterable[str]) -> bool:
 def repeats(text: str, *, own: str, quote: str) -> bool:
     """Whether somebody who was shown `text` only gives it back: neither most of it nor the quote is stated in `own`."""
     stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
-    told = content_words(text)
+    content = content_words(text)
     by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
-    return not by_quote and len(told & content_words(stated)) < STATED_SHARE * len(told)
+    return not by_quote and len(content & content_words(stated)) < STATED_SHARE * len(content)
 
 
 def _details(fact: ProposedFact) -> set[str]:
@@ -295,13 +295,13 @@ class Planner:
 
     def _told_before(self, fact: ProposedFact, decided: Sequence[Decision]) -> Decision | None:
         for earlier in decided:
-            told = earlier.proposal
+            proposal = earlier.proposal
             if (
                 earlier.verdict is PlanVerdict.STORE
-                and isinstance(told, ProposedFact)
+                and isinstance(proposal, ProposedFact)
                 and earlier.place not in fact.supersedes_places
-                and told.key == fact.key
-                and same(told.text, fact.text)
+                and proposal.key == fact.key
+                and same(proposal.text, fact.text)
             ):
                 return earlier
         return None
@@ -360,9 +360,9 @@ class Planner:
     def _outcome(self, place: int, outcome: ProposedOutcome, decided: Sequence[Decision]) -> Decision:
         if outcome.playbook_id not in {playbook.id for playbook in self.material.playbooks}:
             raise _Refused("it names a playbook that is not at hand")
-        told = (each.proposal for each in decided if each.verdict is PlanVerdict.STORE)
+        stored = (each.proposal for each in decided if each.verdict is PlanVerdict.STORE)
         support = set(outcome.supporting_episode_ids)
-        for earlier in told:
+        for earlier in stored:
             if (
                 isinstance(earlier, ProposedOutcome)
                 and earlier.playbook_id == outcome.playbook_id

@@ -167,9 +167,9 @@ def content_words(text: str) -> frozenset[str]:
     """The words of `text` that tell something, by the rule set; else all its words but short ones."""
     if (known := rules()) is not None:
         return known.content_words(text)
-    told = words(text.replace("_", " "))
+    every = words(text.replace("_", " "))
     return frozenset(
-        word for word in told if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
+        word for word in every if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
     )
 
 

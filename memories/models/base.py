@@ -1,6 +1,6 @@
 """What every memory row has, and the constraints that tie scope to owner.
 
-Invariant: a row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
+A row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
 neither; `task` is set in task scope only. Rows are reached through `of(principal)` or `visible_to(principal)`.
 """
 

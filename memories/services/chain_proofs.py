@@ -1,6 +1,6 @@
 """Proofs that are kept: of one owner's chains when somebody asks, and of all chains every day.
 
-Invariant: a proof reads and changes nothing but the record of proofs, which holds ids and digests, never a text.
+A proof changes nothing but the record of proofs, which holds ids and digests, never a text.
 """
 
 from __future__ import annotations

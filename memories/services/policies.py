@@ -76,8 +76,8 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
             setattr(policy, name, value)
         if changed or policy.pk is None:
             policy.save()
-            told = {name: before[name] for name in changed}
-            draft = EventDraft("policy.changed", "tenant", tenant_id, before=told, after=changed)
+            previous = {name: before[name] for name in changed}
+            draft = EventDraft("policy.changed", "tenant", tenant_id, before=previous, after=changed)
             record_tenant_event(actor, tenant_id, draft)
         return policy
 

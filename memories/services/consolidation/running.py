@@ -33,17 +33,18 @@ from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.policies import Policy, policy_of
 from memories.services.consolidation.applying import Applied, apply
-from memories.services.consolidation.gathering import (
+from memories.services.consolidation.gathering import gather, of_same_wording
+from memories.services.consolidation.ledger import (
+    Busy,
+    Lease,
     advance,
     count_waiting,
-    gather,
     give_up,
     next_episodes,
-    of_same_wording,
     pass_erased,
     postpone,
+    take,
 )
-from memories.services.consolidation.ledger import Busy, Lease, take
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen

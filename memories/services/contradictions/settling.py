@@ -137,7 +137,7 @@ class Resolution:
     superseded: tuple[UUID, ...] = ()
     reviews: tuple[UUID, ...] = ()
 
-    def told(self, outcome: WriteOutcome) -> WriteOutcome:
+    def applied_to(self, outcome: WriteOutcome) -> WriteOutcome:
         """The outcome of the write with this."""
         ended = (*outcome.superseded_ids, *self.superseded)
         if not self.stands:
@@ -234,9 +234,9 @@ def scan_owner(
     answers = _answers(judge, proposed[:limit]) if judge else {}
     name = judge.name if judge else BY_RULES
     at_odds = [
-        _AtOdds(each, told, name if each.ids in answers else BY_RULES)
+        _AtOdds(each, judgement, name if each.ids in answers else BY_RULES)
         for each in proposed
-        if (told := answers.get(each.ids, each.judgement)).verdict is not Verdict.NEITHER
+        if (judgement := answers.get(each.ids, each.judgement)).verdict is not Verdict.NEITHER
     ]
     found = ScanResult(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
     at_once = max(1, len(at_odds)) if dry_run else APPLIED_AT_ONCE
@@ -259,8 +259,8 @@ def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID],
         JudgedPair(judged_fact(each.older), judged_fact(each.newer), each.older.learned_at, each.newer.learned_at)
         for each in pairs
     ]
-    told = zip(pairs, judge.judge(asked), strict=True)
-    return {each.ids: answer for each, answer in told if answer is not None}
+    judgements = zip(pairs, judge.judge(asked), strict=True)
+    return {each.ids: judgement for each, judgement in judgements if judgement is not None}
 
 
 class _DryRun(Exception):

@@ -77,8 +77,8 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
 
 def _rewords(text: str, known: str) -> bool:
     """Whether nearly all words of `text` are those of `known`, and not just one of them denies something."""
-    told, there = content_words(text), content_words(known)
-    return denies(text) is denies(known) and len(told & there) >= REWORDED_SHARE * len(told)
+    new, old = content_words(text), content_words(known)
+    return denies(text) is denies(known) and len(new & old) >= REWORDED_SHARE * len(new)
 
 
 def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:
@@ -156,10 +156,10 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
 
 
 def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
-    """When an equal statement holds: as the one learned later says, if it says so and it is not turned round by it."""
-    told = (fact.valid_from or draft.valid_from, fact.valid_to)
+    """The validity of a merged fact: that of the statement learned later, where it gives one and does not end early."""
+    kept = (fact.valid_from or draft.valid_from, fact.valid_to)
     if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
-        return told
+        return kept
     newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
     begins, ends = newer
-    return newer if begins is None or ends is None or begins <= ends else told
+    return newer if begins is None or ends is None or begins <= ends else kept

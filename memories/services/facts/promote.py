@@ -1,8 +1,7 @@
-"""Promote: copy what holds for more than it was said for into a wider scope. Explicit, by role, audited.
+"""Promote: copy a fact or playbook into a wider scope. Explicit, by role, audited.
 
-Invariant: the copy lives on its own. What becomes of the original afterwards does not touch it, nor the other way
-round; `promoted_from` and the audit tell where it came from. The audit of a shared copy holds ids and no words, so that
-its owner can still have the original forgotten without a trace in their own memory.
+The copy is independent of the original afterwards; `promoted_from` and the audit log name its source. The event of a
+shared copy holds ids and no words, so its owner can still have the original forgotten without a trace in their memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Facts: store what is true. The gates (key, hash, likeness) decide whether it is new, known, or replaces something.
 
-Invariant: after a write the owner has one current fact for each key, for each wording, and for what only says the same
+After a write the owner has one current fact for each key, for each wording, and for what only says the same
 in other words; what it replaced is still there, superseded, with a link and an audit event.
 """
 
@@ -104,7 +104,7 @@ def store_fact(w: Write, draft: FactDraft, named: Sequence[Supersedable] | None 
     fact, outcome = write_fact(w, draft, named, in_their_category=True)
     if fact is None or outcome.result not in (WriteResult.CREATED, WriteResult.SUPERSEDED):
         return outcome
-    return resolve(w, fact).told(outcome)
+    return resolve(w, fact).applied_to(outcome)
 
 
 def write_fact(

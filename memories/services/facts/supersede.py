@@ -196,8 +196,8 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
         clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
         if same_wording(old.text, text):
             raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-        told = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
-        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | told)
+        corrected = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
+        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | corrected)
         (right,) = insert_facts(w, [checked(draft, screen)], [columns], [()])
     else:
         # How often the right steps would have worked is not known.

@@ -5,7 +5,7 @@ What took the place by mistake is closed and retracted, and what it had replaced
 
 Retract: say that memories were never true. They stay in the history, marked, whether they are believed or were.
 
-Invariant: what was believed when stays as it was; a retraction adds only that it was wrong, with an audit event.
+The record of what was believed when stays as it was; a retraction adds only that it was wrong, with an audit event.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reviews: what a machine found is put before a person, once, and taken back when there is nothing to decide any more.
 
-Invariant: an open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
+An open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
 in the same transaction. Decisions are in `services/reviews/decisions.py`. The owner's audit log has events
 of each item, with ids only.
 """

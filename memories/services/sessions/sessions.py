@@ -281,10 +281,10 @@ def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple
     if goals:
         decided = [each for each in waiting if each.kind == EntryKind.DECISION and each.place > goals[0].place]
         text = summary(goals[-1].text, outcome, from_json(session.working_memory).plan, [each.text for each in decided])
-        told = [*goals, *(each for each in decided if each.proposed_at is None)]
+        summarised = [*goals, *(each for each in decided if each.proposed_at is None)]
         if text:
-            written += _remember(w, session, text, told, at=at)
-        _mark(told, None, at)
+            written += _remember(w, session, text, summarised, at=at)
+        _mark(summarised, None, at)
     return tuple(written)
 
 

@@ -1,6 +1,6 @@
 """The working memory of a session (L0): its task, plan, constraints, observations and scratchpad.
 
-Invariant: whatever changes here is committed when the service returns, with its entry of the session (L1); so a task
+Each change is committed when the service returns, with its entry of the session (L1); so a task
 goes on after a crash, a restart, or in another process. Bad input changes nothing.
 """
 

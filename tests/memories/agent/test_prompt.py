@@ -112,7 +112,7 @@ def roles(messages: list[ChatMessage]) -> list[str]:
 
 
 def test_the_task_stands_at_two_places_that_stay() -> None:
-    messages = prompt.opening(SYSTEM, [turn(3), turn(4)], turn=5, text="Now", standing="GOAL", progress="PLAN")
+    messages = prompt.opening(SYSTEM, [turn(3), turn(4)], turn=5, text="Now", task="GOAL", progress="PLAN")
     assert roles(messages) == [
         "system", "user", "assistant", "tool", "assistant", "user", "assistant", "user", "assistant", "tool",
     ]  # fmt: skip
