@@ -34,7 +34,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, in order; the first `done` steps are. `places` are those of the entries it is from."""
+    """The steps of the task in order; the first `done` are done. `places` are those of its entries."""
 
     steps: tuple[str, ...] = ()
     done: int = 0
@@ -120,7 +120,7 @@ def to_json(slots: Slots) -> dict[str, Any]:
 
 
 def from_json(kept: object) -> Slots:
-    """The slots that were kept; whatever of them makes no sense is left out."""
+    """The stored slots; values that cannot be read are left out."""
     members: Mapping[str, object] = kept if isinstance(kept, Mapping) else {}
     return Slots(
         goal=_noted(members.get("goal")),

@@ -206,7 +206,7 @@ class Answering:
             yield self._fail(FAULT, retryable=True)
 
     def _started(self) -> Iterator[Event]:
-        """The turn as it is stored: whoever said it has to see what was taken out of it."""
+        """The stored turn; its author has to see which values were masked."""
         turn = self._turn
         text = turn.text if turn.masked else ""
         yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
@@ -248,7 +248,7 @@ class Answering:
         )
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
-        """What the message brings up by itself, put in as if the model had asked for it."""
+        """Recall by the user's message and show the result to the model as a call of its own."""
         recalls = self._tools.recall_automatically(self._turn.text)
         if not recalls:
             return
@@ -329,7 +329,7 @@ class Answering:
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
-        """What calls that will be made are about and nothing was recalled on; empty once the turn erased something."""
+        """The topic of the calls that no recall covered yet; empty once the turn erased something."""
         made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
         return "" if self._tools.erased else self._limits.topic(made)
 
@@ -375,7 +375,7 @@ class Answering:
         )
 
     def _cut_off(self) -> None:
-        """Nobody listens any more: keep what was streamed."""
+        """Store the streamed text after the reader left."""
         if self._transcript.closed:
             return
         try:

@@ -32,12 +32,12 @@ class MemberResponder(Protocol):
         ...
 
     def looks_up(self, text: str) -> bool:
-        """Whether the answer to `text` may need what a recall brings up."""
+        """Whether the answer to `text` may need a recall."""
         ...
 
 
 class OfflineResponder:
-    """Says that no model is configured, and quotes what was recalled and shares a word with the message."""
+    """Says that no model is configured, and quotes recalled memories that share a word with the message."""
 
     name = "offline responder"
     offline = True

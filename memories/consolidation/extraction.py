@@ -311,7 +311,7 @@ class AnswerReading:
 
 
 def read_answer(answer: Answer, labels: Labels) -> AnswerReading:
-    """What `answer` proposes, its labels resolved."""
+    """The proposals of `answer`, its labels resolved."""
     names = _Names(labels, len(answer.facts))
     order = {pk: place for place, pk in enumerate(labels.episodes.values())}
 
@@ -329,7 +329,7 @@ def read_answer(answer: Answer, labels: Labels) -> AnswerReading:
 
 
 class _Names:
-    """What the labels of an answer stand for. `unknown` are those that stand for nothing."""
+    """Resolves the labels of an answer. `unknown` collects those that the question did not have."""
 
     def __init__(self, labels: Labels, new_facts: int) -> None:
         self._labels = labels

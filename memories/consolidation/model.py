@@ -50,7 +50,7 @@ class ModelExtractor:
         return self._model.name
 
     def extract(self, material: Material) -> Extraction:
-        """What the batch says. Raises ExtractionFault."""
+        """The proposals that the batch supports. Raises ExtractionFault."""
         labels = Labels.of(material)
         answer = self._ask(material, labels)
         reading = read_answer(answer.value, labels)
@@ -152,7 +152,7 @@ class ModelJudge:
 
 
 def _judgement(verdicts: set[str]) -> Judgement | None:
-    """What was said of a pair; nothing, if that was several things."""
+    """The verdict on a pair; None if the model gave several."""
     if len(verdicts) != 1:
         return None
     verdict = Verdict(verdicts.pop())

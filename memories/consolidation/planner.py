@@ -80,7 +80,7 @@ def misquoted(quote: str, own: Iterable[str]) -> bool:
 
 
 def repeats(text: str, *, own: str, quote: str) -> bool:
-    """Whether somebody who was shown `text` only gives it back: neither most of it nor the quote is stated in `own`."""
+    """Whether `own` only repeats a shown `text`: it states neither most of its words nor the quote."""
     stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
     content = content_words(text)
     by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
@@ -132,7 +132,7 @@ NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes 
 
 
 class PlanVerdict(StrEnum):
-    """What the runner does with a proposal."""
+    """The planner's verdict on a proposal."""
 
     STORE = "store"
     CONFIRM = "confirm"
@@ -270,7 +270,7 @@ class Planner:
         return replace(fact, supersedes=tuple(kept), supersedes_places=tuple(places))
 
     def _known(self, place: int, fact: ProposedFact, known: KnownFact, reason: str) -> Decision:
-        """The decision on a fact that was learned before: it may still end facts that nobody ended then."""
+        """The decision on a known fact, which may still end other facts."""
         if known.current and (fact.supersedes or fact.supersedes_places):
             rest = tuple(pk for pk in fact.supersedes if pk != known.id)
             if rest or fact.supersedes_places:

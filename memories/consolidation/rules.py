@@ -124,7 +124,7 @@ class Rules(Protocol):
         ...
 
     def judge(self, older: JudgedFact, newer: JudgedFact) -> Judgement:
-        """What `newer` does to `older`."""
+        """The judgement of two facts."""
         ...
 
     def topics(self, fact: JudgedFact) -> frozenset[str]:
@@ -188,7 +188,7 @@ def same(left: str, right: str) -> bool:
 
 
 def judged(older: JudgedFact, newer: JudgedFact) -> Judgement:
-    """What `newer` does to `older` by the rule set; nothing without one."""
+    """The rule set's judgement of two facts; NEITHER without a rule set."""
     known = rules()
     return known.judge(older, newer) if known else NEITHER
 
@@ -211,7 +211,7 @@ def telling(text: str) -> tuple[str, ...]:
 
 
 def denies(text: str) -> bool:
-    """Whether a text says that something is not so, by the rule set; without one nobody can tell."""
+    """Whether a text denies something, by the rule set; False without one."""
     known = rules()
     return known is not None and known.denies(text)
 
@@ -229,7 +229,7 @@ def asks(text: str) -> bool:
 
 
 def junk(text: str, *, slot: bool = False) -> JunkKind | None:
-    """What `text` is, if it is no statement; `slot`: it fills one, where a "yes" tells something."""
+    """The kind of junk that `text` is, if any. In a `slot` a short answer such as "yes" is none."""
     if found := junk_forms.junk_in(text):
         return found
     known = rules()
@@ -251,7 +251,7 @@ def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) 
 
 
 def own_words(text: str) -> str:
-    """What of a turn its speaker said, without what they pasted."""
+    """The words of a turn without pasted paragraphs."""
     return junk_forms.own_words(text, is_pasted=lambda paragraph: junk(paragraph) is JunkKind.SYSTEM)
 
 

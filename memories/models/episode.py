@@ -54,7 +54,7 @@ class Episode(MemoryRow):
 
     @property
     def searchable_text(self) -> str:
-        """The words said, and what was shown with them."""
+        """The words said and their context."""
         return f"{self.text} [shares {self.context}]" if self.context else self.text
 
 

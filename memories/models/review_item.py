@@ -15,7 +15,7 @@ from memories.models.supersedable import Fact, Playbook
 
 
 class ReviewKind(TextChoices):
-    """What is to be decided: which of two facts holds, or whether a memory goes."""
+    """The question of a review: which of two facts holds, or whether a memory is evicted."""
 
     CONTRADICTION = "contradiction", "contradiction"
     EVICTION = "eviction", "eviction"

@@ -158,7 +158,7 @@ class SessionEntry(models.Model):
 
 
 class Relation(TextChoices):
-    """What the message did with the memory."""
+    """How the message used the memory."""
 
     RECALLED = "recalled", "recalled"
     WROTE = "wrote", "wrote"

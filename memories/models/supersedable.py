@@ -62,7 +62,7 @@ def open_tasks_index(table: str) -> models.Index:
 
 
 def history_indexes(table: str) -> list[models.Index]:
-    """To browse what was superseded in a tenant, and to walk from a state to those that it was made into."""
+    """Indexes for browsing superseded rows of a tenant, and for walking to restored and promoted rows."""
     return [
         models.Index(
             fields=["tenant", "-superseded_at"],
@@ -193,7 +193,7 @@ class Playbook(Supersedable):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What makes it this playbook and no other: the hash and the likeness are taken of these."""
+        """The texts that the hash and the likeness are computed from."""
         return (self.title, self.trigger, self.text, *self.steps)
 
     @property

@@ -71,6 +71,6 @@ def _proof(report: ChainsReport) -> Proof:
 
 
 def _tell(check: ChainCheck) -> None:
-    """What is broken is not for the record of proofs alone."""
+    """Log a broken chain."""
     if not check.ok:
         log.error("The %s of %s is broken at event %s: %s.", check.what, check.chain, check.first_bad, check.reason)

@@ -37,7 +37,7 @@ from tenants.principal import Principal
 
 
 class PlaybookDetails(TypedDict, total=False):
-    """What `remember_playbook` takes besides the title; see `PlaybookDraft`."""
+    """The optional arguments of `remember_playbook`; see `PlaybookDraft`."""
 
     trigger: str
     steps: Sequence[str]
@@ -229,7 +229,7 @@ def _episodes_of(playbook: Playbook) -> Collection[UUID]:
 def _count(
     w: Write, playbook: Playbook, *, success: bool, at: datetime, reason: str, episode_ids: Sequence[UUID]
 ) -> None:
-    """One more success or failure. What was stale and works is fresh again."""
+    """Count a success or a failure. A stale playbook that works is active again."""
     before = _record(playbook)
     if success:
         playbook.success_count += 1

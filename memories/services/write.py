@@ -79,7 +79,7 @@ def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
 
 
 def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:
-    """The columns that say whose a row of `scope` is."""
+    """The owner columns of a row of `scope`."""
     if (scope is Scope.TASK) != bool(task):
         raise InvalidInput("task", "name a task exactly when the scope is task.")
     return {
@@ -95,7 +95,7 @@ AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: 
 
 @dataclass(slots=True)
 class _Transaction:
-    """What one transaction holds and collects, whoever acts in it."""
+    """The state of one transaction, shared by the actors in it."""
 
     owner: Owner
     chain: Chain
@@ -130,12 +130,12 @@ class Write:
 
     @property
     def owner(self) -> Owner:
-        """Whose lock is held."""
+        """The owner whose lock is held."""
         return self._transaction.owner
 
     @property
     def policy(self) -> Policy:
-        """What the tenant decided; read once."""
+        """The tenant's policy; read once."""
         held = self._transaction
         if held.policy is None:
             held.policy = policy_of(held.owner.tenant_id) if held.owner.tenant_id else Policy()
@@ -231,7 +231,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class _Preface:
-    """A write that waits for the next transaction, and what to do if that is rolled back."""
+    """A write for the start of the next transaction, and how to undo its effects on values if that is rolled back."""
 
     write: Callable[[], object]
     undo: Callable[[], object]
@@ -292,7 +292,7 @@ def write(
 
 @contextmanager
 def _taken() -> Iterator[_Preface | None]:
-    """What waits for the transaction of the block; undone if the block fails."""
+    """The preface of the block's transaction, if any; undone if the block fails."""
     preface = _preface.get()
     _preface.set(None)
     try:

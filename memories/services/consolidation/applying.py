@@ -41,7 +41,7 @@ _NAMES: dict[type[Proposal], str] = {
 
 @dataclass(slots=True)
 class Applied:
-    """What came of the decisions: lines for the record, and the outcomes by place."""
+    """The result of the decisions: lines for the record, and the outcomes by place."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     outcomes: dict[int, WriteOutcome] = field(default_factory=dict)

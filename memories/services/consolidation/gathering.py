@@ -36,7 +36,7 @@ BEFORE_CHARACTERS = 4_000
 
 
 def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
-    """The batch with what it may bear on."""
+    """The batch, with the facts and playbooks that it may change."""
     texts = _texts(principal, episodes)
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
@@ -84,7 +84,7 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
 
 
 def _recalled(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], list[UUID]]:
-    """What the agent was given in these turns and in the one before each."""
+    """The memories recalled in these turns and in the turn before each."""
     wanted = turns | {(session_id, turn - 1) for session_id, turn in turns}
     mentions = (
         Mention.objects.of(principal)
@@ -153,7 +153,7 @@ def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> l
 
 
 def _own_facts(principal: Principal) -> MemoryQuerySet[Fact]:
-    """What may be known: what has expired is gone, and is learned anew if it is said again."""
+    """The owner's unexpired facts of user scope; an expired fact is learned anew when it is said again."""
     return Fact.objects.of(principal).filter(scope=Scope.USER).unexpired(timezone.now())
 
 

@@ -68,7 +68,7 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(slots=True)
 class RunReport:
-    """What a consolidation did. `waiting` episodes are left; `error` says why, if it had to stop."""
+    """The result of a consolidation. `waiting` episodes are left; `error` says why it stopped, if it did."""
 
     runs: list[UUID] = field(default_factory=list)
     episodes: int = 0
@@ -215,7 +215,7 @@ class _Consolidation:
         return None
 
     def _has_ended(self) -> bool:
-        """Whether nobody acts for this membership any more."""
+        """Whether the membership is no longer active."""
         return not active_memberships().filter(pk=self.principal.membership_id).exists()
 
     def _judge_new(self, run: ConsolidationRun) -> None:
@@ -287,7 +287,7 @@ class _Consolidation:
                 postpone(self.lease, fault)
 
     def _screened(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """What an extractor answered, masked: a model may make up what must not be stored."""
+        """The extractor's output, masked: a model may invent values that must not be stored."""
         masked: dict[str, Any] = Screen(self.principal).arguments(output)
         return masked
 
@@ -312,7 +312,7 @@ def _all_known(principal: Principal, material: Material) -> bool:
 
 
 def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:
-    """What the tokens cost; None if no prices are configured."""
+    """The price of the tokens; None if no prices are configured."""
     read, written = map(Decimal, map(str, settings.MEMORYHUB_PRICES))
     if not read and not written:
         return None
@@ -368,7 +368,7 @@ def _in_time(owner: Due, ends: float) -> RunReport | None:
 
 
 def consolidate_owner(owner: Due) -> RunReport | None:
-    """One owner; nobody acts for a membership that ended, so their episodes wait."""
+    """Consolidate one owner; the episodes of an ended membership wait."""
     membership = active_memberships().filter(tenant_id=owner.tenant_id, user_id=owner.user_id).first()
     if membership is None:
         return None

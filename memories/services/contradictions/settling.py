@@ -40,7 +40,7 @@ ASKED = "It contradicts another memory; somebody is asked which of them holds."
 
 
 class PairEnding(StrEnum):
-    """What is done about a pair."""
+    """The ending of a pair."""
 
     OLDER_ENDS = "older_ends"
     NEWER_ENDS = "newer_ends"
@@ -49,7 +49,7 @@ class PairEnding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What was done about one pair: `superseded` is the fact that lost, `review_id` what a person is asked."""
+    """The result for one pair: `superseded` is the fact that lost, `review_id` the review that was opened."""
 
     superseded: UUID | None = None
     review_id: UUID | None = None

@@ -37,7 +37,7 @@ REWORDED_SHARE = 0.75
 
 
 def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
-    """Raise InvalidInput if a machine wants to remember what is no statement."""
+    """Raise InvalidInput if a machine stores a text that states nothing."""
     if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
         return
     if found := junk(draft.text, slot=bool(draft.key)):
@@ -45,7 +45,7 @@ def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
 
 
 def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
-    """Raise InvalidInput if the agent wants to remember what is no way to do something."""
+    """Raise InvalidInput if the agent stores a playbook without a procedure in it."""
     if principal.actor_kind is not ActorKind.AGENT:
         return
     if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
@@ -89,7 +89,7 @@ def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -
 
 
 def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[Mention]:
-    """What was recalled for the turns of `support`, and for those before them."""
+    """The memories recalled for the turns of `support` and for the turns before them."""
     said = Message.objects.of(principal).filter(pk__in=[episode.message_id for episode in support])
     turns = Q(pk__in=[])
     for session_id, turn in said.values_list("session_id", "turn"):

@@ -52,7 +52,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
 
 
 def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> Supersedable:
-    """The row to copy: the principal's own; for what is to be shared with all, one that their tenant shares already."""
+    """The row to copy: the principal's own, or for global scope one that their tenant shares."""
     rows = model_of(kind).objects
     if to is Scope.GLOBAL:
         found = rows.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id}).filter(pk=memory_id).first()
@@ -68,7 +68,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
 
 
 def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
-    """What an earlier promotion of `row` made there, or merged it into, if that is still believed."""
+    """The current copy that an earlier promotion of `row` made or merged into."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
     for event in AuditEvent.objects.filter(action=action, target_id=row.pk).select_related("payload"):
         payload = getattr(event, "payload", None)

@@ -51,7 +51,7 @@ from tenants.principal import Principal
 
 
 class FactDetails(TypedDict, total=False):
-    """What `remember_fact` takes besides the text; see `FactDraft`. `fact_id` becomes the id of a new row."""
+    """The optional arguments of `remember_fact`; see `FactDraft`."""
 
     key: str
     category: str

@@ -150,7 +150,7 @@ def _check(item: ReviewItem, answer: ReviewChoice) -> None:
 
 
 def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
-    """What the answer stores, screened before any lock is held: a refusal is noted, whatever becomes of the rest."""
+    """The answer's words, screened before the lock: a refusal is recorded although nothing else is stored."""
     screen = Screen(principal)
     words = {}
     for name in _WORDS.get(answer.decision, ()):
@@ -298,7 +298,7 @@ class _Deciding:
         return _step(outcome.superseded_ids, outcome.memory_id, wrote=outcome.result is not WriteResult.MERGED)
 
     def _confirm(self, rows: Sequence[Fact]) -> dict[str, dict[str, str | None]]:
-        """Confirm facts; what was so before, by id."""
+        """Confirm facts; return their status and dates from before, by id."""
         before: dict[str, dict[str, str | None]] = {
             str(row.pk): {"status": str(row.status), **_dates(row)} for row in rows
         }
@@ -338,7 +338,7 @@ def take_back(w: Write, item: ReviewItem, *, reason: str) -> None:
 
 
 def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID, Supersedable]:
-    """What came back, by what it brings back."""
+    """Undo one supersession; the restored rows by the id of the row that each restores."""
     rows = Fact.objects.in_place({"tenant_id": w.owner.tenant_id})
     by = rows.filter(pk=step["by"]).first()
     ended = list(rows.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))

@@ -109,7 +109,7 @@ def title_from(text: str) -> str:
 
 
 class Writing:
-    """A session that is being written to: set `slots`, and `enter` what goes into them."""
+    """A session being written to: set `slots`, and `enter` each new entry."""
 
     def __init__(self, w: Write, session: Session, *, turn: int, at: datetime) -> None:
         self.session = session
@@ -190,7 +190,7 @@ _LASTING = (EntryKind.OBSERVATION, EntryKind.DECISION, EntryKind.CONSTRAINT)
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
-    """What the end of a task or session proposed, and what the normal write path made of it."""
+    """The memories that the end of a task or session proposed, with the outcome of each write."""
 
     session_id: UUID
     ended_at: datetime
@@ -265,13 +265,13 @@ def _expire(w: Write, session: Session, now: datetime) -> None:
 
 
 def _erase_entries(session: Session, now: datetime) -> None:
-    """What is left of a session whose time is over; the caller saves it."""
+    """Erase the entries of an expired session; the caller saves the session."""
     session.entries.all().delete()
     session.expired_at = now
 
 
 def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:
-    """Propose what was marked as important, and a summary of the task."""
+    """Propose the important entries and a summary of the task."""
     waiting = list(SessionEntry.objects.of(w.principal).filter(session=session, proposed_at=None).order_by("place"))
     written: list[WriteOutcome] = []
     for entry in waiting:
@@ -289,7 +289,7 @@ def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple
 
 
 def summary(goal: str, outcome: str, plan: Plan, decisions: Sequence[str]) -> str:
-    """What a task came to, in plain sentences; empty if nothing is known but its goal."""
+    """The result of a task in plain sentences; empty if only its goal is known."""
     parts = []
     if outcome:
         parts.append(f"Outcome: {_sentence(outcome)}")

@@ -104,7 +104,7 @@ _QUESTION = Prepared(_question)
 
 
 def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
-    """What those of the memories say that are still there."""
+    """The texts of the mentioned memories that still exist."""
     ids: dict[Kind, list[UUID]] = defaultdict(list)
     for mention in mentions:
         ids[Kind(mention.kind)].append(mention.memory_id)
@@ -112,7 +112,7 @@ def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
 
 
 def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
-    """The memory as the model got it, without its key, which is nobody's words."""
+    """The text of a memory as the model gets it, without its key."""
     if isinstance(row, Playbook):
         return ". ".join([row.title, row.trigger, row.text, *row.steps])
     return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text
@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """What the user said, as it is stored."""
+        """The user's words as stored."""
         return self.message.text
 
     @property
@@ -444,7 +444,7 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
 
 
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
-    """The texts of the recalled memories as the model was given them, without keys, which are nobody's words."""
+    """The texts of the recalled memories as the model gets them, without keys."""
     recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
     return {
         item.id: ". ".join(filter(None, [item.title, item.trigger, item.text, *item.steps]))
