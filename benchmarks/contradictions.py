@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from memories.consolidation.judging import JudgedFact, Verdict
+from memories.consolidation.rules import JudgedFact, Verdict
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Encoder
 from memories.embedding.encoders import MiniLM

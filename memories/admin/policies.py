@@ -22,13 +22,14 @@ from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.selectors.policies import Policy
 from memories.services.policies import (
     POLICY_FIELDS,
+    apply_proposal,
     checked_policy,
     checked_rule,
+    dismiss_proposal,
     drop_expiry_rule,
     set_expiry_rule,
     set_policy,
 )
-from memories.services.tuning import apply_proposal, dismiss_proposal
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from tenants.admin.scoping import Select, TenantScopedAdmin, acting, signed_in, tenants_within

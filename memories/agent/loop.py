@@ -58,7 +58,7 @@ def retry_turn(
 
 
 def _require_all(principal: Principal) -> None:
-    """A conversation reads and writes memory, so it needs these rights besides its own."""
+    """A conversation needs the rights to chat, read and write."""
     for right in (Right.CHAT, Right.READ, Right.WRITE):
         principal.require(right)
 

@@ -46,7 +46,7 @@ from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
 from memories.services.screening import Screen
-from memories.services.sessions.entries import end_session
+from memories.services.sessions.sessions import end_session
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Slots
 from memories.types import (

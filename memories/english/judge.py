@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
+from memories.consolidation.rules import NEITHER, Cues, JudgedFact, Judgement, Verdict
 from memories.english.known import keys_of, slot_of, value_words
 from memories.english.text import compiled, phrases, plain, stem, word_set
 from memories.english.vocabulary import DATE, PROFESSIONS, doubtful

@@ -1,6 +1,6 @@
 """Proofs that are kept: of one owner's chains when somebody asks, and of all chains every day.
 
-Invariant: a proof reads and changes nothing but the record of proofs, which holds ids and digests, never a text.
+A proof changes nothing but the record of proofs, which holds ids and digests, never a text.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def _proof(report: ChainsReport) -> ChainCheck:
 
 
 def _tell(check: ChainCheck) -> None:
-    """What is broken is not for the record of proofs alone."""
+    """Log a broken chain."""
     if not check.ok:
         log.error("The %s of %s is broken at event %s: %s.", check.what, check.chain, check.first_bad, check.reason)

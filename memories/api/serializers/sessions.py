@@ -36,7 +36,7 @@ from memories.constants import (
 from memories.models import EntryKind, MessageRole, MessageState, Relation
 from memories.selectors.session_memory import SessionPart
 from memories.selectors.sessions import MentionView
-from memories.services.sessions.entries import EndedSession
+from memories.services.sessions.sessions import EndedSession
 from memories.services.sessions.working_memory import SlotChanges
 from memories.slots import Slots, foremost
 from memories.types import Importance, Kind, SensitiveKind, WriteResult

@@ -38,7 +38,7 @@ from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSeriali
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
-from memories.services.ownership import shared_scopes
+from memories.services.write import shared_scopes
 from memories.types import Kind, Recall, WriteOutcome
 from tenants.errors import Forbidden
 from tenants.principal import Principal, Right

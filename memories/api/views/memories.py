@@ -56,8 +56,7 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_fact
 from memories.services.sessions.episodes import remember_episode

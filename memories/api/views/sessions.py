@@ -44,8 +44,7 @@ from memories.selectors.paging import page_of
 from memories.selectors.session_memory import search_session, working_memory
 from memories.selectors.sessions import get_session, list_sessions, transcript
 from memories.services.erasure.forget import forget_session
-from memories.services.sessions.entries import end_session
-from memories.services.sessions.sessions import rename_session, start_session
+from memories.services.sessions.sessions import end_session, rename_session, start_session
 from memories.services.sessions.working_memory import set_slots
 
 

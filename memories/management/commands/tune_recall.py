@@ -10,7 +10,7 @@ from rich.table import Table
 
 from memories.management.member_command import ReportCommand
 from memories.models import ThresholdProposal
-from memories.services.tuning import apply_proposal, propose_threshold
+from memories.services.policies import apply_proposal, propose_threshold
 from tenants.principal import SYSTEM
 from tenants.selectors import find_tenant
 

@@ -18,8 +18,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
-from memories.consolidation.rules import cues, judged, telling, topics
+from memories.consolidation.rules import NEITHER, Cues, JudgedFact, Judgement, Verdict, cues, judged, telling, topics
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact

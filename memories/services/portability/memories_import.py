@@ -30,9 +30,8 @@ from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
 from memories.services.facts.drafts import AnyDraft, FactDraft, PlaybookDraft, checked
-from memories.services.facts.duplicates import alike_fact, alike_playbook
+from memories.services.facts.gates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
-from memories.services.ownership import own_episodes, owner_columns
 from memories.services.playbooks import store_playbook
 from memories.services.portability.imports import (
     Advance,
@@ -51,7 +50,7 @@ from memories.services.portability.sessions_import import check_session, episode
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
-from memories.services.write import AUDIT_NOUN, Write, write
+from memories.services.write import AUDIT_NOUN, Write, own_episodes, owner_columns, write
 from memories.types import (
     CURRENT,
     Contradiction,

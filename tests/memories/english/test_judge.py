@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.contradictions import PAIRS, read_pairs, scores
-from memories.consolidation.judging import JudgedFact, Verdict
+from memories.consolidation.rules import JudgedFact, Verdict
 from memories.english.judge import cues, judge, topics
 from tests.memories.english.script import load
 from tests.memories.english.script.played import held, played

@@ -10,8 +10,7 @@ from memories.models import Fact, Message, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
 from memories.services.erasure.forget import forget, forget_session
 from memories.services.facts.remember import remember_fact
-from memories.services.sessions.entries import end_session
-from memories.services.sessions.sessions import start_session
+from memories.services.sessions.sessions import end_session, start_session
 from memories.services.sessions.turns import add_tool_step, begin_turn, finish_turn
 from memories.services.sessions.working_memory import note, observe, set_plan, set_task
 from memories.types import Importance, Kind

@@ -15,7 +15,7 @@ from memories.services.erasure.forget import forget, forget_session
 from memories.services.erasure.requests import place_hold, release_hold
 from memories.services.facts.remember import remember_fact
 from memories.services.retention.collection import collect
-from memories.services.sessions.expiry import expire_sessions
+from memories.services.sessions.sessions import expire_sessions
 from memories.services.sessions.turns import begin_turn, clear_answer, finish_turn
 from memories.services.sessions.working_memory import observe
 from memories.types import Kind, Status

@@ -17,8 +17,7 @@ from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.screening import Screen
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import rename_session, start_session

@@ -22,8 +22,7 @@ from memories.models import (
     ReviewKind,
 )
 from memories.services.facts.remember import remember_fact
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import collect
 from memories.services.retention.dates import confirm_fact
 from memories.services.retention.hygiene_run import Scanned, hygiene_scan

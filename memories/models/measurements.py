@@ -1,4 +1,4 @@
-"""RecallTrace: why a recall returned what it did. Holds ids and numbers, never the texts of memories."""
+"""What staff look at: why a recall returned what it did, samples of metrics, and a member. No texts of memories."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from memories.models.guard import OwnedQuerySet
 from memories.models.session import Session
+from tenants.models import Membership
 
 
 class RecallTrace(models.Model):
@@ -44,3 +46,36 @@ class RecallTrace(models.Model):
 
     def __str__(self) -> str:
         return f"Recall {self.id}"
+
+
+class MetricSample(models.Model):
+    """`tenant` null: of what belongs to none, and the marks of looks. `label` tells values of one metric apart."""
+
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    name = models.CharField(max_length=60)
+    label = models.CharField(max_length=60, blank=True, default="")
+    at = models.DateTimeField()
+    value = models.FloatField()
+
+    class Meta:
+        ordering = ["name", "label", "at"]
+        verbose_name_plural = "metrics"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name", "label", "at"], name="sample_once_for_a_tenant"),
+            models.UniqueConstraint(
+                fields=["name", "label", "at"], condition=Q(tenant__isnull=True), name="sample_once_for_all"
+            ),
+        ]
+        indexes = [models.Index(fields=["at"], name="sample_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class MemberMemory(Membership):
+    """A member, as the inspector opens them."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "member's memory"
+        verbose_name_plural = "members' memory"
