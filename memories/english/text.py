@@ -143,6 +143,11 @@ def phrases(listed: str) -> str:
     return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
 
 
+def any_of(listed: str, *patterns: str) -> re.Pattern[str]:
+    """A pattern that finds the phrases of a list, or one of the patterns, as whole words."""
+    return compiled(rf"\b(?:{'|'.join((phrases(listed), *patterns))})\b")
+
+
 def stem(word: str) -> str:
     """A word without its ending, roughly: lives, living and live have one stem."""
     word = word.casefold().removesuffix("'s").replace("'", "")

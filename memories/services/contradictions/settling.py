@@ -17,7 +17,7 @@ from memories.consolidation.judging import Judgement, Verdict
 from memories.consolidation.rules import rules
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact
-from memories.services.contradictions.proposing import pair_of, rivals_of
+from memories.services.contradictions.proposing import judged_pairs, rivals_of
 from memories.services.facts.closing import close, record_ended, snapshot
 from memories.services.ownership import SHARED
 from memories.services.reviews.queue import open_contradiction, was_asked
@@ -147,7 +147,8 @@ def resolve(w: Write, fact: Fact) -> Resolution:
     """
     if fact.status not in CURRENT or rules() is None:
         return Resolution()
-    found = [(rival, pair_of(fact, rival)) for rival in rivals_of(fact)]
+    rivals = rivals_of(fact)
+    found = zip(rivals, judged_pairs((fact, rival) for rival in rivals), strict=True)
     at_odds = [each for each in found if each[1].judgement.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)]
     superseded: list[UUID] = []
     reviews: list[UUID] = []
