@@ -61,6 +61,11 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def lists(text: str) -> dict[str, str]:
+    """Lists of words or phrases by their names: each begins a line with "name = ", further lines are indented."""
+    return dict(re.findall(r"^(\w+) = (.+(?:\n .+)*)", text, re.MULTILINE))
+
+
 STOP_WORDS = word_set(
     """
     a about all also am an and any anything are as ask at be been being but by can could did do does doing done
