@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
 from memories.english.known import keys_of, slot_of, value_words
-from memories.english.text import any_of, compiled, plain, stem, word_set
+from memories.english.text import any_of, compiled, lists, plain, stem, word_set
 from memories.english.vocabulary import DATE, PROFESSIONS, doubtful
 from memories.english.wording import SYNONYMS, kind_of, terms
 
@@ -29,60 +29,60 @@ _LONGEST_VALUE = 5
 # Facts that one call keeps as read; nothing of them outlives the call.
 _KEPT = 1_024
 _SAME = Judgement(Verdict.SAME, "says the same in other words")
-
-# People have several of these, so "brother is Max" and "brother is Paul" may be two brothers.
-_SEVERAL_PEOPLE = word_set(
-    """
-    friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague classmate
-    flatmate neighbour student client customer teacher supplier contact partner member somebody someone people
-    """
+# several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
+# has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
+# opposites: with the word that stands beside them. forms: words of little use to look for.
+_LISTS = lists(
+    r"""
+people = friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague
+    classmate flatmate neighbour student client customer teacher supplier contact partner member somebody someone people
+several = hobby interest language skill goal allergy medicine tablet subject instrument sport game book song film place
+    site tool app project task habit dish recipe snack pet room appointment call exam lesson trip
+single = email surname nickname username diet religion nationality hometown employer company job bank size type number
+    day age height weight birthday deadline anniversary rent
+no_things = he she it they this that there what who i we you everybody nobody one old ex former
+regions = england scotland wales ireland britain uk germany france spain portugal italy austria switzerland netherlands
+    belgium denmark norway sweden finland poland greece turkey europe asia africa america usa us canada australia india
+    china japan brazil mexico california texas york country
+side_work = artist author coach musician photographer singer student trainer translator writer freelancer
+opposites = on|off open|closed introvert|extrovert left|right:handed early|late:riser dark|light:mode
+    window|aisle:seat single|married divorced|married
+flesh = meat beef chicken pork lamb bacon ham steak fish salmon tuna
+alcohol = alcohol wine beer whisky gin
+leading = now still just already do will self user have
+forms = have like do go be with from to
+past = used to, formerly, former, previous, previously, ex, once, was, were, had, until, till, went, ran, ago, back in,
+    back then, as a child, as a kid, as a student, in the past, originally, at first, at the time, for a while, died,
+    this week, this month, today, tonight, tomorrow, yesterday, last, next, so far, temporarily, for now
+unsure = will, likely, possibly, hopefully, apparently, seems, seem, considers, believes, believe, say, said, asks,
+    claims, reckons, whether, supposedly, imagines, interview, applied, applies, offer, unsure, doubts, wonders, expects
+beside = also, too, as well, another, second, other, others, both, either, sometimes, occasionally, partly, half,
+    one of, part-time, besides, mostly, mainly, including, among
+limited = when, while, during, if, until, between, within, for, by day, by night, except, unless, especially, without,
+    on the, at the
+changed = now, no longer, any more, anymore, these days, nowadays, currently, again, instead, recently, moved,
+    relocated, switched, changed, became, sold, stopped, quit, gave up, given up, started, joined, retired
+"""
 )
-_SEVERAL = _SEVERAL_PEOPLE | word_set(
-    """
-    hobby interest language skill goal allergy medicine tablet subject instrument sport game book song film place site
-    tool app project task habit dish recipe snack pet room meeting appointment call exam lesson trip
-    """
-)
-_SEVERAL_FIRST = compiled(rf"(?:my |our |an? |the )?(?:{'|'.join(sorted(_SEVERAL_PEOPLE))})s?(?!'s)\b(?! of)")
-# Attributes of which a thing has one value, whatever the value looks like.
-_SINGLE = word_set(
-    """
-    email surname nickname username diet religion nationality hometown employer company job bank size type number day
-    age height weight birthday deadline anniversary rent
-    """
-)
-_NOT_THINGS = word_set("he she it they this that there what who i we you everybody nobody one old ex former")
-# Opposites, and the stem of a word that stands beside them.
-_OPPOSITES = tuple(
-    ("|".join(map(_root, pair.split("|"))), _root(beside))
-    for pair, _, beside in (
-        each.partition(":")
-        for each in (
-            "on|off open|closed introvert|extrovert left|right:handed early|late:riser dark|light:mode "
-            "window|aisle:seat single|married divorced|married"
-        ).split()
-    )
-)
-_FLESH = word_set("meat beef chicken pork lamb bacon ham steak fish salmon tuna")
-# What a state rules out, as topics.
-_RULED_OUT = {
-    state: frozenset(f"said {verb} {_root(each)}" for verb, objects in ruled_out for each in objects)
-    for state, ruled_out in {
-        "vegetarian": [("eat", _FLESH)],
-        "vegan": [("eat", _FLESH | {"cheese", "eggs", "butter"}), ("drink", {"milk"})],
-        "teetotal": [("drink", word_set("alcohol wine beer whisky gin"))],
-    }.items()
-}
-_NO = frozenset(("not", "no", "never"))
-_OVER = frozenset(("quitted", "longer"))
+_NO, _OVER, _LEADING = word_set("not no never"), word_set("quitted longer"), word_set(_LISTS["leading"])
 _UNSAID = _NO | _OVER | {"now", "always"}
 _LIKED = {"like": True, "likes": True, "love": True, "loves": True, "hate": False, "hates": False}
-_LEADING = frozenset("now still just already do will self user have".split())
-_AGAIN = frozenset(("again", "every:day", "every:week"))
+_SEVERAL, _SINGLE = word_set(_LISTS["people"] + " " + _LISTS["several"]), word_set(_LISTS["single"])
+_SEVERAL_FIRST = compiled(rf"(?:my |our |an? |the )?(?:{'|'.join(_LISTS['people'].split())})s?(?!'s)\b(?! of)")
+_REGIONS = frozenset(map(_root, _LISTS["regions"].split()))
+_OPPOSITES = tuple(
+    ("|".join(map(_root, pair.split("|"))), _root(beside))
+    for pair, _, beside in (each.partition(":") for each in _LISTS["opposites"].split())
+)
+_RULED_OUT = {
+    state: frozenset(f"said {verb} {_root(each)}" for verb, objects in ruled_out for each in objects.split())
+    for state, ruled_out in {
+        "vegetarian": [("eat", _LISTS["flesh"])],
+        "vegan": [("eat", _LISTS["flesh"] + " cheese eggs butter"), ("drink", "milk")],
+        "teetotal": [("drink", _LISTS["alcohol"])],
+    }.items()
+}
 _COUNTED = frozenset(map(_root, "have own weigh cost earn pay".split()))
-# Words of little use to look for: their forms share no beginning, or every other fact has them.
-_FORMS = word_set("have like do go be with from to")
-
 _NAME = r"(?-i:[A-Z])[^,;]*?"
 # Attributes: the words before a value, the value, and words by which other facts tell it. Names have a capital letter.
 _ATTRIBUTES = (
@@ -97,13 +97,13 @@ _ATTRIBUTES = (
     ("height", r"(?=[\d.]+ ?cm tall)", r"[\d.]+ ?cm(?= tall)", "tall height"),
     ("weight", r"weighs?", r"[\d.]+ ?kg", "weigh"),
     ("age", r"(?=\d+ years? old)", r"\d+(?= years? old)", "years age"),
-)  # fmt: skip
+)
 _TOLD_BY = {name: told_by.split() for name, _, _, told_by in _ATTRIBUTES}
 _SAME_ATTRIBUTE = {"company": "employer", "home city": "home", "home town": "home", "full name": "name"}
-_WHO = r"(?:(?:i|we|the user|user)\s+)?(?:(?:am|are|is|'m|has|have)\s+)?(?:(?:now|currently|just|recently|still)\s+)*"
 _LATELY = r"(?: tall| years? old)?(?:\s+(?:now|again|these days|nowadays|instead))?$"
 _OF_ONESELF = compiled(
-    _WHO + "(?:" + "|".join(rf"{before} ?(?P<{name}>{value})" for name, before, value, _ in _ATTRIBUTES) + ")" + _LATELY
+    r"(?:(?:i|we|the user|user)\s+)?(?:(?:am|are|is|'m|has|have)\s+)?(?:(?:now|currently|just|recently|still)\s+)*"
+    rf"(?:{'|'.join(f'{before} ?(?P<{name}>{value})' for name, before, value, _ in _ATTRIBUTES)}){_LATELY}"
 )
 _OF_THINGS = compiled(
     r"(?:(?:my|our|the user's|the)\s+)?(?P<thing>[\w' -]+?)"
@@ -111,62 +111,20 @@ _OF_THINGS = compiled(
     rf"\s+(?:leaves|starts|meets|begins|ends|closes|opens|has moved to))\s+(?:(?:on|at)\s+)?(?P<value>.+?){_LATELY}"
 )
 _TIMES = (("day",), ("hour",), ("date",), ("number", "half"))
-_TITLED = re.compile(r"(?:Mr|Mrs|Ms|Dr)\.? [A-Z]")
-# Where a country can hold the town, and a job can stand beside another one.
-_REGIONS = frozenset(
-    map(
-        _root,
-        word_set(
-            """
-    england scotland wales ireland britain uk germany france spain portugal italy austria switzerland netherlands
-    belgium denmark norway sweden finland poland greece turkey europe asia africa america usa us canada australia india
-    china japan brazil mexico california texas york country
-    """
-        ),
-    )
-)
-_SIDE_WORK = word_set("artist author coach musician photographer singer student trainer translator writer freelancer")
-
-_YEAR = r"(?:in|from|between|before)\s+(?:19|20)\d\d"
-_PAST_TENSE = r"(?<!.)(?!(?:based|married|engaged|divorced|moved|closed)\b)(?:old|\w+ed)"
 _PAST = any_of(
-    """
-    used to, formerly, former, previous, previously, ex, once, was, were, had, until, till, went, ran, ago, back in,
-    back then, as a child, as a kid, as a student, in the past, originally, at first, at the time, for a while,
-    this week, this month, today, tonight, tomorrow, yesterday, last, next, so far, temporarily, for now, died
-    """,
-    _YEAR,
-    _PAST_TENSE,
+    _LISTS["past"],
+    r"(?:in|from|between|before)\s+(?:19|20)\d\d",
+    r"(?<!.)(?!(?:based|married|engaged|divorced|moved|closed)\b)(?:old|\w+ed)",
 )
 _BORN = compiled(r"(?:was |is |am |i was |i am )?born\b")
-_UNSURE = any_of(
-    """
-    will, likely, possibly, hopefully, apparently, seems, seem, considers, believes, believe, say, said, asks, claims,
-    reckons, whether, supposedly, imagines, interview, applied, applies, offer, unsure, doubts, wonders, expects
-    """,
-    r"may(?!\s+\d)(?<!\d\smay)",
-)
+_UNSURE = any_of(_LISTS["unsure"], r"may(?!\s+\d)(?<!\d\smay)")
 _WISH = any_of("looking for, saving for, tries, try, trying, goal", "(?:want|hope|plan|intend|aim)s?", "wish(?:es)?")
-_BESIDE = any_of(
-    """
-    also, too, as well, another, second, other, others, both, either, sometimes, occasionally, partly, half, one of,
-    part-time, besides, mostly, mainly, including, among
-    """
-)
+_BESIDE, _CHANGED = any_of(_LISTS["beside"]), any_of(_LISTS["changed"])
 _LIMITED = any_of(
-    """
-    when, while, during, if, until, between, within, for, by day, by night, except, unless, especially, without, on the,
-    at the
-    """,
+    _LISTS["limited"],
     r"(?:on|in|at|over)\s+(?:the\s+)?(?:weekday|weekend|morning|evening|afternoon|night|summer|winter|holiday|home|work"
     r"|school|breakfast|lunch|dinner|restaurant|train|plane)s?",
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
-)
-_CHANGED = any_of(
-    """
-    now, no longer, any more, anymore, these days, nowadays, currently, again, instead, recently, moved, relocated,
-    switched, changed, became, sold, stopped, quit, gave up, given up, started, joined, retired
-    """
 )
 
 
@@ -219,7 +177,7 @@ def cues(fact: JudgedFact) -> Cues:
             wanted |= {word for ruled_out in _RULED_OUT.get(about, ()) for word in ruled_out.split()[1:]}
             wanted |= {state for state, ruled_out in _RULED_OUT.items() if topic in ruled_out}
     if not any(topic.startswith("about ") for topic in values):
-        wanted |= set(sorted(telling, key=lambda word: (word in _FORMS, -len(word), word))[:1])
+        wanted |= set(sorted(telling, key=lambda word: (word in _LISTS["forms"].split(), -len(word), word))[:1])
     wanted |= {word for word, base in SYNONYMS.items() if base in wanted}
     return Cues(tuple(sorted(set(map(_root, wanted)))), keys)
 
@@ -287,7 +245,7 @@ def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if (liked := _LIKED.get(word)) is not None and (not denied or word.startswith("like")):
             words[place], denied = "like", denied or not liked
     words = [root.removesuffix("ing") if place == 0 else root for place, root in enumerate(map(_root, words))]
-    if not denied and words and words[-1] in _AGAIN:
+    if not denied and words and words[-1] in ("again", "every:day", "every:week"):
         del words[-1]
     said = " ".join(words)
     yield f"said {said}", "no" if denied else "yes"
@@ -327,17 +285,17 @@ def _attribute(text: str) -> tuple[str, str] | None:
     words = [SYNONYMS.get(word, word) for word in match["thing"].casefold().split()]
     head, value = words[-1].removesuffix("s"), match["value"]
     name = _SAME_ATTRIBUTE.get(" ".join(words), " ".join(words))
-    if words[0] in _NOT_THINGS or (head in _SEVERAL and len(words) == 1):
+    if words[0] in _LISTS["no_things"].split() or (head in _SEVERAL and len(words) == 1):
         return None
     if words[0] in ("favourite", "native") or words[-1] in _SINGLE:
         fits = _is_plain(value) or bool(DATE.search(value))
-    elif head in _SEVERAL and head != "meeting":
+    elif head in _SEVERAL:
         return None
     elif match["called"] or name in ("home", "name"):
         fits = value[0].isupper()
     else:
         # "Book club is on Mondays", "train leaves at 8:05", "manager is Ms Brandt".
-        fits = bool(_TITLED.match(value)) or _shape(value) in _TIMES
+        fits = bool(re.match(r"(?:Mr|Mrs|Ms|Dr)\.? [A-Z]", value)) or _shape(value) in _TIMES
     return (name, value) if fits else None
 
 
@@ -373,6 +331,6 @@ def _exclude(topic: str, one: str, other: str, *, keyed: bool) -> bool:
         return False
     if about == "job":
         heads = {value.split()[-1].casefold() for value in (one, other)}
-        return not heads & _SIDE_WORK and heads <= PROFESSIONS
+        return heads.isdisjoint(_LISTS["side_work"].split()) and heads <= PROFESSIONS
     initials = {"".join(word[0] for word in value.split()).casefold() for value in (one, other)}
     return initials.isdisjoint((one.casefold(), other.casefold()))
