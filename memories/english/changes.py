@@ -217,9 +217,11 @@ def _change(how: str, kind: Contradiction, named: dict[str, str | None], quote: 
         clause = any(_CLAUSE_VERB.search(value) for value in (wrong, right))
         longest = max(len(wrong.split()), len(right.split()))
         short = longest <= _LONGEST_NAMED and (how != "bare" or len(right.split()) <= _LONGEST_IN_SHORT)
-        said = wrong and right and short and not clause and wrong.casefold() not in _NO_VALUES
-        return Correction(wrong, right, about, quote) if said else None
+        if not wrong or not right or not short or clause or wrong.casefold() in _NO_VALUES:
+            return None
+        return Correction(wrong, right, about, quote)
     told = vocabulary.without_tail(_WHEN_AND_WHY.sub("", named["what"] or ""))
     words = (what := _ARTICLE.sub("", told).strip(" .!,;:")).split()
-    said = words and words[0].casefold() not in vocabulary.STATES_OF_MIND and len(words) <= _LONGEST_NAMED
-    return End(what, how, kind, quote) if said else None
+    if not words or words[0].casefold() in vocabulary.STATES_OF_MIND or len(words) > _LONGEST_NAMED:
+        return None
+    return End(what, how, kind, quote)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 
 from memories.english.text import any_of, compiled, lists, phrases, slug, word_set
+from memories.english.times import MONTHS, WEEKDAYS
 
 LONGEST_THING = 3
 _LONGEST_NAME = 4
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 # pointing: a "like" of something that begins so names nothing. several_kin: a second name does not replace the first.
 # single: there is one of it, so "my X is Y" tells Y whatever Y looks like.
 _WORDS = lists(
     """
 links = de da do del della di la le les los las el am an der den upon of on the by und y sur sous saint
 no_places = fear hope peace sin denial poverty luxury hiding exile retirement town country sales marketing engineering
-    finance support management production hr it design operations bed school college university there here abroad
-    tears love style harmony chaos silence person private public danger pain shock trouble debt doubt linux windows
-    python java slack teams monday tuesday wednesday thursday friday saturday sunday january february march april june
-    july august september october november december
+    finance support management production hr it design operations bed school college university there here abroad tears
+    love style harmony chaos silence person private public danger pain shock trouble debt doubt linux windows python
+    java slack teams
 no_names = later back tomorrow today tonight maybe crazy anytime asap when if at on in after before a an the my your
     not now again soon whenever old lucky stupid mad sir boss
 professions = accountant actor actress analyst architect artist baker barber barista biologist builder carpenter chef
@@ -84,7 +83,7 @@ given = translate, draft, proofread, rewrite, rephrase, paraphrase, summarise, s
 PROFESSIONS, PEOPLE = word_set(_WORDS["professions"]), word_set(_WORDS["people"])
 SEVERAL_KIN, POINTING = word_set(_WORDS["several_kin"]), word_set(_WORDS["pointing"])
 STATES_OF_MIND = word_set(_WORDS["states_of_mind"])
-_LINKS, _NO_PLACES = word_set(_WORDS["links"]), word_set(_WORDS["no_places"])
+_LINKS, _NO_PLACES = word_set(_WORDS["links"]), word_set(_WORDS["no_places"]).union(MONTHS, WEEKDAYS)
 _NO_NAMES = _NO_PLACES | word_set(_WORDS["no_names"])
 _SINGLE, _NO_THINGS = word_set(_WORDS["single"]), word_set(_WORDS["no_things"])
 _SAME_KEYS = {same: names.split("/")[0] for names in _WORDS["same_keys"].split() for same in names.split("/")[1:]}
@@ -98,10 +97,10 @@ _DOUBT = any_of(_PHRASES["doubt"])
 _THIS_WEEK = any_of("this week, this weekend")
 _CHANGES = any_of("started, moved, relocated, bought, sold, left, quit, adopted, stopped, joined, gave up")
 _MEANT = compiled(r"^i said\b(?=.*\bbut (?:i )?meant\b)")
-DATE = compiled(rf"\d|\b(?:{_MONTHS})\b")
+DATE = compiled(rf"\d|\b(?:{'|'.join(MONTHS)})\b")
 # Where a value ends and the sentence goes on.
 _VALUE_ENDS = compiled(
-    rf"\s*(?:[.!;(]|\s[-–—]|\s(?:{phrases(_PHRASES['after_value'])}|in (?:19|20)\d\d|in (?:{_MONTHS})"
+    rf"\s*(?:[.!;(]|\s[-–—]|\s(?:{phrases(_PHRASES['after_value'])}|in (?:19|20)\d\d|in (?:{'|'.join(MONTHS)})"
     r"|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$"
 )
 _BUT = any_of("but, until, till, except, moved, left, not, no longer, then")
@@ -117,6 +116,10 @@ _PLACE = re.compile(rf"{_LETTER}(?: {_LETTER}){{0,4}}(?:, {_LETTER}(?: {_LETTER}
 _CAPITALS = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.? )?[^\W\d_a-z][\w'-]*(?: (?:de|da|van|von|del|la|al|bin)(?= ))*"
     r"(?: [^\W\d_a-z][\w'-]*)*"
+)
+_NAME_ENDS = re.compile(r"[.!,;(]|\s(?:and|but|from|at|as|because|since|now|please|instead|for)\b")
+_WORKPLACE_ENDS = re.compile(
+    r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|so|next)\b"
 )
 _NO_WORKPLACES = compiled(rf"(?:\d|(?:{phrases(_PHRASES['no_workplaces'])})\b)")
 TRANSIENT = compiled(rf"(?:{phrases(_PHRASES['transient'])}|\w+ing|an? (?:{phrases(_PHRASES['opinions'])}))\b")
@@ -148,17 +151,14 @@ def place_in(text: str) -> str:
     match = _PLACE.match(head)
     if match is None or _BUT.search(text[len(head) :]) or head[match.end() :][:1] not in ("", ","):
         return ""
-    place = match[0].rstrip(".,' ")
-    city, _, region = place.partition(", ")
-    if region and not all(word[0].isupper() for word in region.split()):
-        place = city
+    city, _, region = match[0].rstrip(".,' ").partition(", ")
     words = city.split()
     if words[0].casefold() in _NO_PLACES:
         return ""
-    if _is_name(words) or words[:2] in (["the", "Hague"], ["The", "Hague"]):
-        return place
+    if _is_name(words) or words == ["the", "Hague"]:
+        return f"{city}, {region}" if region and all(word[0].isupper() for word in region.split()) else city
     lowered = text == text.lower() and len(words) == 1 and not words[0].endswith("ing")
-    return place.title() if lowered and words[0] not in _LINKS | _NO_NAMES else ""
+    return city.title() if lowered and words[0] not in _LINKS | _NO_NAMES else ""
 
 
 def _is_name(words: list[str]) -> bool:
@@ -167,9 +167,7 @@ def _is_name(words: list[str]) -> bool:
 
 def person_in(text: str, *, any_case: bool = False) -> str:
     """The name at the start of `text`, or nothing."""
-    name = re.split(
-        r"[.!,;(]|\s(?:and|but|from|at|as|because|since|now|please|instead|for)\b", text.strip(), maxsplit=1
-    )[0].strip()
+    name = _NAME_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     words = name.split()
     if not words or len(words) > _LONGEST_NAME or words[0].casefold() in _NO_NAMES or re.search(r"[\d@/:]", name):
         return ""
@@ -186,11 +184,7 @@ def name_at(text: str) -> str:
 
 def workplace_in(text: str) -> str:
     """The employer at the start of `text`, or nothing."""
-    head = re.split(
-        r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|so|next)\b",
-        text.strip(),
-        maxsplit=1,
-    )[0].strip()
+    head = _WORKPLACE_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     return "" if not head or _NO_WORKPLACES.match(head) or _BUT.search(text[len(head) :]) else head
 
 
@@ -198,11 +192,9 @@ def attribute_key(thing: str, value: str) -> str:
     """The key under which "my <thing> is <value>" is stored, or nothing if it says nothing lasting."""
     key = slug(thing)
     parts = key.split("_")
-    if not key or len(parts) > LONGEST_THING or parts[0] in _NO_THINGS or parts[-1] in _NO_THINGS:
-        return ""
-    if not value or TRANSIENT.match(value):
-        return ""
-    if value.casefold().startswith(("in ", "on ", "at ")) and "birth" not in key and "anniversary" not in key:
+    vague = not key or len(parts) > LONGEST_THING or parts[0] in _NO_THINGS or parts[-1] in _NO_THINGS
+    located = value.casefold().startswith(("in ", "on ", "at ")) and "birth" not in key and "anniversary" not in key
+    if vague or located or not value or TRANSIENT.match(value):
         return ""
     if key in ("phone", "mobile") and not _DIALLED.match(value):
         return "phone"
@@ -225,13 +217,6 @@ def without_tail(text: str) -> str:
 def third_person(phrase: str) -> str:
     """A verb phrase of "I" as said about a person: work at Acme, works at Acme."""
     verb, _, rest = phrase.partition(" ")
-    irregular = {"have": "has", "am": "is", "do": "does", "go": "goes", "are": "is"}
-    if verb.casefold() in irregular:
-        verb = irregular[verb.casefold()]
-    elif verb.endswith(("s", "sh", "ch", "x", "z")):
-        verb += "es"
-    elif verb.endswith("y") and verb[-2:-1] not in "aeiou":
-        verb = f"{verb[:-1]}ies"
-    else:
-        verb += "s"
-    return f"{verb} {rest}".strip()
+    regular = re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"(s|sh|ch|x|z)$", r"\1e", verb))
+    said = {"have": "has", "am": "is", "do": "does", "go": "goes", "are": "is"}.get(verb.casefold(), f"{regular}s")
+    return f"{said} {rest}".strip()

@@ -16,14 +16,10 @@ from memories.hygiene.text import content_hash
 
 # Part of each digest, so that a digest of an earlier vocabulary never equals one of this.
 _VERSION = "en-3"
-_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-    seventeen eighteen nineteen""".split()
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-NUMBERS = {word: value for value, word in enumerate(_ONES)} | _TENS
+_NUMBERS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety""".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_SILENT = frozenset(".;:!\"()[]'…,") | frozenset(
-    "a an the my dr prof is am are really very truly also actually".split()
-)
+_SILENT = {*".;:!\"()[]'…,", *"a an the my dr prof is am are really very truly also actually".split()}
 # Words between two bars count as the first of them.
 _WORDS = """
     favourite favorite|colour color|film movie|films movies|children kids|child kid|mother mum mom|father dad
@@ -55,6 +51,7 @@ _THIRD = {third_person(verb).strip(): verb for verb in _VERBS.split()}
 _FORMS = (
     SYNONYMS
     | {third: f"{SYNONYMS.get(verb, verb)}s" for third, verb in _THIRD.items()}
+    | {word: f"number:{number}" for number, word in zip((*range(20), *range(20, 100, 10)), _NUMBERS, strict=True)}
     | {word: f"ordinal:{number}" for number, word in enumerate(_ORDINALS, 1)}
 )
 _MEANT = {
@@ -95,12 +92,12 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
         (rf"\bon ({_WEEKDAY}|\d)", r"\1"),
     )
 )
-_MONTH = rf"({'|'.join(f'{month[:3]}(?:{month[3:]})?' if month[3:] else month for month in MONTHS)})\.?"
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?:,? ((?:1[89]|2[012])\d\d))?"
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_DAY_FIRST = re.compile(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}\b{_YEAR}")
-_MONTH_FIRST = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?!:){_YEAR}")
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if month[3:] else month for month in MONTHS)
+_DAY = r"(?:the )?(\d{1,2})(?:st|nd|rd|th)?"
+_DATES = re.compile(
+    rf"\b(\d{{4}})-(\d\d)-(\d\d)\b|\b(?:{_DAY} (?:of )?({_MONTH})\b\.?|({_MONTH})\.? {_DAY}\b(?!:))"
+    r"(?:,? ((?:1[89]|2[012])\d\d))?"
+)
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)|0?(?P<hour>\d{1,2}):(?P<minute>\d\d)|(?P<ordinal>\d+)(?:st|nd|rd|th)")
 _TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b)?|,|[^\s\w]")
 
@@ -115,16 +112,7 @@ def terms(text: str) -> tuple[str, ...]:
     """The words of a statement in one form each. A first verb in the third person reads as said by oneself."""
     said = [term for term in _TERM.findall(_prepared(text)) if term not in _SILENT]
     said[:1] = [_THIRD.get(term, term) for term in said[:1]]
-    joined: list[str] = []
-    tens = False
-    for word in said:
-        value = NUMBERS.get(word)
-        if value is not None and tens and 0 < value < 10:  # noqa: PLR2004 - the ones of "twenty five"
-            joined[-1] = f"number:{int(joined[-1].removeprefix('number:')) + value}"
-        else:
-            joined.append(_form(word) if value is None else f"number:{value}")
-        tens = word in _TENS
-    return tuple(joined)
+    return tuple(map(_form, said))
 
 
 def kind_of(word: str) -> str:
@@ -141,16 +129,17 @@ def _prepared(text: str) -> str:
     # "Vitamin A" has no article.
     folded = re.sub(r"(?<=[a-z] )A\b", "letter_a", unicodedata.normalize("NFKC", text).translate(STRAIGHT)).casefold()
     folded = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", " ".join(folded.split()).rstrip(".! "))
-    folded = _ISO.sub(lambda match: f"date:{int(match[1])}-{int(match[2])}-{int(match[3])}", folded)
     for pattern, form in _PATTERNS:
         folded = _SAID.sub(lambda match: _MEANT[match[0]], folded) if form is None else pattern.sub(form, folded)
-    folded = _DAY_FIRST.sub(lambda match: _date(match[1], match[2], match[3]), folded)
-    return _MONTH_FIRST.sub(lambda match: _date(match[2], match[1], match[3]), folded)
+    return _DATES.sub(_date, folded)
 
 
-def _date(day: str, month: str, year: str | None) -> str:
-    number = next(place for place, name in enumerate(MONTHS, start=1) if name.startswith(month[:3]))
-    return f"date:{year or ''}-{number}-{int(day)}"
+def _date(match: re.Match[str]) -> str:
+    year, month, day, day_first, its_month, month_first, its_day, its_year = match.groups()
+    if year:
+        return f"date:{int(year)}-{int(month)}-{int(day)}"
+    number = next(place for place, name in enumerate(MONTHS, 1) if name.startswith((its_month or month_first)[:3]))
+    return f"date:{its_year or ''}-{number}-{int(day_first or its_day)}"
 
 
 def _form(term: str) -> str:
