@@ -1,10 +1,11 @@
+import gc
 from pathlib import Path
 
 import pytest
 
 from benchmarks.contradictions import PAIRS, read_pairs, scores
 from memories.consolidation.judging import JudgedFact, Verdict
-from memories.english.judge import cues, judge, topics
+from memories.english.judge import Reading, cues, judge, topics
 from tests.memories.english.script import load
 from tests.memories.english.script.played import held, played
 
@@ -73,6 +74,14 @@ def test_a_scan_and_a_look_by_words_find_what_contradicts() -> None:
         if verdict(older, newer) in AT_ODDS:
             assert topics(older) & topics(newer), pair
             assert any(part in pair.older.casefold() for part in cues(newer).parts), (pair, cues(newer))
+
+
+def test_a_judgement_keeps_no_words_of_the_facts() -> None:
+    wording = "Is allergic to zanzibarite"
+    assert verdict(JudgedFact(wording), JudgedFact("Is not allergic to zanzibarite")) is Verdict.CONTRADICTION
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, Reading | JudgedFact)]
+    assert not any("zanzibarite" in each.text for each in kept)
 
 
 def test_the_keys_of_one_slot_are_looked_for() -> None:
