@@ -9,70 +9,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from memories.english.changes import Correction, End, Shift
+from memories.english.changes import Change, Correction, End, Shift
 from memories.english.grammar import Statement
+from memories.english.slots import SLOTS, pattern
 from memories.english.text import compiled, content_words, slug, word_set
+from memories.english.times import began
 from memories.english.vocabulary import PEOPLE, relation_key, third_person
 from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
-_SAME: Mapping[str, str] = {
-    key: slot
-    for slot, keys in {
-        HOME: "home_city city current_city residence home_town location home lives_in",
-        ADDRESS: "address home_address street_address flat apartment",
-        "neighbourhood": "neighbourhood neighborhood district area",
-        "postcode": "postcode zip_code postal_code",
-        "landlord": "landlord landlady",
-        EMPLOYER: "employer company workplace works_at",
-        OCCUPATION: "occupation job job_title profession role position",
-        "boss": "boss manager line_manager supervisor",
-        "office": "office desk office_address work_address work_email work_phone",
-        "spouse": "spouse husband wife",
-        "fiance": "fiance fiancee",
-    }.items()
-    for key in keys.split()
-}
+_SAME = {key: row["key"] for row in SLOTS.values() if "same" in row for key in (row["key"], *row["same"].split())}
+_HELD = tuple((row["key"], pattern(row["held"])) for row in SLOTS.values() if "held" in row)
 # Which slots become false with another one.
-DEPENDENTS: Mapping[str, frozenset[str]] = {
-    HOME: word_set("address neighbourhood postcode landlord rent commute neighbour"),
-    ADDRESS: word_set("postcode landlord rent"),
-    EMPLOYER: word_set("boss office salary team"),
-}
+_HANGING = {row["key"]: word_set(row["hangs"]) for row in SLOTS.values() if "hangs" in row}
 # Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
 _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
 # More facts of one moment than this were imported together, not said in one breath.
 _IN_ONE_BREATH = 3
-
-
-_NAME = r"(?-i:(?:(?:Mr|Mrs|Ms|Miss|Dr)\.?\s+)?[A-Z].*)"
-_IS = r"(?: at [\w ]+| of [\w ]+)?(?: is called| is named|'s name is| is)?:? "
-_WORDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (slot, compiled(pattern))
-    for slot, pattern in (
-        (ADDRESS, r"(?:lives|living) (?:in an? [\w -]+ )?(?:(?:on|at) |(?=\d))|(?:home )?address(?: is|:) |rents (?:an?|the) [\w -]*?(?:flat|house|apartment|room|studio)\b"),
-        ("neighbour", rf"(?:next-door )?neighbou?r{_IS}{_NAME}"),
-        ("office", r"has (?:an? |the )?(?:desk|office)\b|(?:desk|office) is|work (?:email|phone)"),
-        ("boss", rf"reports to {_NAME}|(?:line )?(?:boss|manager|supervisor){_IS}{_NAME}"),
-        (HOME, r"(?:currently |now )?(?:lives|living|based|resides|is based|home is|home city is|moved)(?: in| to)? (?-i:[A-Z]|the Hague)"),
-        (EMPLOYER, r"(?:currently |now )?(?:works|working|employed|is employed) (?:at|for|with) (?-i:[A-Z]|the )|(?:employer|workplace) is "),
-        (OCCUPATION, r"(?:works|working|employed) as |(?:job title|occupation|profession) is "),
-        ("landlord", rf"(?:landlord|landlady){_IS}{_NAME}|rents from {_NAME}"),
-        ("rent", r"pays .*\brent\b|rent is"),
-        ("salary", r"(?:salary|wage) is|earns "),
-        ("commute", r"commutes\b|(?:cycles|bikes|walks|drives|runs|takes|catches|gets)\b.*\bto work\b"),
-        ("fiance", rf"engaged to {_NAME}|fianc[eé]e?{_IS}{_NAME}"),
-        ("girlfriend", rf"girlfriend{_IS}{_NAME}"),
-        ("boyfriend", rf"boyfriend{_IS}{_NAME}"),
-        ("spouse", rf"married to {_NAME}|(?:husband|wife|spouse){_IS}{_NAME}"),
-    )
-)  # fmt: skip
+# A move of so long ago is a story; what was learned since then is not over.
+LONG_AGO = timedelta(days=400)
 _OTHERS = compiled(
     rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|family)s?\b"
     r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)"
@@ -83,7 +44,7 @@ _SAID_OF_SLOTS = content_words(
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
     """A fact: a known one has an `id`, a proposed one a `place` among the proposals."""
 
@@ -106,16 +67,77 @@ class Held:
         self.words = content_words(f"{self.text} {self.key}")
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a message does to the memory: facts end, and a statement takes their place if there is one."""
+
+    over: Sequence[Held]
+    kind: Contradiction
+    said: Statement | None = None
+    quote: str = ""
+    since: datetime | None = None
+
+
+def weighed(
+    statements: Sequence[Statement],
+    changes: Sequence[Change],
+    known: Sequence[Held],
+    now: datetime,
+    contexts: Sequence[str],
+    *,
+    once: Sequence[Held],
+    heard: Sequence[Held] = (),
+    denials: bool = False,
+) -> Iterator[Step]:
+    """The steps of a message said at `now`, given the current facts and those that were believed `once`.
+
+    `contexts` is what a "there" may point to, the nearest first. An end may mean what is over since it was `heard`.
+    With `denials`, "I no longer …" is a fact of its own.
+    """
+    done: set[str] = set()
+    keys = {normalised(statement.text): statement.key for statement in statements}
+    for change in changes:
+        if not isinstance(change, End) and (
+            put := corrected(change, known) if isinstance(change, Correction) else shifted(change, known)
+        ):
+            held, text, harsh = *put, isinstance(change, Correction)
+            key = corrected_key(held, change) if isinstance(change, Correction) else held.key
+            over = same_mistake(held, change, known) if isinstance(change, Correction) else [held]
+            said = Statement(text, key or keys.get(normalised(text), ""), held.category, quote=change.quote)
+            done |= {change.quote, normalised(text), *({held.key} - {""})}
+            yield Step(over, Contradiction.HARSH if harsh else Contradiction.NATURAL, said, change.quote)
+    slots = {slot_of(each.text, each.key) for each in statements}
+    texts = {normalised(each.text) for each in statements}
+    ends = [change for change in changes if isinstance(change, End)]
+    for each in statements:
+        over = [held for end in ends if each.ends and end.quote == each.quote for held in meant(end, known, "")]
+        if done & {normalised(each.text), each.quote, each.key or "-"} or (each.ends and not denials):
+            continue
+        over += [held for held in made_false(each, known, slots) if normalised(held.text) not in texts]
+        since = began(each.quote, now) if each.quote else None
+        story = since is not None and since < now - LONG_AGO
+        if not story or not any(since < (held.valid_from or held.learned_at) for held in over if since):
+            kind = Contradiction.HARSH if each.corrects and over else Contradiction.NATURAL
+            yield Step(
+                distinct(over), kind, replace(each, key=over[0].key) if each.ends and over else each, each.quote, since
+            )
+    for end in ends:
+        harsh = end.kind is Contradiction.HARSH
+        found = (meant(end, [*(once if harsh else known), *heard], context) for context in contexts)
+        if facts := next(filter(None, found), []):
+            yield Step(facts, end.kind, None, end.quote, None if harsh else began(end.quote, now))
+
+
 def distinct(facts: Iterable[Held]) -> list[Held]:
     """Each fact once, in order."""
-    return list({id(held): held for held in facts}.values())
+    return list(dict.fromkeys(facts))
 
 
 def slot_of(text: str, key: str) -> str:
     """The slot of a fact by its key, else by its wording; empty if it has none."""
     if key:
         return _SAME.get(key, key)
-    return next((slot for slot, pattern in _WORDED if pattern.match(text)), "")
+    return next((slot for slot, held in _HELD if held.match(text)), "")
 
 
 def keys_of(slot: str) -> frozenset[str]:
@@ -123,17 +145,12 @@ def keys_of(slot: str) -> frozenset[str]:
     return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
 
 
-def of_others(text: str) -> bool:
-    """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
-    return bool(_OTHERS.match(text))
-
-
 def value_words(text: str) -> frozenset[str]:
     """The words of a fact's value, without those that name its slot."""
     return content_words(text) - _SAID_OF_SLOTS
 
 
-def is_home(held: Held) -> bool:
+def _is_home(held: Held) -> bool:
     """Whether a fact says where somebody lives or lived."""
     return held.slot in (HOME, ADDRESS, "neighbourhood") or held.text.casefold().startswith(("lived ", "used to live "))
 
@@ -148,7 +165,7 @@ def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
 # -- what a statement makes false ---------------------------------------------------------------------------------
 
 _PREFERS = compiled(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
-_TASTE = compiled(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)")
+_TASTE = compiled(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand|does not like)\s+(?P<what>.+)")
 _NEGATED = compiled(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
 _MEATLESS = compiled(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
 _FLESH = compiled(r"eats (?:meat|beef|chicken|pork|lamb)\b")
@@ -168,11 +185,10 @@ def made_false(statement: Statement, known: Sequence[Held], told: Collection[str
     rivals = [held for held in known if slot and _is_rival(statement, slot, held)]
     changed = any(held.slot == slot and _exclude(statement.text, held.text) for held in rivals)
     hanging: list[Held] = []
-    if slot in DEPENDENTS and not statement.corrects and (statement.moved or (changed and slot != ADDRESS)):
+    if slot in _HANGING and not statement.corrects and (statement.moved or (changed and slot != ADDRESS)):
+        dependent = _dependents(slot, rivals, known)
         hanging = [
-            held
-            for held in dependents(slot, rivals, known)
-            if held.slot not in told and not _names_value_of(held.text, statement.text)
+            held for held in dependent if held.slot not in told and not _names_value_of(held.text, statement.text)
         ]
     return distinct((*rivals, *hanging, *(held for held in known if _opposite(statement.text, held.text))))
 
@@ -200,12 +216,12 @@ def _names_value_of(text: str, fact: str) -> bool:
     return bool(value) and value <= content_words(text)
 
 
-def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
+def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
     """The facts that hang on those that ended.
 
     A job title ends with the employer if both were said in one breath, or if it is a rank there.
     """
-    hanging = [held for held in known if held.slot in DEPENDENTS.get(slot, ())]
+    hanging = [held for held in known if held.slot in _HANGING.get(slot, ())]
     if slot == EMPLOYER:
         breaths = Counter(held.learned_at for held in known)
         employers = [held for held in ended if held.slot == EMPLOYER]
@@ -244,10 +260,7 @@ _HABIT = compiled(
     r"(?:goes|takes|plays|trains|does|runs|swims|drinks|smokes|sings|learns|studies|attends|volunteers|teaches|climbs"
     r"|dances|cycles|walks|visits|meets|is a member|has an? [\w ]*(?:membership|subscription|lesson|class))\b"
 )
-_ANIMAL = compiled(
-    r"\b(?:cats?|dogs?|pupp(?:y|ies)|kittens?|rabbits?|hamsters?|guinea pigs?|parrots?|budgies?|horses?|pony|tortoise"
-    r"|goldfish|fish|hens?|chickens?|pet|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever)\b"
-)
+_ANIMAL = pattern(r"\b(?:<PET>|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever|pet)s?(?:\b|_)")
 _PET = compiled(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
 _PET_NAME = compiled(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
 _AT_WORK = compiled(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
@@ -265,24 +278,19 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
     named = [
         held
         for held in known
-        if words and words <= held.words and not _DENIES.match(held.text) and not of_others(held.text)
+        if words and words <= held.words and not _DENIES.match(held.text) and not _OTHERS.match(held.text)
     ]
     match end.how:
         case "home":
-            return _homes([held for held in named if is_home(held)], known, harsh=harsh)
+            return _homes([held for held in named if _is_home(held)], known, harsh=harsh)
         case "work":
             return _work(words, known, harsh=harsh)
         case "left":
-            homes = [held for held in named if is_home(held)]
+            homes = [held for held in named if _is_home(held)]
             return _work(words, known, harsh=harsh) or _homes(homes, known, harsh=harsh)
         case "owned":
-            own = [
-                held
-                for held in named
-                if _OWNS.match(held.text)
-                and (harsh or not _ANIMAL.search(held.text))
-                and held.slot not in (HOME, EMPLOYER, "boss")
-            ]
+            things = [held for held in named if _OWNS.match(held.text) and held.slot not in (HOME, EMPLOYER, "boss")]
+            own = [held for held in things if harsh or not _ANIMAL.search(held.text)]
             return own if len(own) == 1 or harsh else []
         case "living":
             return _living(end.what, known)
@@ -299,31 +307,26 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
         case "habit":
             habits = [held for held in named if _HABIT.match(held.text) and held.slot != EMPLOYER]
             return habits or _work(words, known, harsh=harsh)
-        case _:
-            # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
-            verb = end.what.split()[0]
-            begins = (f"{third_person(verb).casefold()} ", "is ")
-            first = content_words(verb)
-            return [
-                held
-                for held in named
-                if held.text.casefold().startswith(begins) or (first and content_words(held.text.split()[0]) == first)
-            ]
+    # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
+    verb = end.what.split()[0]
+    begins, first = (f"{third_person(verb).casefold()} ", "is "), content_words(verb)
+    return [
+        held
+        for held in named
+        if held.text.casefold().startswith(begins) or (first and content_words(held.text.split()[0]) == first)
+    ]
 
 
 def _homes(ended: list[Held], known: Sequence[Held], *, harsh: bool) -> list[Held]:
     if harsh or not any(held.slot == HOME for held in ended):
         return ended
-    return distinct([*ended, *dependents(HOME, ended, known)])
+    return distinct([*ended, *_dependents(HOME, ended, known)])
 
 
 def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[Held]:
     """The employer of that name, with what holds only there."""
-    ended = [
-        held
-        for held in known
-        if words and words <= held.words and (held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
-    ]
+    work = (held for held in known if held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
+    ended = [held for held in work if words and words <= held.words]
     if harsh or not ended:
         return ended
     names = [value_words(held.text) for held in ended]
@@ -333,7 +336,7 @@ def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[
         if held.slot == "work_place"
         or (_AT_WORK.match(held.text) and any(name and name <= held.words for name in names))
     ]
-    return distinct([*ended, *dependents(EMPLOYER, ended, known), *there])
+    return distinct([*ended, *_dependents(EMPLOYER, ended, known), *there])
 
 
 def _living(name: str, known: Sequence[Held]) -> list[Held]:
@@ -345,7 +348,7 @@ def _living(name: str, known: Sequence[Held]) -> list[Held]:
 
 
 def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held]:
-    homes = [held for held in known if is_home(held) and (words := value_words(held.text)) and words <= spoken]
+    homes = [held for held in known if _is_home(held) and (words := value_words(held.text)) and words <= spoken]
     if len({value_words(held.text) for held in homes}) != 1 or end.how not in ("home", "left"):
         return []
     return _homes(homes, known, harsh=end.kind is Contradiction.HARSH)
@@ -388,26 +391,27 @@ def corrected_key(held: Held, correction: Correction) -> str:
 
 def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
-    pattern = _DAY if _DAY.fullmatch(shift.to) else _HOUR
+    moment = _DAY if _DAY.fullmatch(shift.to) else _HOUR
     words = content_words(shift.about)
-    named = [held for held in known if words and words <= held.words and len(list(pattern.finditer(held.text))) == 1]
+    named = [held for held in known if words and words <= held.words and len(list(moment.finditer(held.text))) == 1]
     if len(named) != 1:
         return None
     (held,) = named
-    before = "at" if pattern is _HOUR else "on"
-    text = pattern.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
+    before = "at" if moment is _HOUR else "on"
+    text = moment.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
     return None if text.casefold() == held.text.casefold() else (held, text)
 
 
 def _is_about(held: Held, about: str) -> bool:
     if not about:
         return True
-    key = relation_key(about)
-    others = of_others(held.text) or _FORMER.match(held.text)
+    others = _OTHERS.match(held.text) or _FORMER.match(held.text)
     if others and not held.text.casefold().startswith(about.casefold()):
         return False
     named = {held.slot, held.key} - {""}
-    return bool(named & {key, slug(about), slot_of("", key)}) or content_words(about) <= held.words
+    return (
+        bool(named & {relation_key(about), slug(about), slot_of("", slug(about))}) or content_words(about) <= held.words
+    )
 
 
 def _in_its_place(article: str, right: str) -> str:
