@@ -16,10 +16,10 @@ from uuid import UUID
 
 from memories.english.changes import Change, Correction, End, Shift
 from memories.english.grammar import Statement
-from memories.english.slots import SLOTS, pattern
+from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import compiled, content_words, slug, word_set
 from memories.english.times import began
-from memories.english.vocabulary import PEOPLE, relation_key, third_person
+from memories.english.vocabulary import relation_key, third_person
 from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
@@ -34,10 +34,6 @@ _NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
 _IN_ONE_BREATH = 3
 # A move of so long ago is a story; what was learned since then is not over.
 LONG_AGO = timedelta(days=400)
-_OTHERS = compiled(
-    rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|family)s?\b"
-    r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)"
-)
 _SAID_OF_SLOTS = content_words(
     "lives living live based resides home city town moved works working work employed employer job occupation boss "
     "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title lived"
@@ -164,15 +160,6 @@ def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
 
 # -- what a statement makes false ---------------------------------------------------------------------------------
 
-_PREFERS = compiled(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
-_TASTE = compiled(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand|does not like)\s+(?P<what>.+)")
-_NEGATED = compiled(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
-_MEATLESS = compiled(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
-_FLESH = compiled(r"eats (?:meat|beef|chicken|pork|lamb)\b")
-_RANK = compiled(
-    r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|deputy|assistant|intern|trainee)\b"
-)
-
 
 def made_false(statement: Statement, known: Sequence[Held], told: Collection[str] = ()) -> list[Held]:
     """The facts of `known` (current ones) that `statement` makes false.
@@ -229,7 +216,7 @@ def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list
         hanging += [
             held
             for held in known
-            if (held.slot == OCCUPATION and (held.learned_at in told or _RANK.search(held.text)))
+            if (held.slot == OCCUPATION and (held.learned_at in told or P["rank"].search(held.text)))
             or (held.slot in (OCCUPATION, "work_place") and any(_names_value_of(held.text, e.text) for e in employers))
         ]
     return hanging
@@ -237,34 +224,24 @@ def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list
 
 def _opposite(new: str, old: str) -> bool:
     """Whether two wordings say the opposite of each other."""
-    if (one := _PREFERS.match(new)) and (other := _PREFERS.match(old)):
+    if (one := P["prefers"].match(new)) and (other := P["prefers"].match(old)):
         ours, theirs = ([content_words(m["one"]), content_words(m["other"])] for m in (one, other))
         return bool(ours[0]) and ours == theirs[::-1]
-    if (mine := _TASTE.match(new)) and (yours := _TASTE.match(old)):
+    if (mine := P["taste"].match(new)) and (yours := P["taste"].match(old)):
         good = [match["verb"].casefold() in ("likes", "loves", "enjoys") for match in (mine, yours)]
         return content_words(mine["what"]) == content_words(yours["what"]) and good[0] is not good[1]
     for yes, no in ((new, old), (old, new)):
-        denied = _NEGATED.match(no)
+        denied = P["negated"].match(no)
         told = content_words(yes.removesuffix(" again"))
-        if denied and not _NEGATED.match(yes) and told == content_words(denied["what"]):
+        if denied and not P["negated"].match(yes) and told == content_words(denied["what"]):
             return True
-        if _FLESH.match(yes) and _MEATLESS.match(no):
+        if P["flesh"].match(yes) and P["meatless"].match(no):
             return True
     return False
 
 
 # -- what an end means --------------------------------------------------------------------------------------------
 
-_OWNS = compiled(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ")
-_HABIT = compiled(
-    r"(?:goes|takes|plays|trains|does|runs|swims|drinks|smokes|sings|learns|studies|attends|volunteers|teaches|climbs"
-    r"|dances|cycles|walks|visits|meets|is a member|has an? [\w ]*(?:membership|subscription|lesson|class))\b"
-)
-_ANIMAL = pattern(r"\b(?:<PET>|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever|pet)s?(?:\b|_)")
-_PET = compiled(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
-_PET_NAME = compiled(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
-_AT_WORK = compiled(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
-_DENIES = compiled(r"(?:no longer|does not|doesn't|not|never)\b")
 _COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
 _THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
@@ -278,7 +255,7 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
     named = [
         held
         for held in known
-        if words and words <= held.words and not _DENIES.match(held.text) and not _OTHERS.match(held.text)
+        if words and words <= held.words and not P["denies"].match(held.text) and not P["others"].match(held.text)
     ]
     match end.how:
         case "home":
@@ -289,14 +266,16 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
             homes = [held for held in named if _is_home(held)]
             return _work(words, known, harsh=harsh) or _homes(homes, known, harsh=harsh)
         case "owned":
-            things = [held for held in named if _OWNS.match(held.text) and held.slot not in (HOME, EMPLOYER, "boss")]
-            own = [held for held in things if harsh or not _ANIMAL.search(held.text)]
+            things = [
+                held for held in named if P["owns"].match(held.text) and held.slot not in (HOME, EMPLOYER, "boss")
+            ]
+            own = [held for held in things if harsh or not P["animal"].search(held.text)]
             return own if len(own) == 1 or harsh else []
         case "living":
             return _living(end.what, known)
         case "animal":
-            pets = [held for held in named if _PET.match(held.text)]
-            name = _PET_NAME.search(pets[0].text) if len(pets) == 1 else None
+            pets = [held for held in named if P["pet"].match(held.text)]
+            name = P["pet_name"].search(pets[0].text) if len(pets) == 1 else None
             return _living(name["name"], known) if name else pets if len(pets) == 1 else []
         case "marriage":
             return [held for held in known if held.slot == "spouse"]
@@ -305,7 +284,7 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
         case "health":
             return [held for held in named if "allerg" in held.text.casefold()]
         case "habit":
-            habits = [held for held in named if _HABIT.match(held.text) and held.slot != EMPLOYER]
+            habits = [held for held in named if P["habit"].match(held.text) and held.slot != EMPLOYER]
             return habits or _work(words, known, harsh=harsh)
     # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
     verb = end.what.split()[0]
@@ -334,7 +313,7 @@ def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[
         held
         for held in known
         if held.slot == "work_place"
-        or (_AT_WORK.match(held.text) and any(name and name <= held.words for name in names))
+        or (P["at_work"].match(held.text) and any(name and name <= held.words for name in names))
     ]
     return distinct([*ended, *_dependents(EMPLOYER, ended, known), *there])
 
@@ -342,7 +321,7 @@ def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[
 def _living(name: str, known: Sequence[Held]) -> list[Held]:
     """A pet by its name, with what else is known about it."""
     called = re.compile(rf"(?:called|named|name is|is)\s+{re.escape(name)}\b")
-    pets = [held for held in known if called.search(held.text) and _ANIMAL.search(f"{held.text} {held.key}")]
+    pets = [held for held in known if called.search(held.text) and P["animal"].search(f"{held.text} {held.key}")]
     about = [held for held in known if re.match(rf"{re.escape(name)}\b(?!'s)", held.text)]
     return distinct([*pets, *about]) if pets else []
 
@@ -355,11 +334,6 @@ def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held
 
 
 # -- corrections and shifts ---------------------------------------------------------------------------------------
-
-_DAY = compiled(r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b")
-_HOUR = compiled(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b")
-_FORMER = compiled(r"(?:former|previous|old|ex|late)\b")
-_ARTICLE = compiled(r"(?:an?|the)\s+")
 
 
 def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
@@ -385,19 +359,19 @@ def corrected_key(held: Held, correction: Correction) -> str:
     """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
     singular = slug(correction.wrong).removesuffix("s")
     if singular and held.key.endswith(f"_{singular}"):
-        return f"{held.key.removesuffix(singular)}{slug(_ARTICLE.sub('', correction.right)).removesuffix('s')}"
+        return f"{held.key.removesuffix(singular)}{slug(P['article'].sub('', correction.right)).removesuffix('s')}"
     return held.key
 
 
 def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
-    moment = _DAY if _DAY.fullmatch(shift.to) else _HOUR
+    moment = P["day"] if P["day"].fullmatch(shift.to) else P["hour"]
     words = content_words(shift.about)
     named = [held for held in known if words and words <= held.words and len(list(moment.finditer(held.text))) == 1]
     if len(named) != 1:
         return None
     (held,) = named
-    before = "at" if moment is _HOUR else "on"
+    before = "at" if moment is P["hour"] else "on"
     text = moment.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
     return None if text.casefold() == held.text.casefold() else (held, text)
 
@@ -405,7 +379,7 @@ def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
 def _is_about(held: Held, about: str) -> bool:
     if not about:
         return True
-    others = _OTHERS.match(held.text) or _FORMER.match(held.text)
+    others = P["others"].match(held.text) or P["former"].match(held.text)
     if others and not held.text.casefold().startswith(about.casefold()):
         return False
     named = {held.slot, held.key} - {""}
@@ -418,7 +392,7 @@ def _in_its_place(article: str, right: str) -> str:
     """The right value with an article, if the wrong one had one."""
     if not article:
         return right
-    bare = right if right[0].isupper() else _ARTICLE.sub("", right)
+    bare = right if right[0].isupper() else P["article"].sub("", right)
     own = right[: len(right) - len(bare)]
     fitting = article if article.strip().casefold() == "the" else "an " if bare[0].casefold() in "aeiou" else "a "
     return f"{own or fitting}{bare}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memories.english.slots import DATE, PETS, SLOTS, SOMEBODY, TABLES, P, pattern, same, spelled
+from memories.english.slots import DATE, PETS, SLOTS, SOMEBODY, TABLES, WORDS, P, pattern, same, spelled
 from memories.english.text import content_words, slug, word_set
 from memories.english.times import MONTHS
 from memories.english.vocabulary import relation_key, third_person
@@ -34,11 +34,6 @@ _LAST_CONFIRMING = _FIRST_CONFIRMING + len(_CONFIRMS)
 _OWN, _OTHER = ({name: pattern(row.get(whose, "(?!)")) for name, row in SLOTS.items()} for whose in ("own", "other"))
 _PLAIN_FORM = tuple((pattern(form), plain) for form, plain in TABLES["plain_forms"])
 _WITHOUT_PAST = tuple((pattern(form), plain) for form, plain in TABLES["without_past"])
-_SUBJECT = pattern(r"(?:(?P<who><SOMEBODY>|child)(?: (?P<both><NAME>))?|(?P<name><NAME>))(?P<of>'s)?\s+(?P<rest>.+)$")
-_NAMED = pattern(r"(?:is|is called|is named|name is) (?P<name><NAME>)$")
-_OWNED = pattern(
-    r"(?:has an? (?:[\w-]+ )*?(?P<who><SOMEBODY>) (?:called|named)|(?P<spouse>married to)) (?P<name><NAME>)$"
-)
 _WIDER = {
     "spouse": word_set("wife husband partner"),
     "partner": word_set("wife husband girlfriend boyfriend spouse fiance"),
@@ -46,10 +41,9 @@ _WIDER = {
     "sibling": word_set("sister brother"),
     "parent": word_set("mother father"),
     "grandchild": word_set("grandson granddaughter"),
-    "pet": frozenset(PETS.split(", ")),
+    "pet": PETS,
 }
 # What may be asked of a thing whatever the answer is: "What kind of car ...?"
-_ANY_NOUN = word_set("kind sort type make model brand day date number name language team club subject course")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +119,12 @@ class Knowledge:
         # Who goes by which name: a name to the relations that it means.
         self.names: dict[str, set[str]] = {}
         for fact in self.current:
-            match = _SUBJECT.match(fact.text)
+            match = P["questions_subject"].match(fact.text)
             if match and match["who"] and (not match["of"] or match["rest"].startswith("name ")):
-                named = _NAMED.match(match["rest"])
+                named = P["questions_named"].match(match["rest"])
                 if name := match["both"] or (named["name"] if named else ""):
                     self.names.setdefault(name.casefold(), set()).add(same(match["who"]))
-            if owned := _OWNED.match(fact.text):
+            if owned := P["questions_owned"].match(fact.text):
                 self.names.setdefault(owned["name"].casefold(), set()).add(same(owned["who"] or "spouse"))
 
     def answering(self, asked: SlotQuestion) -> list[Fact]:
@@ -196,7 +190,7 @@ class Knowledge:
         base, _, owned = who.partition("'s ")
         wanted = self._aliases(base)
         for fact in rows:
-            match = _SUBJECT.match(fact.text)
+            match = P["questions_subject"].match(fact.text)
             if match is None:
                 continue
             both, rest = (match["both"] or "").casefold(), match["rest"]
@@ -228,7 +222,7 @@ def _britain(text: str) -> str:
 
 def _is_a(noun: str, text: str) -> bool:
     """Whether a fact can be what a noun asks for: it names it, or something of its kind."""
-    if not noun or noun in _ANY_NOUN:
+    if not noun or noun in WORDS["any_noun"]:
         return True
     kind = {"instrument": P["instruments"], "colour": P["coloured"], "colours": P["coloured"]}.get(noun)
     return bool(kind.search(text) if kind else re.search(rf"\b{re.escape(noun)}", text, re.IGNORECASE))
@@ -236,7 +230,7 @@ def _is_a(noun: str, text: str) -> bool:
 
 def _is_of_others(text: str) -> bool:
     """Whether a fact is about a relative or a pet rather than about its owner."""
-    match = _SUBJECT.match(text)
+    match = P["questions_subject"].match(text)
     return bool(match and (match["who"] or match["of"]))
 
 
