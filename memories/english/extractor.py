@@ -6,19 +6,13 @@ what was learned later, or in the same breath, is not known to it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from uuid import UUID
 
-from memories.consolidation.material import (
-    EpisodeText,
-    Extraction,
-    Material,
-    Proposal,
-    ProposedEnd,
-    ProposedFact,
-)
+from memories.consolidation.material import EpisodeText, Extraction, Material, Proposal, ProposedEnd, ProposedFact
 from memories.english.changes import read_changes
 from memories.english.grammar import read
 from memories.english.known import Held, Step, is_no_news, weighed
@@ -37,26 +31,17 @@ class RuleExtractor:
 
     def extract(self, material: Material) -> Extraction:
         """What the batch says."""
-        facts = [
-            Held(
-                text=fact.text,
-                key=fact.key,
-                category=fact.category,
-                learned_at=fact.learned_at,
-                valid_from=fact.valid_from,
-                id=fact.id,
-                current=fact.current,
-                retracted=fact.retracted,
-                ended_at=fact.superseded_at,
-                episodes=fact.learned_from,
-            )
-            for fact in material.facts
-        ]
-        batch = _Batch(material, facts)
+        batch = _Batch(material)
+        for fact in material.facts:
+            held = Held(fact.text, fact.key, fact.category, fact.learned_at, fact.valid_from, fact.id)
+            held.current, held.retracted, held.ended_at = fact.current, fact.retracted, fact.superseded_at
+            held.episodes = fact.learned_from
+            batch.facts.append(held)
         for before, episode in pairwise((None, *material.episodes)):
             if episode is not None and episode.own:
-                batch.read(episode, before)
-        return Extraction(tuple(batch.proposals), {"proposals": [_plain(each) for each in batch.proposals]})
+                batch.read(episode, before.text if before and before.own else "")
+        plain = [{"kind": type(each).__name__} | asdict(each) for each in batch.proposals]
+        return Extraction(tuple(batch.proposals), {"proposals": json.loads(json.dumps(plain, default=str))})
 
 
 @dataclass(slots=True)
@@ -64,49 +49,44 @@ class _Batch:
     """The proposals so far, and the facts that stand after them."""
 
     material: Material
-    facts: list[Held]
+    facts: list[Held] = field(default_factory=list)
     proposals: list[Proposal] = field(default_factory=list)
 
-    def read(self, episode: EpisodeText, before: EpisodeText | None) -> None:
+    def read(self, episode: EpisodeText, before: str) -> None:
         """Add what `episode` says: what worked, corrections, statements and ends."""
         if procedures := read_procedures(episode, self.material.playbooks):
             self.proposals += procedures
             return
-        context = " ".join((episode.before, before.text if before and before.own else "", episode.text))
+        now, context = episode.happened_at, f"{episode.before} {before} {episode.text}"
         reading, changes = read(episode.text, context), read_changes(episode.text)
-        before_it = [held for held in self._known(episode) if episode.id not in held.episodes]
-        once = [held for held in before_it if not held.retracted]
-        current = [held for held in once if held.current]
-        heard = [
-            held for held in before_it if not held.current and held.ended_at and held.ended_at >= episode.happened_at
-        ]
-        steps = [*weighed(reading.statements, changes, current, episode.happened_at, [context], once=once, heard=heard)]
+        earlier = [held for held in self.facts if held.learned_at <= now and episode.id not in held.episodes]
+        earlier.sort(key=lambda held: held.learned_at)
+        once = [held for held in earlier if not held.retracted]
+        known = [held for held in once if held.current]
+        heard = [held for held in earlier if not held.current and held.ended_at and held.ended_at >= now]
+        steps = [*weighed(reading.statements, changes, known, now, [context], once=once, heard=heard)]
+        if all(step.said for step in steps):
+            denials = (replace(each, category="habits") for each in reading.statements if each.ends)
+            lasting = (each for each in denials if each.ends.split()[0].casefold() in _LASTING_DENIALS)
+            steps += (Step([], Contradiction.NATURAL, each) for each in lasting)
         for step in steps:
-            self._take(step, episode, current)
-        ended = any(step.said is None for step in steps)
-        for statement in reading.statements:
-            if statement.ends and not ended and statement.ends.split()[0].casefold() in _LASTING_DENIALS:
-                self._take(Step([], Contradiction.NATURAL, replace(statement, category="habits")), episode, current)
+            if step.said is None:
+                self._end(step, episode)
+            else:
+                self._propose(step, episode, [held for held in known if held.current])
 
-    def _take(self, step: Step, episode: EpisodeText, known: Sequence[Held]) -> None:
-        """Propose a step, unless the conversation took it already."""
-        over = [held for held in step.over if not step.said or held.current]
-        if step.said is None:
-            self._end(step, episode)
-        elif self._is_stored(step.said.text, episode):
-            if over and self._says(step.said.text):
-                self._propose(step, over, episode)
-        elif over or not is_no_news(step.said, [held for held in known if held.current]):
-            self._propose(step, over, episode)
-
-    def _propose(self, step: Step, over: Sequence[Held], episode: EpisodeText) -> None:
-        """Propose a fact in place of others; episodes that gave a part of its words support it as well."""
-        said = step.said
+    def _propose(self, step: Step, episode: EpisodeText, known: Sequence[Held]) -> None:
+        """Propose a fact in place of others, unless it is no news or the conversation stored it when it was said."""
+        said, over = step.said, [held for held in step.over if held.current]
         if said is None:
             return
-        parts = [each for held in over if held.place is not None and said.quote == step.quote for each in held.episodes]
+        worded = [held for held in self.facts if normalised(held.text) == normalised(said.text)]
+        stands = next((held for held in worded if held.current), None)
+        stored = any(held.id and episode.id in held.episodes for held in worded)
+        if not (over and stands if stored else over or not is_no_news(said, known)):
+            return
+        parts = [each for held in over if held.place is not None for each in held.episodes]
         support = tuple(dict.fromkeys((*(parts if step.kind is Contradiction.HARSH else ()), episode.id)))
-        stands = self._says(said.text)
         ids, places = _over([held for held in over if held is not stands])
         self.proposals.append(
             ProposedFact(
@@ -129,50 +109,16 @@ class _Batch:
     def _end(self, step: Step, episode: EpisodeText) -> None:
         """Propose the end of known facts."""
         harsh = step.kind is Contradiction.HARSH
-        facts = [held for held in step.over if held.current or (harsh and not held.retracted)]
-        if facts:
+        if facts := [held for held in step.over if held.current or (harsh and not held.retracted)]:
             ids, places = _over(facts, retract=harsh)
-            self.proposals.append(
-                ProposedEnd(
-                    fact_ids=ids,
-                    supporting_episode_ids=(episode.id,),
-                    fact_places=places,
-                    contradiction=step.kind,
-                    valid_to=step.since,
-                    quote=step.quote if step.quote in episode.text else "",
-                )
-            )
-
-    def _known(self, episode: EpisodeText) -> list[Held]:
-        """What was learned before `episode`, oldest first."""
-        known = [held for held in self.facts if held.learned_at <= episode.happened_at]
-        return sorted(known, key=lambda held: held.learned_at)
-
-    def _is_stored(self, text: str, episode: EpisodeText) -> bool:
-        """Whether the conversation stored these words when they were said."""
-        wording = normalised(text)
-        return any(held.id and episode.id in held.episodes and normalised(held.text) == wording for held in self.facts)
-
-    def _says(self, text: str) -> Held | None:
-        wording = normalised(text)
-        return next((held for held in self.facts if held.current and normalised(held.text) == wording), None)
+            quote = step.quote if step.quote in episode.text else ""
+            times = None if harsh else step.since
+            self.proposals.append(ProposedEnd(ids, (episode.id,), places, step.kind, times, quote))
 
 
 def _over(facts: Sequence[Held], *, retract: bool = False) -> tuple[tuple[UUID, ...], tuple[int, ...]]:
     """End `facts`; return the ids and the places by which a proposal names them."""
     for held in facts:
-        held.current = False
-        held.retracted = held.retracted or retract
+        held.current, held.retracted = False, held.retracted or retract
     ids = tuple(held.id for held in facts if held.id is not None)
     return ids, tuple(held.place for held in facts if held.place is not None)
-
-
-def _plain(proposal: Proposal) -> dict[str, object]:
-    """A proposal as JSON values, for the record."""
-    return {"kind": type(proposal).__name__} | {name: _value(value) for name, value in asdict(proposal).items()}
-
-
-def _value(value: object) -> object:
-    if isinstance(value, tuple):
-        return [_value(each) for each in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

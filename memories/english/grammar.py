@@ -1,9 +1,9 @@
 """What a message states, asks, and wants forgotten.
 
-A sentence is taken apart into clauses, and a clause into a subject (the owner, a relative, a pet, a name) and a predicate
-in its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml`
-read the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: the message is
-stored as an episode anyway, and a missed fact is better than an invented one.
+A sentence is taken apart into clauses, a clause into a subject (the owner, a relative, a pet, a name) and a predicate in
+its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml` read
+the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: in doubt a fact is
+missed rather than invented.
 """
 
 from __future__ import annotations
@@ -422,13 +422,13 @@ def _ended(predicate: str) -> Statement | None:
 
 
 def mended(message: str) -> str:
-    """A message with what it corrects in itself put right: "I'm vegetarian. Wait, no, pescatarian." is one statement."""
+    """A message with what it corrects in itself put right: "I'm vegetarian. Wait, no, vegan." is one statement."""
     told: list[str] = []
     for sentence in sentences(message):
         match, right = P["inside"].search(sentence), fragment(sentence)
-        if match and not P["finite"].search(match["value"]):
-            better = _instead(sentence[: match.start()], match["value"])
-            told.append(better + sentence[match.end() :] if better else sentence)
+        value = match["value"] if match else ""
+        if match and not P["finite"].search(value) and (better := _instead(sentence[: match.start()], value)):
+            told.append(better + sentence[match.end() :])
         elif right and told and (better := _instead(told[-1], right)):
             told[-1] = better
         else:

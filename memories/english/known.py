@@ -3,8 +3,6 @@
 A fact that may still be true is never among them: in doubt none is meant.
 """
 
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
-
 from __future__ import annotations
 
 import re
@@ -24,12 +22,15 @@ from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
+_HOMES = (HOME, ADDRESS, "neighbourhood")
 _SAME = {key: row["key"] for row in SLOTS.values() if "same" in row for key in (row["key"], *row["same"].split())}
 _HELD = tuple((row["key"], pattern(row["held"])) for row in SLOTS.values() if "held" in row)
 # Which slots become false with another one.
 _HANGING = {row["key"]: word_set(row["hangs"]) for row in SLOTS.values() if "hangs" in row}
 # Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
-_NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
+_NO_NEWS = (HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance")
+_COUPLE = ("spouse", "fiance", "partner", "girlfriend", "boyfriend")
+_THERE = ("there", "in that place", "in that city", "in that town")
 # More facts of one moment than this were imported together, not said in one breath.
 _IN_ONE_BREATH = 3
 # A move of so long ago is a story; what was learned since then is not over.
@@ -90,42 +91,40 @@ def weighed(
     `contexts` is what a "there" may point to, the nearest first. An end may mean what is over since it was `heard`.
     With `denials`, "I no longer …" is a fact of its own.
     """
+    harsh, natural = Contradiction.HARSH, Contradiction.NATURAL
     done: set[str] = set()
     keys = {normalised(statement.text): statement.key for statement in statements}
-    for change in changes:
-        if not isinstance(change, End) and (
-            put := corrected(change, known) if isinstance(change, Correction) else shifted(change, known)
-        ):
-            held, text, harsh = *put, isinstance(change, Correction)
-            key = corrected_key(held, change) if isinstance(change, Correction) else held.key
-            over = same_mistake(held, change, known) if isinstance(change, Correction) else [held]
-            said = Statement(text, key or keys.get(normalised(text), ""), held.category, quote=change.quote)
-            done |= {change.quote, normalised(text), *({held.key} - {""})}
-            yield Step(over, Contradiction.HARSH if harsh else Contradiction.NATURAL, said, change.quote)
-    slots = {slot_of(each.text, each.key) for each in statements}
-    texts = {normalised(each.text) for each in statements}
     ends = [change for change in changes if isinstance(change, End)]
+    for change in changes:
+        if isinstance(change, Correction) and (put := _corrected(change, known)):
+            held, text = put
+            key, over, kind = _corrected_key(held, change), _same_mistake(held, change, known), harsh
+        elif isinstance(change, Shift) and (put := _shifted(change, known)):
+            held, text = put
+            key, over, kind = held.key, [held], natural
+        else:
+            continue
+        done |= {change.quote, normalised(text), *({held.key} - {""})}
+        said = Statement(text, key or keys.get(normalised(text), ""), held.category, quote=change.quote)
+        yield Step(over, kind, said, change.quote)
+    slots = {slot_of(each.text, each.key) for each in statements}
     for each in statements:
-        over = [held for end in ends if each.ends and end.quote == each.quote for held in meant(end, known, "")]
         if done & {normalised(each.text), each.quote, each.key or "-"} or (each.ends and not denials):
             continue
-        over += [held for held in made_false(each, known, slots) if normalised(held.text) not in texts]
+        over = [held for end in ends if each.ends and end.quote == each.quote for held in meant(end, known, "")]
+        said = replace(each, key=over[0].key) if over else each
+        over += [held for held in made_false(each, known, slots) if normalised(held.text) not in keys]
         since = began(each.quote, now) if each.quote else None
         story = since is not None and since < now - LONG_AGO
         if not story or not any(since < (held.valid_from or held.learned_at) for held in over if since):
-            kind = Contradiction.HARSH if each.corrects and over else Contradiction.NATURAL
-            yield Step(
-                distinct(over), kind, replace(each, key=over[0].key) if each.ends and over else each, each.quote, since
-            )
+            yield Step(_distinct(over), harsh if each.corrects and over else natural, said, each.quote, since)
     for end in ends:
-        harsh = end.kind is Contradiction.HARSH
-        found = (meant(end, [*(once if harsh else known), *heard], context) for context in contexts)
-        if facts := next(filter(None, found), []):
-            yield Step(facts, end.kind, None, end.quote, None if harsh else began(end.quote, now))
+        known_then = [*(once if end.kind is harsh else known), *heard]
+        if facts := next(filter(None, (meant(end, known_then, context) for context in contexts)), []):
+            yield Step(facts, end.kind, None, end.quote, None if end.kind is harsh else began(end.quote, now))
 
 
-def distinct(facts: Iterable[Held]) -> list[Held]:
-    """Each fact once, in order."""
+def _distinct(facts: Iterable[Held]) -> list[Held]:
     return list(dict.fromkeys(facts))
 
 
@@ -146,15 +145,9 @@ def value_words(text: str) -> frozenset[str]:
     return content_words(text) - _SAID_OF_SLOTS
 
 
-def _is_home(held: Held) -> bool:
-    """Whether a fact says where somebody lives or lived."""
-    return held.slot in (HOME, ADDRESS, "neighbourhood") or held.text.casefold().startswith(("lived ", "used to live "))
-
-
 def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
     """Whether a known fact of the slot says the same in as many words or more."""
-    slot = slot_of(statement.text, statement.key)
-    value = value_words(statement.text)
+    slot, value = slot_of(statement.text, statement.key), value_words(statement.text)
     return slot in _NO_NEWS and any(held.slot == slot and value < value_words(held.text) for held in known)
 
 
@@ -168,16 +161,15 @@ def made_false(statement: Statement, known: Sequence[Held], told: Collection[str
     """
     if statement.beside:
         return []
-    slot = slot_of(statement.text, statement.key)
+    slot, text = slot_of(statement.text, statement.key), statement.text
     rivals = [held for held in known if slot and _is_rival(statement, slot, held)]
-    changed = any(held.slot == slot and _exclude(statement.text, held.text) for held in rivals)
+    changed = slot != ADDRESS and any(held.slot == slot and _exclude(text, held.text) for held in rivals)
     hanging: list[Held] = []
-    if slot in _HANGING and not statement.corrects and (statement.moved or (changed and slot != ADDRESS)):
-        dependent = _dependents(slot, rivals, known)
-        hanging = [
-            held for held in dependent if held.slot not in told and not _names_value_of(held.text, statement.text)
-        ]
-    return distinct((*rivals, *hanging, *(held for held in known if _opposite(statement.text, held.text))))
+    if slot in _HANGING and not statement.corrects and (statement.moved or changed):
+        hanging = [held for held in _dependents(slot, rivals, known) if held.slot not in told]
+    # A move to Edinburgh does not end an address in Edinburgh.
+    hanging = [held for held in hanging if not _names_value_of(held.text, text)]
+    return _distinct((*rivals, *hanging, *(held for held in known if _opposite(text, held.text))))
 
 
 def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
@@ -186,9 +178,8 @@ def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
         return False
     if statement.key and held.key == statement.key:
         return True
-    if held.slot == slot:
-        return _exclude(statement.text, held.text)
-    return slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
+    couple = slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
+    return _exclude(statement.text, held.text) if held.slot == slot else couple
 
 
 def _exclude(new: str, old: str) -> bool:
@@ -198,7 +189,6 @@ def _exclude(new: str, old: str) -> bool:
 
 
 def _names_value_of(text: str, fact: str) -> bool:
-    """Whether `text` names what `fact` says: a move to Edinburgh does not end an address in Edinburgh."""
     value = value_words(fact)
     return bool(value) and value <= content_words(text)
 
@@ -209,16 +199,14 @@ def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list
     A job title ends with the employer if both were said in one breath, or if it is a rank there.
     """
     hanging = [held for held in known if held.slot in _HANGING.get(slot, ())]
-    if slot == EMPLOYER:
-        breaths = Counter(held.learned_at for held in known)
-        employers = [held for held in ended if held.slot == EMPLOYER]
-        told = {held.learned_at for held in employers if breaths[held.learned_at] <= _IN_ONE_BREATH}
-        hanging += [
-            held
-            for held in known
-            if (held.slot == OCCUPATION and (held.learned_at in told or P["rank"].search(held.text)))
-            or (held.slot in (OCCUPATION, "work_place") and any(_names_value_of(held.text, e.text) for e in employers))
-        ]
+    employers = [held for held in ended if slot == held.slot == EMPLOYER]
+    breaths = Counter(held.learned_at for held in known)
+    told = [held.learned_at for held in employers if breaths[held.learned_at] <= _IN_ONE_BREATH]
+    for held in known if slot == EMPLOYER else ():
+        there = any(_names_value_of(held.text, each.text) for each in employers)
+        rank = held.learned_at in told or P["rank"].search(held.text)
+        if held.slot in (OCCUPATION, "work_place") and (there or (rank and held.slot == OCCUPATION)):
+            hanging.append(held)
     return hanging
 
 
@@ -232,9 +220,8 @@ def _opposite(new: str, old: str) -> bool:
         return content_words(mine["what"]) == content_words(yours["what"]) and good[0] is not good[1]
     for yes, no in ((new, old), (old, new)):
         denied = P["negated"].match(no)
-        told = content_words(yes.removesuffix(" again"))
-        if denied and not P["negated"].match(yes) and told == content_words(denied["what"]):
-            return True
+        if denied and not P["negated"].match(yes):
+            return content_words(yes.removesuffix(" again")) == content_words(denied["what"])
         if P["flesh"].match(yes) and P["meatless"].match(no):
             return True
     return False
@@ -242,64 +229,59 @@ def _opposite(new: str, old: str) -> bool:
 
 # -- what an end means --------------------------------------------------------------------------------------------
 
-_COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
-_THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
-
-def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: PLR0911 - a case for each kind
+def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:
     """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
+    words, harsh = content_words(end.what), end.kind is Contradiction.HARSH
+    own = [held for held in known if not P["denies"].match(held.text) and not P["others"].match(held.text)]
+    named = [held for held in own if words and words <= held.words]
+    homes = [held for held in named if _is_home(held)]
     if end.what.casefold() in _THERE:
-        return _there(end, known, content_words(context))
-    words = content_words(end.what)
-    harsh = end.kind is Contradiction.HARSH
-    named = [
-        held
-        for held in known
-        if words and words <= held.words and not P["denies"].match(held.text) and not P["others"].match(held.text)
-    ]
+        spoken = content_words(context)
+        homes = [held for held in known if _is_home(held) and (value := value_words(held.text)) and value <= spoken]
+        homes = homes if len({value_words(held.text) for held in homes}) == 1 and end.how in ("home", "left") else []
+    if not harsh and any(held.slot == HOME for held in homes):
+        homes = _distinct([*homes, *_dependents(HOME, homes, known)])
+    found: list[Held] = []
     match end.how:
         case "home":
-            return _homes([held for held in named if _is_home(held)], known, harsh=harsh)
+            found = homes
         case "work":
-            return _work(words, known, harsh=harsh)
+            found = _work(words, known, harsh=harsh)
         case "left":
-            homes = [held for held in named if _is_home(held)]
-            return _work(words, known, harsh=harsh) or _homes(homes, known, harsh=harsh)
+            found = _work(words, known, harsh=harsh) or homes
         case "owned":
             things = [
                 held for held in named if P["owns"].match(held.text) and held.slot not in (HOME, EMPLOYER, "boss")
             ]
-            own = [held for held in things if harsh or not P["animal"].search(held.text)]
-            return own if len(own) == 1 or harsh else []
+            things = [held for held in things if harsh or not P["animal"].search(held.text)]
+            found = things if len(things) == 1 or harsh else []
         case "living":
-            return _living(end.what, known)
+            found = _living(end.what, known)
         case "animal":
             pets = [held for held in named if P["pet"].match(held.text)]
             name = P["pet_name"].search(pets[0].text) if len(pets) == 1 else None
-            return _living(name["name"], known) if name else pets if len(pets) == 1 else []
+            found = _living(name["name"], known) if name else pets if len(pets) == 1 else []
         case "marriage":
-            return [held for held in known if held.slot == "spouse"]
+            found = [held for held in known if held.slot == "spouse"]
         case "couple":
-            return [held for held in named if held.slot in _COUPLE]
+            found = [held for held in named if held.slot in _COUPLE]
         case "health":
-            return [held for held in named if "allerg" in held.text.casefold()]
+            found = [held for held in named if "allerg" in held.text.casefold()]
         case "habit":
             habits = [held for held in named if P["habit"].match(held.text) and held.slot != EMPLOYER]
-            return habits or _work(words, known, harsh=harsh)
-    # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
-    verb = end.what.split()[0]
-    begins, first = (f"{third_person(verb).casefold()} ", "is "), content_words(verb)
-    return [
-        held
-        for held in named
-        if held.text.casefold().startswith(begins) or (first and content_words(held.text.split()[0]) == first)
-    ]
+            found = habits or _work(words, known, harsh=harsh)
+        case _:  # by the verb: "have a cat" ends "Has a cat"; without one, what somebody "is"
+            verb = end.what.split()[0]
+            begins, first = (f"{third_person(verb).casefold()} ", "is "), content_words(verb)
+            alike = (held for held in named if first and content_words(held.text.split()[0]) == first)
+            found = _distinct([*(held for held in named if held.text.casefold().startswith(begins)), *alike])
+    return found
 
 
-def _homes(ended: list[Held], known: Sequence[Held], *, harsh: bool) -> list[Held]:
-    if harsh or not any(held.slot == HOME for held in ended):
-        return ended
-    return distinct([*ended, *_dependents(HOME, ended, known)])
+def _is_home(held: Held) -> bool:
+    """Whether a fact says where somebody lives or lived."""
+    return held.slot in _HOMES or held.text.casefold().startswith(("lived ", "used to live "))
 
 
 def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[Held]:
@@ -308,14 +290,10 @@ def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[
     ended = [held for held in work if words and words <= held.words]
     if harsh or not ended:
         return ended
-    names = [value_words(held.text) for held in ended]
-    there = [
-        held
-        for held in known
-        if held.slot == "work_place"
-        or (P["at_work"].match(held.text) and any(name and name <= held.words for name in names))
-    ]
-    return distinct([*ended, *_dependents(EMPLOYER, ended, known), *there])
+    names = [name for held in ended if (name := value_words(held.text))]
+    at_work = [held for held in known if P["at_work"].match(held.text) and any(name <= held.words for name in names)]
+    there = [*at_work, *(held for held in known if held.slot == "work_place")]
+    return _distinct([*ended, *_dependents(EMPLOYER, ended, known), *there])
 
 
 def _living(name: str, known: Sequence[Held]) -> list[Held]:
@@ -323,20 +301,13 @@ def _living(name: str, known: Sequence[Held]) -> list[Held]:
     called = re.compile(rf"(?:called|named|name is|is)\s+{re.escape(name)}\b")
     pets = [held for held in known if called.search(held.text) and P["animal"].search(f"{held.text} {held.key}")]
     about = [held for held in known if re.match(rf"{re.escape(name)}\b(?!'s)", held.text)]
-    return distinct([*pets, *about]) if pets else []
-
-
-def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held]:
-    homes = [held for held in known if _is_home(held) and (words := value_words(held.text)) and words <= spoken]
-    if len({value_words(held.text) for held in homes}) != 1 or end.how not in ("home", "left"):
-        return []
-    return _homes(homes, known, harsh=end.kind is Contradiction.HARSH)
+    return _distinct([*pets, *about]) if pets else []
 
 
 # -- corrections and shifts ---------------------------------------------------------------------------------------
 
 
-def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
+def _corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The fact that is meant and its corrected text; None unless exactly one is meant. All other words stay."""
     wrong = compiled(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
     found = [held for held in known if wrong.search(held.text) and _is_about(held, correction.about)]
@@ -347,52 +318,41 @@ def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str]
     return None if text == held.text else (held, text)
 
 
-def same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
+def _same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
     """`held` with the other facts of its slot that say the same wrong value."""
     wrong = compiled(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
-    return [
-        each for each in known if each is held or (held.slot and each.slot == held.slot and wrong.search(each.text))
-    ]
+    return [each for each in known if each is held or (held.slot == each.slot != "" and wrong.search(each.text))]
 
 
-def corrected_key(held: Held, correction: Correction) -> str:
+def _corrected_key(held: Held, correction: Correction) -> str:
     """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
-    singular = slug(correction.wrong).removesuffix("s")
-    if singular and held.key.endswith(f"_{singular}"):
-        return f"{held.key.removesuffix(singular)}{slug(P['article'].sub('', correction.right)).removesuffix('s')}"
-    return held.key
+    wrong, right = (slug(P["an"].sub("", words)).removesuffix("s") for words in (correction.wrong, correction.right))
+    return held.key.removesuffix(wrong) + right if wrong and held.key.endswith(f"_{wrong}") else held.key
 
 
-def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
+def _shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
-    moment = P["day"] if P["day"].fullmatch(shift.to) else P["hour"]
-    words = content_words(shift.about)
-    named = [held for held in known if words and words <= held.words and len(list(moment.finditer(held.text))) == 1]
+    day = P["day"].fullmatch(shift.to)
+    moment, before, words = P["day" if day else "hour"], "on" if day else "at", content_words(shift.about)
+    named = [held for held in known if words and words <= held.words and len(moment.findall(held.text)) == 1]
     if len(named) != 1:
         return None
-    (held,) = named
-    before = "at" if moment is P["hour"] else "on"
-    text = moment.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
-    return None if text.casefold() == held.text.casefold() else (held, text)
+    text = moment.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, named[0].text)
+    return None if text.casefold() == named[0].text.casefold() else (named[0], text)
 
 
 def _is_about(held: Held, about: str) -> bool:
-    if not about:
-        return True
     others = P["others"].match(held.text) or P["former"].match(held.text)
-    if others and not held.text.casefold().startswith(about.casefold()):
+    if about and others and not held.text.casefold().startswith(about.casefold()):
         return False
-    named = {held.slot, held.key} - {""}
-    return (
-        bool(named & {relation_key(about), slug(about), slot_of("", slug(about))}) or content_words(about) <= held.words
-    )
+    named = {held.slot, held.key} & {relation_key(about), slug(about), slot_of("", slug(about))} - {""}
+    return bool(named) or content_words(about) <= held.words
 
 
 def _in_its_place(article: str, right: str) -> str:
     """The right value with an article, if the wrong one had one."""
-    if not article:
+    bare = right if right[0].isupper() else P["an"].sub("", right)
+    if not article or bare != right:
         return right
-    bare = right if right[0].isupper() else P["article"].sub("", right)
-    own = right[: len(right) - len(bare)]
     fitting = article if article.strip().casefold() == "the" else "an " if bare[0].casefold() in "aeiou" else "a "
-    return f"{own or fitting}{bare}"
+    return fitting + bare

@@ -1,7 +1,7 @@
 """What a question asks for, and the facts of the owner that answer it.
 
-A question names somebody (the owner, a relative, a pet, a name) and a slot. Only a fact about that somebody in that slot
-answers it: a mother-in-law is not a mother.
+A question names somebody (the owner, a relative, a pet, a name) and a slot. Only a fact about that somebody in that
+slot answers it: a mother-in-law is not a mother.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of slots (`slots.toml`): what a fact tells (home, age, pets …), how it is said, stored, asked and confirmed."""
+"""The table of slots (`slots.toml`): what a fact tells (home, age …), and how it is said, stored, asked and confirmed."""
 
 from __future__ import annotations
 
