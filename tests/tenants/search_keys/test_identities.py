@@ -223,17 +223,6 @@ def test_setup_says_what_is_wrong_and_changes_nothing(
     assert not [secret for secret in credentials.values() if secret and secret.partition(":")[2] in str(refusal.value)]
 
 
-def test_setup_needs_an_administrator(settings: Settings) -> None:
-    credentials = settings.ELASTICSEARCH_CREDENTIALS
-    name = credentials["checker"].partition(":")[0]
-    settings.ELASTICSEARCH_CREDENTIALS = credentials | {
-        "setup": credentials["checker"],
-        "checker": f"{name}-2:password",
-    }
-    with pytest.raises(ClusterUnready, match="does not allow"):
-        setup()
-
-
 def test_a_cluster_that_is_away_is_said_to_be(away: Away) -> None:
     with away():
         for call in (setup, check):
