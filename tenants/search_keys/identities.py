@@ -1,4 +1,4 @@
-"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with policy.py.
+"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with cluster.py.
 
 An identity is a user with one role that this code describes, or an API key with the same rights. `setup` changes no
 other user. No message repeats a password, a key or the cluster's answer.
