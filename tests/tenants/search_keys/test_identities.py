@@ -162,7 +162,7 @@ def test_a_fresh_cluster_is_as_this_code_makes_it() -> None:
 @pytest.mark.parametrize(
     ("rights", "problem"),
     [
-        pytest.param({"cluster": ["monitor"]}, "It has the cluster privilege monitor.", id="cluster"),
+        pytest.param({"cluster": ["monitor"]}, "It has monitor on the cluster.", id="cluster"),
         pytest.param({"cluster": ["all"]}, "It is a superuser.", id="everything at the cluster"),
         pytest.param({"indices": [{"names": ["*"], "privileges": ["all"]}]}, "It is a superuser.", id="every index"),
         pytest.param(
