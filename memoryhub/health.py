@@ -26,7 +26,7 @@ WARM_UP_SECONDS = 10.0
 
 
 class PartState(StrEnum):
-    """How a part is."""
+    """The state of a part."""
 
     OK = "ok"
     UNAVAILABLE = "unavailable"
@@ -78,7 +78,7 @@ _warm_ups: list[Callable[[], None]] = []
 
 
 def register_probe(part: str, probe: Probe) -> None:
-    """Let `/readyz` report on `part`; `probe` answers quickly, True for healthy or a State, and does not raise."""
+    """Let `/readyz` report on `part`; `probe` answers quickly, True for healthy or a PartState, and does not raise."""
     _probes[part] = _Seen(probe)
 
 

@@ -25,7 +25,7 @@ class AddressUnavailable(Exception):
 
 
 def require_free(host: str, port: int) -> None:
-    """Raise Unavailable unless a server could listen there now, as gunicorn would."""
+    """Raise AddressUnavailable unless a server could listen there now, as gunicorn would."""
     if not 1 <= port <= _LAST_PORT:
         raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
     try:

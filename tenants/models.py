@@ -217,7 +217,7 @@ class AuditHead(models.Model):
 
 
 class Checked(TextChoices):
-    """What was proven: the digests of the audit log, or the memories against the audit log."""
+    """What a check proved: the digests of the audit log, or the memories against the audit log."""
 
     AUDIT = "audit", "audit"
     SUPERSESSION = "supersession", "supersession"

@@ -1,7 +1,4 @@
-"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist.
-
-Addresses of tenants.
-"""
+"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist."""
 
 from __future__ import annotations
 

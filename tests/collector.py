@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from memoryhub.observability import tracing
+from tests.parts import serving
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,10 @@ def collecting() -> Iterator[Collector]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        serving.start()
-        collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
+    with serving(Handler) as port:
+        collector.url = f"http://127.0.0.1:{port}/v1/traces"
         tracing.configure(collector.url)
         try:
             yield collector
         finally:
             tracing.configure("")
-            server.shutdown()
-            serving.join()

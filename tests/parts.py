@@ -1,10 +1,13 @@
-"""Real parts that a test needs and a machine may lack: a browser, a server; and which of them this run is on."""
+"""Real parts that a test needs and a machine may lack, which of them this run is on, and small servers of a test."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NoReturn
 
 import pytest
@@ -33,3 +36,16 @@ def eventually(happened: Callable[[], bool], *, seconds: float = 60.0) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """The port of a server on this machine that answers by `handler`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

@@ -12,17 +12,17 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("memoryhub_at_work", default=_N
 
 
 def ids() -> Mapping[str, str]:
-    """What is known, by name."""
+    """The ids that are bound, by name."""
     return _ids.get()
 
 
 def bind(**known: object) -> None:
-    """Add ids, until `forget`."""
+    """Add ids, until `clear`."""
     _ids.set({**_ids.get(), **{name: str(value) for name, value in known.items()}})
 
 
 def clear() -> None:
-    """Work for nobody."""
+    """Forget all ids."""
     _ids.set(_NOBODY)
 
 

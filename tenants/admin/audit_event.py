@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -57,20 +58,10 @@ def offer_links(offer: Offer) -> None:
         _offers.append(offer)
 
 
-def links_of(event: AuditEvent, may: May) -> list[AuditLink]:
-    """All that is offered to this reader."""
-    return [link for offer in _offers for link in offer(event, may)]
-
-
 def offer_member_links(offer: MemberOffer) -> None:
     """Ask `offer` for links of every member whose audit log is shown."""
     if offer not in _member_offers:
         _member_offers.append(offer)
-
-
-def links_of_member(member: Membership, may: May) -> list[AuditLink]:
-    """All that is offered to this reader."""
-    return [link for offer in _member_offers for link in offer(member, may)]
 
 
 # A stored reason names a memory by its kind and id; people call the kinds so.
@@ -179,7 +170,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "told": params,
             "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
-            "lines": _lines(page.events, params) if page else [],
+            "lines": [_line(sentence, params) for sentence in sentences(page.events)] if page else [],
             "page": page,
             "next": _address(params, cursor=page.next_cursor) if page and page.next_cursor else "",
             "newest": _address(params) if request.GET.get("cursor") else "",
@@ -201,12 +192,9 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         whose = address_of(Tenant.objects.get(pk=event.tenant_id) if event.tenant_id else None)
         params = {PARAMETER: whose}
         wanted = AuditFilter(event.tenant_id, member=event.owner_id)
-        neighbours = {
-            row.sequence: row
-            for row in AuditEvent.objects.filter(
-                chain=event.chain, sequence__in=[event.sequence - 1, event.sequence + 1]
-            )
-        }
+        may = partial(self._may, request, event.tenant_id)
+        beside = AuditEvent.objects.filter(chain=event.chain, sequence__in=[event.sequence - 1, event.sequence + 1])
+        neighbours = {row.sequence: row for row in beside}
         context = {
             "title": "Event of the audit log",
             "event": event,
@@ -219,7 +207,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "before": neighbours.get(event.sequence - 1),
             "after": neighbours.get(event.sequence + 1),
             "fault": verification.fault_of(verification.columns_of(event), verification.sealed_in(event)),
-            "links": links_of(event, lambda roles: self._may(request, event.tenant_id, roles)),
+            "links": [link for offer in _offers for link in offer(event, may)],
             "list_url": _address(params),
             "badge": self._badge(wanted, whose, back=request.get_full_path()),
         }
@@ -275,7 +263,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         if wanted.tenant is None or wanted.member is None:
             return []
         member = Membership.objects.filter(tenant_id=wanted.tenant, user_id=wanted.member).first()
-        return links_of_member(member, lambda roles: self._may(request, wanted.tenant, roles)) if member else []
+        may = partial(self._may, request, wanted.tenant)
+        return [link for offer in _member_offers for link in offer(member, may)] if member else []
 
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
@@ -342,10 +331,6 @@ def _chain(wanted: AuditFilter) -> str:
     if wanted.tenant is None:
         return PLATFORM_CHAIN
     return owner_chain(wanted.tenant, wanted.member) if wanted.member else tenant_chain(wanted.tenant)
-
-
-def _lines(events: Sequence[AuditEvent], params: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [_line(sentence, params) for sentence in sentences(events)]
 
 
 def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:

@@ -56,21 +56,11 @@ def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> b
     return canonical_json(line).encode() + b"\n"
 
 
-class ChainParts:
-    """What has passed of each chain."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, ChainPart] = {}
-
-    def count(self, chain: str, sequence: int) -> None:
-        """Note that an event has passed."""
-        part = self.parts.setdefault(chain, ChainPart(chain, sequence, sequence, 0))
-        part.first, part.last = min(part.first, sequence), max(part.last, sequence)
-        part.events += 1
-
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """For the manifest, by name."""
-        return [asdict(self.parts[name]) for name in sorted(self.parts)]
+def count_event(parts: dict[str, ChainPart], chain: str, sequence: int) -> None:
+    """Note that an event has passed."""
+    part = parts.setdefault(chain, ChainPart(chain, sequence, sequence, 0))
+    part.first, part.last = min(part.first, sequence), max(part.last, sequence)
+    part.events += 1
 
 
 def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) -> int:
@@ -80,17 +70,17 @@ def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) ->
     Raises BadEvent with the first that is wrong.
     """
     claimed = {chain["chain"]: chain for chain in chains}
-    found = ChainParts()
+    found: dict[str, ChainPart] = {}
     before: dict[str, tuple[int, str]] = {}
     count = 0
     for event in _events(lines):
         chain, sequence = str(event["chain"]), int(event["sequence"])
-        found.count(chain, sequence)
+        count_event(found, chain, sequence)
         _check(event, before.get(chain), claimed.get(chain))
         before[chain] = (sequence, str(event["digest"]))
         count += 1
-    for name in sorted(claimed.keys() | found.parts.keys()):
-        _compare(name, claimed.get(name), found.parts.get(name))
+    for name in sorted(claimed.keys() | found.keys()):
+        _compare(name, claimed.get(name), found.get(name))
     return count
 
 
@@ -188,7 +178,7 @@ class AuditLogFiles:
     def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
         self._events = tuple(events)
         self._heads = dict(heads or {})
-        self._parts = ChainParts()
+        self._parts: dict[str, ChainPart] = {}
 
     def files(self, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
         """The exact events, and beside them a table for people if CSV is among the `forms`."""
@@ -198,18 +188,18 @@ class AuditLogFiles:
 
     def chains(self) -> list[dict[str, Any]]:
         """What was read of each chain and how it stood; for the manifest, after the files."""
-        names = sorted(self._parts.parts.keys() - self._heads.keys())
+        names = sorted(self._parts.keys() - self._heads.keys())
         for start in range(0, len(names), _HEADS_AT_ONCE):
             some = names[start : start + _HEADS_AT_ONCE]
             self._heads |= {head.chain: head for head in AuditHead.objects.filter(chain__in=some)}
-        for name, part in self._parts.parts.items():
+        for name, part in self._parts.items():
             head = self._heads[name]
             part.length, part.digest = head.length, head.digest
-        return self._parts.as_dicts()
+        return [asdict(self._parts[name]) for name in sorted(self._parts)]
 
     def _lines(self) -> Iterator[bytes]:
         for event in self._streamed():
-            self._parts.count(event.chain, event.sequence)
+            count_event(self._parts, event.chain, event.sequence)
             yield event_line(columns_of(event), sealed_in(event))
 
     def _streamed(self) -> Iterator[AuditEvent]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, time, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.core import signing
@@ -167,13 +168,15 @@ def _member(tenant: UUID | None, named: str) -> UUID:
     if (known := _uuid(named)) is not None:
         member = members.filter(Q(pk=known) | Q(user_id=known)).first()
         return member.user_id if member else known
-    found = list(members.filter(_called(named, "user__") | Q(external_id=named)).order_by("pk")[:2])
-    if len(found) != 1:
-        raise InvalidValue("member", "No member of this tenant has this name." if not found else _SEVERAL)
-    return found[0].user_id
+    found = members.filter(_called(named, "user__") | Q(external_id=named)).order_by("pk")
+    return _only("member", found.values_list("user_id", flat=True), "No member of this tenant has this name.")
 
 
-_SEVERAL = "Several have this name: give a username or an id."
+def _only(field: str, found: QuerySet[Any, UUID], none: str) -> UUID:
+    ids = list(found[:2])
+    if len(ids) != 1:
+        raise InvalidValue(field, "Several have this name: give a username or an id." if ids else none)
+    return ids[0]
 
 
 def _actor(tenant: UUID | None, named: str) -> UUID:
@@ -182,10 +185,7 @@ def _actor(tenant: UUID | None, named: str) -> UUID:
     users = User.objects.filter(_called(named))
     if tenant:
         users = users.filter(memberships__tenant_id=tenant)
-    found = list(users.order_by("pk").distinct()[:2])
-    if len(found) != 1:
-        raise InvalidValue("actor", "Nobody here has this name." if not found else _SEVERAL)
-    return found[0].pk
+    return _only("actor", users.order_by("pk").distinct().values_list("pk", flat=True), "Nobody here has this name.")
 
 
 def _called(named: str, path: str = "") -> Q:
@@ -341,7 +341,7 @@ ELSEWHERE = "the chain of whose it is takes no event"
 
 
 def note_event_read(staff: User, actor: Actor, event: AuditEvent) -> AuditEvent:
-    """Tell the chain of `event` that `staff` read it. Raises Forbidden unless they audit its tenant."""
+    """Record on the chain of `event` that `staff` read it. Raises Forbidden unless they audit its tenant."""
     draft = EventDraft(EVENT_READ, EVENT_KIND, event.pk, after={"sequence": event.sequence})
     if event.tenant_id is None:
         return tell_platform(actor, draft)
@@ -354,7 +354,7 @@ def note_event_read(staff: User, actor: Actor, event: AuditEvent) -> AuditEvent:
 
 
 def tell_owner(principal: Principal, draft: EventDraft) -> AuditEvent:
-    """Tell the chain of the principal that somebody looked, or the tenant's if that takes no event."""
+    """Record a read on the principal's chain, or on the tenant's if that chain takes no event."""
 
     def own() -> AuditEvent:
         wait_for_owner(principal)
@@ -366,7 +366,7 @@ def tell_owner(principal: Principal, draft: EventDraft) -> AuditEvent:
 
 
 def tell_tenant(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
-    """Tell the chain of a tenant that somebody looked, or the platform's if that takes no event."""
+    """Record a read on a tenant's chain, or on the platform's if that chain takes no event."""
     whose = {**(draft.after or {}), "tenant": str(tenant_id)}
     return _first(
         partial(record_tenant_event, actor, tenant_id, draft),
@@ -375,7 +375,7 @@ def tell_tenant(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
 
 
 def tell_platform(actor: Actor, draft: EventDraft) -> AuditEvent:
-    """Tell the chain of the platform that somebody looked."""
+    """Record a read on the platform's chain."""
     with transaction.atomic():
         return record_platform_event(actor, draft)
 

@@ -195,10 +195,6 @@ _NOUNS: Mapping[str, str] = {
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
     "erasure": "an erasure", "legal_hold": "a legal hold",
 }  # fmt: skip
-# What somebody did to themselves, which needs no name after it.
-_OF_ONESELF: Mapping[str, str] = {"user.password_changed": "changed their own password"}
-# The words before the user that a thing belongs to.
-_BEFORE_WHOM: Mapping[str, str] = {"legal_hold": "on"}
 # The user that each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
 _reasons: set[str] = set()
@@ -254,8 +250,8 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
     thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
     named = names.get(event.target_id, "") if event.target_id else ""
     did = _DID.get(event.action) or verb.replace("_", " ")
-    if event.actor_id == event.target_id and event.action in _OF_ONESELF:
-        who, did, thing = named or who, _OF_ONESELF[event.action], ""
+    if event.actor_id == event.target_id and event.action == "user.password_changed":
+        who, did, thing = named or who, "changed their own password", ""
     of, of_id = _of(event, names, about)
     return Sentence(
         event=event,
@@ -263,7 +259,7 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
         did=did,
         thing=thing,
         thing_name=named or _key(said),
-        before_whom=_BEFORE_WHOM.get(event.target_kind, "of"),
+        before_whom="on" if event.target_kind == "legal_hold" else "of",
         of=of,
         of_id=of_id,
         detail=_detail(said),

@@ -1,4 +1,4 @@
-"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with policy.py.
+"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with cluster.py.
 
 An identity is a user with one role that this code describes, or an API key with the same rights. `setup` changes no
 other user. No message repeats a password, a key or the cluster's answer.
@@ -200,21 +200,21 @@ def _is_unlimited(me: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 
 
 def _differences(wanted: Rights, found: Mapping[str, Any]) -> list[str]:
-    problems = [f"It has the cluster privilege {name}." for name in sorted({*found["cluster"]} - wanted.cluster)]
-    problems += [f"It lacks the cluster privilege {name}." for name in sorted(wanted.cluster - {*found["cluster"]})]
-    opened: dict[str, set[str]] = {}
+    problems = []
+    opened: dict[str, set[str]] = {"the cluster": {*found["cluster"]}}
     for entry in found["indices"]:
         if entry.get("query") or entry.get("field_security") or entry.get("allow_restricted_indices"):
             problems.append("It has an entry with a query, with fields, or for the cluster's own indices.")
         for name in entry["names"]:
             opened.setdefault(name, set()).update(entry["privileges"])
-    names: dict[tuple[str, str], list[str]] = {}  # of what is said of the same privileges, for there may be many
-    for name in sorted({*opened, *wanted.indices}):
-        has, needs = opened.get(name, set()), wanted.indices.get(name, frozenset())
+    needed = {"the cluster": wanted.cluster, **wanted.indices}
+    places: dict[str, list[str]] = {}  # with the same privileges too many or too few, for there may be many
+    for name in sorted({*opened, *needed}):
+        has, needs = opened.get(name, set()), needed.get(name, frozenset())
         for verb, privileges in (("has", has - needs), ("lacks", needs - has)):
             if privileges:
-                names.setdefault((verb, ", ".join(sorted(privileges))), []).append(name)
-    problems += [f"It {verb} {privileges} on {', '.join(where)}." for (verb, privileges), where in names.items()]
+                places.setdefault(f"It {verb} {', '.join(sorted(privileges))}", []).append(name)
+    problems += [f"{what} on {', '.join(names)}." for what, names in places.items()]
     others = ("applications", "run_as", "global", "remote_indices", "remote_cluster")
     return problems + [f"It has rights of the kind {name}." for name in others if found.get(name)]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import http.server
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from deploy.ready import ready
+from tests.parts import serving
 from tests.real_parts.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,10 +51,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
+    with serving(Handler) as port:
+        yield port
 
 
 def test_the_health_check_asks_by_a_name_that_is_served(port: int) -> None:

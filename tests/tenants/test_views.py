@@ -10,7 +10,6 @@ from pytest_django import Settings
 
 from tenants.middleware import TENANT_SESSION_KEY
 from tenants.models import Membership
-from tenants.services import deactivate
 from tests.factories import make_tenant
 
 SWITCH = "/tenant/switch/"
@@ -53,11 +52,6 @@ def test_switching_isolates_other_tenants(ada: Client, membership: Membership) -
     assert ada.session[TENANT_SESSION_KEY] == str(membership.tenant_id)
 
 
-def test_a_tenant_that_one_was_removed_from_is_unknown(ada: Client, second: Membership) -> None:
-    deactivate(second)
-    assert ada.post(SWITCH, {"tenant": str(second.tenant_id)}).status_code == 404
-
-
 @pytest.mark.parametrize("onward", ["https://evil.example/", "//evil.example", "javascript:alert(1)", ""])
 def test_switching_goes_on_within_this_site_only(ada: Client, second: Membership, onward: str) -> None:
     response = ada.post(SWITCH, {"tenant": str(second.tenant_id), "next": onward})
@@ -71,7 +65,3 @@ def test_switching_is_a_post_with_a_csrf_token(membership: Membership, second: M
     browser.force_login(membership.user)
     assert browser.get(SWITCH).status_code == 405
     assert browser.post(SWITCH, {"tenant": str(second.tenant_id)}).status_code == 403
-
-
-def test_whoever_is_not_signed_in_is_sent_to_the_login(client: Client, db: None) -> None:
-    assert client.post(SWITCH, {"tenant": str(uuid.uuid4())}).headers["Location"].startswith("/login/")

@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +37,15 @@ _ACTIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class KeysAnswer:
+    """What an action answers as JSON and as text; not `ok` is exit code 1."""
+
+    numbers: dict[str, Any]
+    text: str
+    ok: bool = True
+
+
 class Command(BaseCommand):
     """Prints ids, states and verdicts, never a key."""
 
@@ -59,38 +69,38 @@ class Command(BaseCommand):
             raise CommandError("There are no search keys: MEMORYHUB_SEARCH is not elasticsearch.")
         try:
             tenant, members = _chosen(options)
-            getattr(self, f"_{options['action']}")(options, tenant, members)
+            answer: KeysAnswer = getattr(self, f"_{options['action']}")(options, tenant, members)
         except TenantsError as error:
             raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(answer.numbers, cls=DjangoJSONEncoder) if options["json"] else answer.text)
+        if not answer.ok:
+            sys.exit(1)
 
-    def _mint(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _mint(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         for membership in members.filter(search_credential__state="revoked"):
             allow(membership)
         while begin_missing(members):
             pass
-        outcomes = [provision(membership) for membership in _watched(members, "Minting")]
-        self._answer_outcomes(options, outcomes, members, "made")
+        return _counted([provision(membership) for membership in _watched(members, "Minting")], members, "made")
 
-    def _rotate(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _rotate(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         outcomes = [rotate(membership, grace=GRACE) for membership in _watched(members, "Rotating")]
         if KeyOutcome.MADE in outcomes:
-            self._await_the_end()
-        self._answer_outcomes(options, outcomes, members, "replaced")
+            # Old keys end once no search can still hold them; who rotates because a key leaked waits for that.
+            time.sleep(GRACE.total_seconds())
+            revoke_waiting()
+        return _counted(outcomes, members, "replaced")
 
-    def _revoke(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _revoke(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         revoked = sum([revoke(membership) for membership in _watched(members, "Revoking")])
         waiting = revoke_waiting().waiting
         if waiting:
             time.sleep(1.5)  # a key made a moment ago is not seen by the cluster yet
             waiting = revoke_waiting().waiting
-        sentence = f"Revoked {revoked:,} keys."
-        if waiting:
-            sentence += f" {waiting:,} still have to end at the cluster; it is tried again."
-        self._answer(options, {"revoked": revoked, "waiting": waiting}, sentence)
-        if waiting:
-            sys.exit(1)
+        more = f" {waiting:,} still have to end at the cluster; it is tried again." if waiting else ""
+        return KeysAnswer({"revoked": revoked, "waiting": waiting}, f"Revoked {revoked:,} keys.{more}", not waiting)
 
-    def _list(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _list(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         rows = [_described(membership) for membership in members.select_related("search_credential")]
         lines = [
             f"{row['tenant']} {row['user']}: {row['state']}"
@@ -98,63 +108,37 @@ class Command(BaseCommand):
             + (f" ({row['trouble']})" if row["trouble"] else "")
             for row in rows
         ]
-        self._answer(options, {"keys": rows}, "\n".join([*lines, f"{len(rows):,} members."]))
+        return KeysAnswer({"keys": rows}, "\n".join([*lines, f"{len(rows):,} members."]))
 
-    def _verify(self, options: dict[str, Any], tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _verify(self, options: dict[str, Any], tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         report = verify(members, tenant_id=tenant.id if tenant else None, with_orphans=not options["user"])
         repaired = repair(report.findings) if options["repair"] else 0
         findings = [
-            {
-                "membership": str(finding.membership_id) if finding.membership_id else None,
-                "key": finding.key_id,
-                "drift": [drift.value for drift in finding.drift],
-            }
+            {"membership": finding.membership_id, "key": finding.key_id, "drift": finding.drift}
             for finding in report.findings
         ]
         numbers = {"ok": not findings, "members": report.members, "repaired": repaired, "findings": findings}
         verdict = f"{len(findings):,} differ" if findings else "all as they should be"
         sentences = [*_sentences(report.findings), f"{report.members:,} members: {verdict}."]
-        self._answer(options, numbers, "\n".join(sentences + ([f"Repaired {repaired:,}."] if repaired else [])))
-        if len(findings) > repaired:
-            sys.exit(1)
+        sentences += [f"Repaired {repaired:,}."] if repaired else []
+        return KeysAnswer(numbers, "\n".join(sentences), len(findings) <= repaired)
 
-    def _reencrypt(self, options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> None:
+    def _reencrypt(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         done, closed = reencrypt(SearchCredential.objects.filter(membership_id__in=members.values("id")))
-        numbers = {"reencrypted": done, "undecipherable": [str(membership_id) for membership_id in closed]}
-        lines = [
-            f"membership {membership_id}: no key of MEMORYHUB_CREDENTIAL_KEYS opens it." for membership_id in closed
-        ]
-        self._answer(options, numbers, "\n".join([*lines, f"Encrypted {done:,} secrets anew."]))
-        if closed:
-            sys.exit(1)
+        lines = [f"membership {pk}: no key of MEMORYHUB_CREDENTIAL_KEYS opens it." for pk in closed]
+        lines.append(f"Encrypted {done:,} secrets anew.")
+        return KeysAnswer({"reencrypted": done, "undecipherable": closed}, "\n".join(lines), not closed)
 
-    def _await_the_end(self) -> None:
-        """Old keys end once no search can still hold them; who rotates because a key leaked waits for that."""
-        time.sleep(GRACE.total_seconds())
-        revoke_waiting()
 
-    def _answer_outcomes(
-        self, options: dict[str, Any], outcomes: Sequence[KeyOutcome], members: QuerySet[Membership], verb: str
-    ) -> None:
-        counts = Counter(outcomes)
-        made, failed = counts[KeyOutcome.MADE], counts[KeyOutcome.FAILED] + counts[KeyOutcome.UNREACHABLE]
-        why = sorted(
-            {
-                KeyTrouble(code).sentence
-                for code in SearchCredential.objects.filter(membership_id__in=members.values("id"))
-                .exclude(trouble="")
-                .values_list("trouble", flat=True)
-            }
-        )
-        ending = RetiredKey.objects.count()
-        numbers = {verb: made, "failed": failed, "why": why, "ending": ending}
-        sentence = f"{made:,} keys {verb}." + (f" {failed:,} failed: {' '.join(why)}" if failed else "")
-        self._answer(options, numbers, sentence)
-        if failed:
-            sys.exit(1)
-
-    def _answer(self, options: dict[str, Any], numbers: dict[str, Any], sentences: str) -> None:
-        self.stdout.write(json.dumps(numbers, cls=DjangoJSONEncoder) if options["json"] else sentences)
+def _counted(outcomes: Sequence[KeyOutcome], members: QuerySet[Membership], verb: str) -> KeysAnswer:
+    counts = Counter(outcomes)
+    made, failed = counts[KeyOutcome.MADE], counts[KeyOutcome.FAILED] + counts[KeyOutcome.UNREACHABLE]
+    troubles = SearchCredential.objects.filter(membership_id__in=members.values("id")).exclude(trouble="")
+    why = sorted({KeyTrouble(code).sentence for code in troubles.values_list("trouble", flat=True)})
+    numbers = {verb: made, "failed": failed, "why": why, "ending": RetiredKey.objects.count()}
+    return KeysAnswer(
+        numbers, f"{made:,} keys {verb}." + (f" {failed:,} failed: {' '.join(why)}" if failed else ""), not failed
+    )
 
 
 def _chosen(options: dict[str, Any]) -> tuple[Tenant | None, QuerySet[Membership]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -14,17 +14,10 @@ from tenants.models import Membership, Tenant
 from tenants.services import add_member, create_user
 from tests.cluster import Cluster
 
-
-class Away(Protocol):
-    """Inside, the cluster does not answer."""
-
-    def __call__(self) -> AbstractContextManager[None]: ...
-
-
-class Joins(Protocol):
-    """Adds a new member to a tenant, up to and including what follows the commit."""
-
-    def __call__(self, tenant: Tenant, username: str = "new") -> Membership: ...
+# Inside, the cluster does not answer.
+Away = Callable[[], AbstractContextManager[None]]
+# Adds a new member (a username may be given) to a tenant, up to and including what follows the commit.
+Joins = Callable[..., Membership]
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +44,7 @@ def away(settings: Settings) -> Away:
 
 @pytest.fixture
 def joins(django_capture_on_commit_callbacks: Any) -> Joins:
-    """See Joins."""
+    """Joins a member."""
 
     def join(tenant: Tenant, username: str = "new") -> Membership:
         with django_capture_on_commit_callbacks(execute=True):

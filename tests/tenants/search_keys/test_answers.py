@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from pytest_django import Settings
@@ -17,6 +16,7 @@ from tenants.search_keys.claims import retire
 from tenants.search_keys.cluster import every_valid_key, prove
 from tenants.search_keys.lifecycle import KeyOutcome, end_now
 from tenants.search_keys.verification import verify
+from tests.parts import serving
 from tests.tenants.search_keys.probing import credential, key_of
 
 pytestmark = pytest.mark.django_db
@@ -52,12 +52,9 @@ def in_its_place(settings: Settings, body: bytes) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        settings.ELASTICSEARCH_URLS = (f"http://127.0.0.1:{server.server_port}",)
+    with serving(Handler) as port:
+        settings.ELASTICSEARCH_URLS = (f"http://127.0.0.1:{port}",)
         yield
-        server.shutdown()
 
 
 @pytest.mark.parametrize("body", STRANGE, ids=lambda body: body.decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -30,49 +31,39 @@ from tests.tenants.search_keys.probing import credential, key_of, seen, status_o
 
 OnCommit = Any  # pytest-django's django_capture_on_commit_callbacks
 
-OFF_AND_ON: list[Any] = [
-    pytest.param(services.deactivate, services.activate, id="member"),
-    pytest.param(
-        lambda member: services.deactivate(member.tenant),
-        lambda member: services.activate(member.tenant),
-        id="tenant",
-    ),
-    pytest.param(
-        lambda member: services.deactivate(member.user),
-        lambda member: services.activate(member.user),
-        id="user",
-    ),
-]
-Switch = Callable[[Membership], None]
+Switched = Callable[[Membership], Any]
+whoever = pytest.mark.parametrize(
+    "switched", [lambda member: member, attrgetter("tenant"), attrgetter("user")], ids=["member", "tenant", "user"]
+)
 
 
-@pytest.mark.parametrize(("off", "on"), OFF_AND_ON)
+@whoever
 def test_switching_off_takes_the_key_and_on_gives_another(
-    membership: Membership, off: Switch, on: Switch, django_capture_on_commit_callbacks: OnCommit
+    membership: Membership, switched: Switched, django_capture_on_commit_callbacks: OnCommit
 ) -> None:
     principal, old = own_principal(membership), key_of(membership)
     seen(credential(membership).key_id)
     with django_capture_on_commit_callbacks(execute=True):
-        off(membership)
+        services.deactivate(switched(membership))
         with pytest.raises(NoSearchKey):  # already in the transaction
             search_key(principal)
     assert status_of(old) == 401
     assert credential(membership).state == "suspended"
     with django_capture_on_commit_callbacks(execute=True):
-        on(membership)
+        services.activate(switched(membership))
     assert key_of(membership) != old and status_of(key_of(membership)) == 200
     actions = AuditEvent.objects.filter(action__startswith="search_key.").order_by("sequence")
     assert list(actions.values_list("action", flat=True)) == ["search_key.revoked", "search_key.minted"]
 
 
-@pytest.mark.parametrize(("off", "on"), OFF_AND_ON)
+@whoever
 def test_switching_off_while_the_cluster_is_away_ends_the_key_later(
-    membership: Membership, off: Switch, on: Switch, away: Away, django_capture_on_commit_callbacks: OnCommit
+    membership: Membership, switched: Switched, away: Away, django_capture_on_commit_callbacks: OnCommit
 ) -> None:
     old = key_of(membership)
     seen(credential(membership).key_id)
     with away(), django_capture_on_commit_callbacks(execute=True):
-        off(membership)
+        services.deactivate(switched(membership))
     row = RetiredKey.objects.get()
     assert (row.attempts, row.trouble, row.membership_id) == (1, "unreachable", membership.id)
     assert status_of(old) == 200

@@ -132,13 +132,6 @@ def test_the_cluster_too_ends_a_key_after_the_days_that_are_set(
     assert known.expires_at is not None and known.expires_at - known.created_at == timedelta(days=3)
 
 
-def test_members_from_before_there_were_keys_get_theirs_by_a_sweep(membership: Membership) -> None:
-    SearchCredential.objects.all().delete()
-    assert state_of(membership) == "missing"
-    assert mint_waiting() == Swept(1, 0)
-    assert found_with(key_of(membership)) == set()
-
-
 def test_with_the_embedded_plane_there_are_no_keys(tenant: Tenant, joins: Joins, settings: Settings) -> None:
     settings.MEMORYHUB_SEARCH = "embedded"
     joins(tenant)
