@@ -9,10 +9,9 @@ as far as the chain and the database's constraints allow.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -148,20 +147,19 @@ FACTS_AT_ONCE = 500
 
 @dataclass(slots=True)
 class Replay:
-    """A running import; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
-
-    The records are screened, `marks` are those of their words.
-    """
+    """A running import of screened records; the caller holds the owner's lock."""
 
     _w: Write
     _ids: Mapping[str, UUID]
     _own: OwnMemories
-    placed: dict[str, UUID]
     _marks: Mapping[str, Mapping[str, str]]
     _advance: Advance
-    added: Counter[Kind] = field(default_factory=Counter)
-    merged: int = 0
-    forgotten: int = 0
+    report: ImportReport
+
+    @property
+    def placed(self) -> dict[str, UUID]:
+        """Each record's memory, by the record's id."""
+        return self.report.ids
 
     @property
     def _principal(self) -> Principal:
@@ -182,7 +180,7 @@ class Replay:
         if record.id in self.placed:
             return False
         forgotten = self._ids[record.id] in gone
-        self.forgotten += forgotten
+        self.report.forgotten += forgotten
         return not forgotten
 
     def _insert(self, beliefs: Sequence[Belief]) -> list[Belief]:
@@ -195,7 +193,7 @@ class Replay:
                     drafts.append(checked(self._fact(belief), self._passed(belief.record)))
                 self.placed[belief.record.id] = self._ids[belief.record.id]
             self._insert_facts(drafts)
-            self.added[Kind.SEMANTIC] += len(some)
+            self.report.added[Kind.SEMANTIC] += len(some)
             self._advance(len(some))
         return list(beliefs)
 
@@ -217,9 +215,9 @@ class Replay:
                 outcome = self._write(belief)
             self.placed[belief.record.id] = outcome.memory_id
             if outcome.result is WriteResult.MERGED:
-                self.merged += 1
+                self.report.merged += 1
             else:
-                self.added[belief.record.kind] += 1
+                self.report.added[belief.record.kind] += 1
                 written.append(belief)
                 if belief.ended_at:
                     heapq.heappush(ending, (belief.ended_at, number, belief))
@@ -423,21 +421,13 @@ def import_memories(
         sessions = sessions_of([record for record in fit.records if record.id not in known], now)
         for session in sessions:
             check_session(session)
-        episodes = store_sessions(w, sessions, source=SOURCE, advance=advance)
-        placed = known | dict(episodes.ids)
-        replay = Replay(w, ids, own, placed, fit.marks, advance)
+        report = store_sessions(w, sessions, source=SOURCE, advance=advance)
+        report.known += len(known)
+        report.ids |= known
+        report.left_out = fit.left_out
+        replay = Replay(w, ids, own, fit.marks, advance, report)
         replay.run([belief for belief in beliefs if belief.record.kind is not Kind.EPISODIC])
-        return ImportReport(
-            sessions=episodes.sessions,
-            messages=episodes.messages,
-            added={**episodes.added, **replay.added},
-            merged=replay.merged,
-            known=len(known) + episodes.known,
-            forgotten=replay.forgotten + episodes.forgotten,
-            masked=episodes.masked,
-            left_out=fit.left_out,
-            ids=replay.placed,
-        )
+        return report
 
 
 def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnMemories:
