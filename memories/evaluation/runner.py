@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from statistics import fmean
@@ -87,17 +88,18 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
 
 
-Advance = Callable[[str, int, int], None]
+# Begins a progress bar of so many steps; the value counts steps that are done.
+Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 _WARM_UP = "What is this?"
 
 
-def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, advance: Advance) -> dict[str, Any]:
-    """Measure all cases, reporting progress to `advance(what, done, total)`. Raises InvalidInput."""
+def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, watch: Watch) -> dict[str, Any]:
+    """Measure all cases, reporting progress to `watch(what, total)`. Raises InvalidInput."""
     outcomes: list[QuestionOutcome] = []
     for number, case in enumerate(cases):
         membership = _member(case, number)
         try:
-            outcomes += _answers(system_principal(membership), case, fusion, advance)
+            outcomes += _answers(system_principal(membership), case, fusion, watch)
         finally:
             _leave_nothing(membership)
     measured = report(outcomes)
@@ -113,13 +115,14 @@ def _member(case: Case, number: int) -> Membership:
     return add_member(tenant=tenant, user=user)
 
 
-def _answers(principal: Principal, case: Case, fusion: Fusion, advance: Advance) -> list[QuestionOutcome]:
-    ids = _remember(principal, case, advance)
+def _answers(principal: Principal, case: Case, fusion: Fusion, watch: Watch) -> list[QuestionOutcome]:
+    ids = _remember(principal, case, watch)
     recall(principal, _WARM_UP, record=False)
     outcomes = []
-    for done, question in enumerate(case.questions, start=1):
-        outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
-        advance(f"{case.name}: asking", done, len(case.questions))
+    with watch(f"{case.name}: asking", len(case.questions)) as advance:
+        for question in case.questions:
+            outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
+            advance(1)
     return outcomes
 
 
@@ -136,17 +139,16 @@ def _leave_nothing(membership: Membership) -> None:
     deactivate(membership)
 
 
-def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str, UUID]:
+def _remember(principal: Principal, case: Case, watch: Watch) -> Mapping[str, UUID]:
     """Import and index; return where each id of the source is now."""
-    advance(f"{case.name}: remembering", 0, case.size)
     ids: dict[str, UUID] = {}
-    if case.sessions:
-        ids |= import_sessions(principal, case.sessions, source="locomo").ids
-    if case.records:
-        ids |= import_memories(principal, case.records).ids
+    with watch(f"{case.name}: remembering", case.size) as advance:
+        if case.sessions:
+            ids |= import_sessions(principal, case.sessions, source="locomo", advance=advance).ids
+        if case.records:
+            ids |= import_memories(principal, case.records, advance=advance).ids
     if drain().failed:
         raise SearchUnavailable("The search index of the measurement could not be filled.")
-    advance(f"{case.name}: remembering", case.size, case.size)
     return ids
 
 

@@ -1,25 +1,13 @@
 """Parsers of conversations and memories in the forms that the import commands read.
 
-Pure: a parser takes text or JSON values and returns frozen dataclasses. It imports no Django, and an error names the
-place (a line number, a turn's id).
+A parser takes text or JSON values and returns frozen dataclasses; an error names the place (a line, a turn's id).
 """
 
-from memories.importing.conversations import (
-    ConversationSession,
-    ConversationTurn,
-    parse_chatgpt,
-    parse_jsonl,
-    parse_locomo,
-)
-from memories.importing.records import MemoryRecord, parse_memories, parse_memory
-
-__all__ = [
-    "ConversationSession",
-    "ConversationTurn",
-    "MemoryRecord",
-    "parse_chatgpt",
-    "parse_jsonl",
-    "parse_locomo",
-    "parse_memories",
-    "parse_memory",
-]
+from memories.importing.conversations import ConversationSession as ConversationSession
+from memories.importing.conversations import ConversationTurn as ConversationTurn
+from memories.importing.conversations import parse_chatgpt as parse_chatgpt
+from memories.importing.conversations import parse_jsonl as parse_jsonl
+from memories.importing.conversations import parse_locomo as parse_locomo
+from memories.importing.records import MemoryRecord as MemoryRecord
+from memories.importing.records import parse_memories as parse_memories
+from memories.importing.records import parse_memory as parse_memory

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, Strict, StrictBool, StrictStr, TypeAdapter
 
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
-from memories.importing.conversations import json_lines, time_of
+from memories.importing.conversations import ConversationSession, ConversationTurn, json_lines, time_of
 from memories.types import CURRENT, Contradiction, Kind, Source, Status
 
 
@@ -233,3 +233,25 @@ def _predecessors_first(by_id: Mapping[str, MemoryRecord], olds: Mapping[str, Se
     except CycleError as error:
         place = next(record.place for record in by_id.values() if record.id in error.args[1])
         raise InvalidInput(place, '"supersedes" leads in a circle back to this memory.') from None
+
+
+def sessions_of(records: Sequence[MemoryRecord], now: datetime) -> tuple[ConversationSession, ...]:
+    """Episodes by session, in the order of the file; those without a session are together by day."""
+    turns: dict[str, list[ConversationTurn]] = defaultdict(list)
+    for record in records:
+        if record.kind is Kind.EPISODIC:
+            turn = ConversationTurn(
+                key=record.id,
+                place=record.place,
+                text=record.text,
+                happened_at=record.happened_at or now,
+                speaker=record.speaker,
+                context=record.context,
+            )
+            turns[session_key(record, now)].append(turn)
+    return tuple(ConversationSession(key, tuple(said)) for key, said in turns.items())
+
+
+def session_key(record: MemoryRecord, now: datetime) -> str:
+    """The session that an episode goes to: its own, or that of its day."""
+    return f"session:{record.session}" if record.session else f"day:{record.happened_at or now:%Y-%m-%d}"

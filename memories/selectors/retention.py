@@ -62,6 +62,10 @@ class Planned:
     decision: EndingDecision
 
 
+def _every(model: Any) -> Any:
+    return model.objects.unscoped("retention of every owner")
+
+
 def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:
     """Whose memories may be due, those of one tenant if it is named: members, active or not, tenants, and all."""
     owners: set[tuple[UUID | None, UUID | None]] = set()
@@ -87,7 +91,7 @@ def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, 
 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
     """What is to become of these memories, as they are at this moment."""
-    every = CHAINED_MODELS[kind].objects.unscoped("retention of every owner")
+    every = _every(CHAINED_MODELS[kind])
     rows: list[Ending] = list(every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk"))
     back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
     planned = []
@@ -98,7 +102,7 @@ def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: boo
     return planned
 
 
-def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Fact] | QuerySet[Playbook]:
+def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Any]:
     due = Q(status=Status.EVICTED, evicted_at__lte=now - ERASE_EVICTED_AFTER) | Q(
         status=Status.SUPERSEDED, archived_at=None, superseded_at__lte=now - ARCHIVE_AFTER
     )
@@ -109,7 +113,8 @@ def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Fact] | QueryS
         due |= Q(status=Status.ACTIVE, confidence__lt=DOUBTFUL_CONFIDENCE) & (
             Q(last_verified_at__lte=since) | Q(last_verified_at=None, learned_at__lte=since)
         )
-    return model.objects.unscoped("retention of every owner").filter(due)
+    due_rows: QuerySet[Any] = _every(model).filter(due)
+    return due_rows
 
 
 def _life(row: Ending, *, brought_back: bool) -> Life:
@@ -168,7 +173,7 @@ def use_by(owner: Owner, now: datetime) -> UsageCounts:
     since = now - USE_WINDOW
     if owner.user_id is None:
         return UsageCounts(since, {}, asked=False)
-    recalled = Mention.objects.unscoped("retention of every owner").filter(
+    recalled = _every(Mention).filter(
         tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
     )
     times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
@@ -179,9 +184,7 @@ def use_by(owner: Owner, now: datetime) -> UsageCounts:
 def surroundings_of(owner: Owner, use: UsageCounts) -> Surroundings:
     """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
     open_items = (
-        ReviewItem.objects.unscoped("retention of every owner")
-        .filter(tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN)
-        .order_by()
+        _every(ReviewItem).filter(tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN).order_by()
     )
     pairs = open_items.filter(kind=ReviewKind.CONTRADICTION).values_list("first", "second")
     stale = open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="staleness").values_list("first", "playbook")
@@ -190,11 +193,7 @@ def surroundings_of(owner: Owner, use: UsageCounts) -> Surroundings:
 
 def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
     """The ids of the next of an owner's current memories; what has expired is not among them."""
-    rows = (
-        Fact.objects.unscoped("retention of every owner").unexpired(now)
-        if kind is Kind.SEMANTIC
-        else Playbook.objects.unscoped("retention of every owner").all()
-    )
+    rows = _every(Fact).unexpired(now) if kind is Kind.SEMANTIC else _every(Playbook)
     later = Q(pk__gt=after) if after else Q()
     of_owner = rows.current().filter(later, tenant=owner.tenant_id, user=owner.user_id)
     return list(of_owner.order_by("pk").values_list("pk", flat=True)[:size])
@@ -202,7 +201,7 @@ def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: dat
 
 def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
     """Those of the memories that are current, without their words but the first of a fact."""
-    every = CHAINED_MODELS[kind].objects.unscoped("retention of every owner").current()
+    every = _every(CHAINED_MODELS[kind]).current()
     rows: QuerySet[Any] = every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk")
     return list(rows.annotate(opening=Left("text", _OPENING_CHARACTERS)) if kind is Kind.SEMANTIC else rows)
 
@@ -270,13 +269,11 @@ def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None
     now = now or timezone.now()
     ours = Q(tenant=tenant_id) if tenant_id else Q()
     scores = _scores(ours)
-    open_items = (
-        ReviewItem.objects.unscoped("retention of every owner").filter(ours, decision=ReviewDecision.OPEN).order_by()
-    )
+    open_items = _every(ReviewItem).filter(ours, decision=ReviewDecision.OPEN).order_by()
     runs = HygieneRun.objects.filter(Q(tenant=None) | ours) if tenant_id else HygieneRun.objects.all()
     return Report(
-        facts=_by_status(Fact.objects.unscoped("retention of every owner").filter(ours)),
-        playbooks=_by_status(Playbook.objects.unscoped("retention of every owner").filter(ours)),
+        facts=_by_status(_every(Fact).filter(ours)),
+        playbooks=_by_status(_every(Playbook).filter(ours)),
         scored=scores.total(),
         p50=_percentile(scores, 0.5),
         p95=_percentile(scores, 0.95),
@@ -299,7 +296,7 @@ def _by_status(rows: QuerySet[Any]) -> dict[str, int]:
 
 def _scores(ours: Q) -> Counter[float]:
     """How many facts have each staleness, of which there are a hundred."""
-    scored = Fact.objects.unscoped("retention of every owner").current().filter(ours, staleness__isnull=False)
+    scored = _every(Fact).current().filter(ours, staleness__isnull=False)
     return Counter(dict(scored.order_by().values_list("staleness").annotate(Count("pk"))))
 
 
@@ -324,7 +321,7 @@ def _marks(ours: Q) -> dict[str, dict[str, int]]:
     """How many memories hold each kind of sensitive value, and how it was handled."""
     counts: dict[str, Counter[str]] = {}
     for model in (Fact, Playbook, Episode):
-        marked = model.objects.unscoped("retention of every owner").filter(ours).exclude(sensitivity={}).order_by()
+        marked = _every(model).filter(ours).exclude(sensitivity={}).order_by()
         for marks, count in marked.values_list("sensitivity").annotate(Count("pk")):
             for kind, handling in marks.items():
                 counts.setdefault(kind, Counter())[handling] += count

@@ -1,6 +1,6 @@
 """Bank accounts, payment cards and identity numbers of persons, by their forms and check digits (python-stdnum).
 
-An IBAN counts wherever it stands; a national account only near words that name it. A payment card has a number of an
+An IBAN counts anywhere; a national account only near words that name it. A payment card has a number of an
 issuer's range and length, written as cards are written. An identity number counts by itself in a form that is hardly
 anything else's, and as bare digits only near words that name it.
 """

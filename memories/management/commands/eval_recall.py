@@ -11,34 +11,31 @@ import os
 import subprocess
 import sys
 import tempfile
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.table import Table
 
-from memories.errors import MemoriesError
-from memories.evaluation.cases import Form
-from memories.evaluation.runner import RANKS
-from memories.management.member_command import number, rendered
+from memories.evaluation.cases import Form, parse_cases
+from memories.evaluation.runner import RANKS, run
+from memories.importing.conversations import read_json
+from memories.management.member_command import number, progress, rendered, sentences
 from memories.recall.scoring import Fusion
 
 
-class MeasurementFailed(MemoriesError):
-    """The measuring process ended without an answer; its message says why."""
-
-
 def measure(arguments: Sequence[str]) -> str:
-    """Run `python -m memories.evaluation` with these arguments; return what it printed.
+    """Run this command with `--here` in an environment of its own; return what it printed.
 
-    Its progress and its errors go to standard error. Raises MeasurementFailed.
+    Its progress and its errors go to standard error. Raises CommandError.
     """
     with tempfile.TemporaryDirectory(prefix="memoryhub-evaluation-") as folder:
-        finished = subprocess.run(  # noqa: S603 - our own module with our own arguments, no shell
-            [sys.executable, "-m", "memories.evaluation", *arguments],
+        finished = subprocess.run(  # noqa: S603 - our own command with our own arguments, no shell
+            [sys.executable, "manage.py", "eval_recall", "--here", *arguments],
             cwd=settings.BASE_DIR,
             env=_environment(Path(folder)),
             stdout=subprocess.PIPE,
@@ -46,7 +43,7 @@ def measure(arguments: Sequence[str]) -> str:
             check=False,
         )
     if finished.returncode:
-        raise MeasurementFailed("Nothing was measured.")
+        raise CommandError("Nothing was measured.")
     return finished.stdout
 
 
@@ -78,26 +75,22 @@ class Command(BaseCommand):
             help="sum: the recipe (default); rrf: reciprocal rank fusion",
         )
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
+        parser.add_argument("--here", action="store_true", help=SUPPRESS)
 
     def handle(self, **options: Any) -> None:
-        arguments = [str(options["file"].absolute()), "--format", options["format"], "--fusion", options["fusion"]]
-        if numbers := options["conversations"]:
-            arguments += ["--conversations", *_numbers(numbers)]
-        try:
-            printed = measure(arguments)
-        except MeasurementFailed as error:
-            raise CommandError(str(error)) from error
-        if options["json"]:
-            self.stdout.write(printed)
+        file, listed = options["file"].absolute(), options["conversations"]
+        numbers = [number.strip() for number in listed.split(",")] if listed else []
+        if not all(number.isdecimal() for number in numbers):
+            raise CommandError("--conversations takes numbers from 0, separated by commas.")
+        if options["here"]:
+            with sentences():
+                cases = parse_cases(read_json(file), Form(options["format"]), list(map(int, numbers)) or None)
+                call_command("migrate", verbosity=0)
+                self.stdout.write(json.dumps(run(cases, fusion=Fusion(options["fusion"]), watch=progress)))
             return
-        self.stdout.write(rendered(_table(json.loads(printed))))
-
-
-def _numbers(listed: str) -> list[str]:
-    numbers = [number.strip() for number in listed.split(",")]
-    if not all(number.isdecimal() for number in numbers):
-        raise CommandError("--conversations takes numbers from 0, separated by commas.")
-    return numbers
+        chosen = [f"--{name}={options[name]}" for name in ("format", "conversations", "fusion")]
+        printed = measure([str(file), *chosen])
+        self.stdout.write(printed if options["json"] else rendered(_table(json.loads(printed))))
 
 
 def _table(measured: Mapping[str, Any]) -> Table:

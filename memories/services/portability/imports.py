@@ -213,7 +213,7 @@ def unwatched(_done: int) -> None:
     """Nobody watches the progress."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
     """`added` counts new memories by kind; `merged` equalled one of the owner's; `known` were imported before.
 
@@ -223,15 +223,15 @@ class ImportReport:
 
     sessions: int = 0
     messages: int = 0
-    added: Mapping[Kind, int] = field(default_factory=dict)
+    added: Counter[Kind] = field(default_factory=Counter)
     merged: int = 0
     known: int = 0
     forgotten: int = 0
     masked: int = 0
     left_out: tuple[LeftOut, ...] = ()
-    ids: Mapping[str, UUID] = field(default_factory=dict)
+    ids: dict[str, UUID] = field(default_factory=dict)
 
     @property
     def total_added(self) -> int:
         """New memories of all kinds."""
-        return sum(self.added.values())
+        return self.added.total()

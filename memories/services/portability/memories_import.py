@@ -9,10 +9,9 @@ as far as the chain and the database's constraints allow.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -24,8 +23,7 @@ from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
-from memories.importing.conversations import ConversationSession, ConversationTurn
-from memories.importing.records import Belief, MemoryRecord, in_order_of_belief, named
+from memories.importing.records import Belief, MemoryRecord, in_order_of_belief, named, session_key, sessions_of
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
@@ -64,11 +62,6 @@ from memories.types import (
 from tenants.principal import Principal
 
 _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")
-
-
-def tells_of_more(record: MemoryRecord) -> bool:
-    """True if the record has fields beyond those that the gates set."""
-    return any(getattr(record, name) for name in _TOLD)
 
 
 def state_of(row: Supersedable) -> tuple[object, ...]:
@@ -151,37 +144,30 @@ _TAKEN_OVER = frozenset(
 FACTS_AT_ONCE = 500
 
 
+@dataclass(slots=True)
 class Replay:
-    """A running import; the caller holds the owner's lock. `placed` leads from a record's id to its memory.
+    """A running import of screened records; the caller holds the owner's lock."""
 
-    The records are screened, `marks` are those of their words.
-    """
+    _w: Write
+    _ids: Mapping[str, UUID]
+    _own: OwnMemories
+    _marks: Mapping[str, Mapping[str, str]]
+    _advance: Advance
+    report: ImportReport
 
-    def __init__(
-        self,
-        w: Write,
-        *,
-        ids: Mapping[str, UUID],
-        own: OwnMemories,
-        placed: Mapping[str, UUID],
-        marks: Mapping[str, Mapping[str, str]],
-        advance: Advance,
-    ) -> None:
-        self.placed = dict(placed)
-        self.added: Counter[Kind] = Counter()
-        self.merged = 0
-        self.forgotten = 0
-        self._w = w
-        self._principal = w.principal
-        self._ids = ids
-        self._own = own
-        self._advance = advance
-        self._gone = forgotten_ids(w.principal)
-        self._marks = marks
+    @property
+    def placed(self) -> dict[str, UUID]:
+        """Each record's memory, by the record's id."""
+        return self.report.ids
+
+    @property
+    def _principal(self) -> Principal:
+        return self._w.principal
 
     def run(self, beliefs: Sequence[Belief]) -> None:
         """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
-        fresh = [belief for belief in beliefs if self._is_fresh(belief.record)]
+        gone = forgotten_ids(self._principal)
+        fresh = [belief for belief in beliefs if self._is_fresh(belief.record, gone)]
         self._advance(len(beliefs) - len(fresh))
         alone = meeting_no_gate(self._principal, fresh)
         written = self._insert([belief for belief in fresh if belief.record.id in alone])
@@ -189,11 +175,11 @@ class Replay:
         for belief in written:
             self._restore(belief.record)
 
-    def _is_fresh(self, record: MemoryRecord) -> bool:
+    def _is_fresh(self, record: MemoryRecord, gone: Container[UUID]) -> bool:
         if record.id in self.placed:
             return False
-        forgotten = self._ids[record.id] in self._gone
-        self.forgotten += forgotten
+        forgotten = self._ids[record.id] in gone
+        self.report.forgotten += forgotten
         return not forgotten
 
     def _insert(self, beliefs: Sequence[Belief]) -> list[Belief]:
@@ -206,7 +192,7 @@ class Replay:
                     drafts.append(checked(self._fact(belief), self._passed(belief.record)))
                 self.placed[belief.record.id] = self._ids[belief.record.id]
             self._insert_facts(drafts)
-            self.added[Kind.SEMANTIC] += len(some)
+            self.report.added[Kind.SEMANTIC] += len(some)
             self._advance(len(some))
         return list(beliefs)
 
@@ -228,9 +214,9 @@ class Replay:
                 outcome = self._write(belief)
             self.placed[belief.record.id] = outcome.memory_id
             if outcome.result is WriteResult.MERGED:
-                self.merged += 1
+                self.report.merged += 1
             else:
-                self.added[belief.record.kind] += 1
+                self.report.added[belief.record.kind] += 1
                 written.append(belief)
                 if belief.ended_at:
                     heapq.heappush(ending, (belief.ended_at, number, belief))
@@ -354,7 +340,7 @@ class Replay:
 
     def _restore(self, record: MemoryRecord) -> None:
         """Restore the state and ending of the source, as far as the chain allows."""
-        if record.kind is Kind.CATALOG or not tells_of_more(record):
+        if record.kind is Kind.CATALOG or not any(getattr(record, name) for name in _TOLD):
             return
         row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
         before, status = state_of(row), row.status
@@ -399,15 +385,12 @@ def title_of(record: MemoryRecord) -> str:
 
 def hash_of(record: MemoryRecord) -> str:
     """The content hash that the memory of a record has."""
-    match record.kind:
-        case Kind.EPISODIC:
-            return content_hash(record.text, record.context)
-        case Kind.SEMANTIC:
-            return content_hash(record.text)
-        case Kind.PROCEDURAL:
-            return content_hash(title_of(record), record.trigger, record.text, *record.steps)
-        case Kind.CATALOG:
-            return content_hash(title_of(record), record.text)
+    if record.kind is Kind.SEMANTIC:
+        return content_hash(record.text)
+    if record.kind is Kind.EPISODIC:
+        return content_hash(record.text, record.context)
+    procedure = (record.trigger, record.text, *record.steps)
+    return content_hash(title_of(record), *(procedure if record.kind is Kind.PROCEDURAL else (record.text,)))
 
 
 SOURCE = "memories"
@@ -434,24 +417,16 @@ def import_memories(
         beliefs = in_order_of_belief(
             fit.records, now=now, stored=own[Kind.SEMANTIC].keys() | own[Kind.PROCEDURAL].keys()
         )
-        sessions = _sessions([record for record in fit.records if record.id not in known], now)
+        sessions = sessions_of([record for record in fit.records if record.id not in known], now)
         for session in sessions:
             check_session(session)
-        episodes = store_sessions(w, sessions, source=SOURCE, advance=advance)
-        placed = known | dict(episodes.ids)
-        replay = Replay(w, ids=ids, own=own, placed=placed, marks=fit.marks, advance=advance)
+        report = store_sessions(w, sessions, source=SOURCE, advance=advance)
+        report.known += len(known)
+        report.ids |= known
+        report.left_out = fit.left_out
+        replay = Replay(w, ids, own, fit.marks, advance, report)
         replay.run([belief for belief in beliefs if belief.record.kind is not Kind.EPISODIC])
-        return ImportReport(
-            sessions=episodes.sessions,
-            messages=episodes.messages,
-            added={**episodes.added, **replay.added},
-            merged=replay.merged,
-            known=len(known) + episodes.known,
-            forgotten=replay.forgotten + episodes.forgotten,
-            masked=episodes.masked,
-            left_out=fit.left_out,
-            ids=replay.placed,
-        )
+        return report
 
 
 def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnMemories:
@@ -490,7 +465,7 @@ def _imported_id(principal: Principal, record: MemoryRecord, now: datetime) -> U
     if record.kind is Kind.CATALOG:
         return shared_id(principal, SOURCE, record.kind.value, record.id)
     if record.kind is Kind.EPISODIC:
-        return episode_id(principal, owner_id(principal, SOURCE, _session_key(record, now), record.id))
+        return episode_id(principal, owner_id(principal, SOURCE, session_key(record, now), record.id))
     return owner_id(principal, SOURCE, record.kind.value, record.id)
 
 
@@ -511,24 +486,3 @@ def _known(principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[s
                 '"id" was imported before with another text; give it a new id, or let it supersede the old.',
             )
     return known
-
-
-def _sessions(records: Sequence[MemoryRecord], now: datetime) -> tuple[ConversationSession, ...]:
-    """Episodes by session, in the order of the file; those without a session are together by day."""
-    turns: dict[str, list[ConversationTurn]] = defaultdict(list)
-    for record in records:
-        if record.kind is Kind.EPISODIC:
-            turn = ConversationTurn(
-                key=record.id,
-                place=record.place,
-                text=record.text,
-                happened_at=record.happened_at or now,
-                speaker=record.speaker,
-                context=record.context,
-            )
-            turns[_session_key(record, now)].append(turn)
-    return tuple(ConversationSession(key, tuple(said)) for key, said in turns.items())
-
-
-def _session_key(record: MemoryRecord, now: datetime) -> str:
-    return f"session:{record.session}" if record.session else f"day:{record.happened_at or now:%Y-%m-%d}"

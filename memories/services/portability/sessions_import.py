@@ -42,16 +42,13 @@ ROWS_PER_STATEMENT = 500
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows to insert, and counts of the rest."""
+    """Rows to insert, and the report."""
 
     sessions: list[Session] = field(default_factory=list)
     continued: list[Session] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
-    ids: dict[str, UUID] = field(default_factory=dict)
-    known: int = 0
-    forgotten: int = 0
-    masked: int = 0
+    report: ImportReport = field(default_factory=ImportReport)
     originals: dict[UUID, str] = field(default_factory=dict)
 
 
@@ -115,15 +112,9 @@ def store_sessions(
     note_masked(w, {episode.pk: episode.sensitivity for episode in rows.episodes}, kind=Kind.EPISODIC)
     keep_originals(w, rows.originals, kind=Kind.EPISODIC)
     w.index(*rows.episodes)
-    return ImportReport(
-        sessions=len(rows.sessions),
-        messages=len(rows.messages),
-        added={Kind.EPISODIC: len(rows.episodes)},
-        known=rows.known,
-        forgotten=rows.forgotten,
-        masked=rows.masked,
-        ids=rows.ids,
-    )
+    rows.report.sessions, rows.report.messages = len(rows.sessions), len(rows.messages)
+    rows.report.added[Kind.EPISODIC] = len(rows.episodes)
+    return rows.report
 
 
 def _add_session(
@@ -137,14 +128,14 @@ def _add_session(
     session_id = owner_id(principal, source, session.key)
     existing = Session.objects.of(principal).filter(pk=session_id).first()
     if existing is None and session_id in forgotten:
-        rows.forgotten += len(session.turns)
+        rows.report.forgotten += len(session.turns)
         return
     turn_ids = {turn.key: owner_id(principal, source, session.key, turn.key) for turn in session.turns}
     known = _known(principal, list(turn_ids.values())) if existing else frozenset()
     episode_ids = {turn.key: episode_id(principal, turn_ids[turn.key]) for turn in session.turns if turn.remembered}
-    rows.ids |= {key: pk for key, pk in episode_ids.items() if pk not in forgotten}
+    rows.report.ids |= {key: pk for key, pk in episode_ids.items() if pk not in forgotten}
     fresh = [turn for turn in session.turns if turn_ids[turn.key] not in known]
-    rows.known += len(session.turns) - len(fresh)
+    rows.report.known += len(session.turns) - len(fresh)
     if not fresh:
         return
     row = existing or _session_row(principal, session_id, session, screen)
@@ -177,7 +168,7 @@ def _add_turn(
         created_at=turn.happened_at,
     )
     rows.messages.append(message)
-    rows.masked += bool(masked_kinds(said.sensitivity))
+    rows.report.masked += bool(masked_kinds(said.sensitivity))
     if turn.remembered:
         place.sequence += 1
         rows.episodes.append(_episode(principal, message, said, place.sequence))

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from traceback import format_tb
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -23,7 +24,7 @@ from memories.models import Fact, HygieneRun, HygieneState, MemoryPolicy, Playbo
 from memories.selectors.policies import Policy, policy_of
 from memories.services.retention.hygiene_scan import ScanPosition, Task, rules, scan_owner
 from memories.services.write import housekeeping
-from memories.types import CURRENT, Kind, Owner, Scope
+from memories.types import Kind, Owner, Scope
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.observability import tracing
@@ -79,7 +80,7 @@ def hygiene_scan(
 def count_memories(tenant_id: UUID | None) -> int:
     """How many memories a scan would look at."""
     models = (Fact, Playbook)
-    rows = (model.objects.unscoped("hygiene of every owner").current() for model in models)
+    rows = (_current(model) for model in models)
     return sum((each.filter(tenant=tenant_id) if tenant_id else each).count() for each in rows)
 
 
@@ -176,23 +177,19 @@ def owners_of(tenant_id: UUID | None) -> Iterator[tuple[str, Owner]]:
 
     Members also if they may not act any more: what must not be stored is found there, too.
     """
-    everybodys = (
-        model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.GLOBAL).exists()
-        for model in (Fact, Playbook)
-    )
+    everybodys = (_current(model).filter(scope=Scope.GLOBAL).exists() for model in (Fact, Playbook))
     if tenant_id is None and any(everybodys):
         yield "0", Owner(None, None)
     shared = {
         tenant
         for model in (Fact, Playbook)
-        for tenant in _shared(model).order_by().values_list("tenant", flat=True).distinct()
+        for tenant in _current(model).filter(scope=Scope.TENANT).order_by().values_list("tenant", flat=True).distinct()
         if tenant_id in (None, tenant)
     }
     yield from ((f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
-    theirs = {"tenant": OuterRef("tenant"), "user": OuterRef("user"), "status__in": CURRENT}
+    theirs = {"tenant": OuterRef("tenant"), "user": OuterRef("user")}
     members = Membership.objects.filter(
-        Exists(Fact.objects.unscoped("hygiene of every owner").filter(**theirs))
-        | Exists(Playbook.objects.unscoped("hygiene of every owner").filter(**theirs))
+        Exists(_current(Fact).filter(**theirs)) | Exists(_current(Playbook).filter(**theirs))
     )
     if tenant_id is not None:
         members = members.filter(tenant=tenant_id)
@@ -205,8 +202,8 @@ def _is_there(owner: Owner) -> bool:
     return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
-def _shared(model: type[Fact | Playbook]) -> QuerySet[Fact] | QuerySet[Playbook]:
-    return model.objects.unscoped("hygiene of every owner").current().filter(scope=Scope.TENANT)
+def _current(model: type[Fact | Playbook]) -> QuerySet[Any]:
+    return model.objects.unscoped("hygiene of every owner").current()
 
 
 def _place_in(cursor: Mapping[str, str]) -> ScanPosition:

@@ -20,7 +20,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -154,7 +153,7 @@ class Decided:
     """What is to be done about a page of memories of one kind."""
 
     kind: Kind
-    staleness: dict[UUID, float] = field(default_factory=dict)
+    staleness: dict[float, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     status: dict[tuple[str, float], list[Fact | Playbook]] = field(default_factory=lambda: defaultdict(list))
     proposals: list[tuple[Fact | Playbook, str, dict[str, Any]]] = field(default_factory=list)
     withdrawals: list[UUID] = field(default_factory=list)
@@ -229,7 +228,7 @@ def _decide(
             decided.status[status, value].append(row)
             decided.counts["stale" if status == Status.STALE else "fresh"] += 1
         elif value != row.staleness:
-            decided.staleness[row.pk] = value
+            decided.staleness[value].append(row.pk)
         if value > EVICT_OVER:
             very_stale.append((row, value))
         elif row.pk in around.proposed:
@@ -286,27 +285,14 @@ def _carry_out(w: Write, asking: Write | None, decided: Decided) -> None:
     for (status, value), rows in decided.status.items():
         stand = change_rows(w, rows, {"status": status, "staleness": value})
         w.audit_drafts([_event(row, status, value, stand[row.pk]) for row in rows])
-    if decided.staleness:
-        _note_staleness(decided)
+    every = model_of(decided.kind).objects.unscoped("hygiene of every owner")
+    for value, ids in decided.staleness.items():  # without a version: the search plane does not know these numbers
+        every.filter(pk__in=ids).update(staleness=value)
     if decided.withdrawals:
         withdraw(w, decided.withdrawals, kind=ReviewKind.EVICTION)
     if asking is not None:
         for row, reason, evidence in decided.proposals:
             open_eviction(asking, row, reason=reason, evidence=evidence)
-
-
-def _note_staleness(decided: Decided) -> None:
-    """Write the numbers alone: the search plane does not know them, and nobody wrote the memories anew.
-
-    Prepared once for all of them: an UPDATE by the ORM for each number takes most of a first scan.
-    """
-    meta = model_of(decided.kind)._meta
-    name, key = (connection.ops.quote_name(column) for column in ("staleness", meta.pk.column))
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {connection.ops.quote_name(meta.db_table)} SET {name} = %s WHERE {key} = %s",  # noqa: S608 - names of ours
-            [(value, meta.pk.get_db_prep_value(pk, connection)) for pk, value in decided.staleness.items()],
-        )
 
 
 def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, Any]) -> EventDraft:

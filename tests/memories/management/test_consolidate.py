@@ -71,15 +71,3 @@ def test_a_fault_ends_with_code_1_and_what_was_given_up_is_read_again(
 def test_what_cannot_be_done_is_one_sentence(run: Run, named: tuple[str, str], arguments: list[str]) -> None:
     with pytest.raises(CommandError, match=r"^(No such run\.|--batch: must be between 1 and 10,000\.)$"):
         run("consolidate", *named, *arguments)
-
-
-def test_one_is_told_as_one_and_nothing_without_a_table(
-    run: Run, named: tuple[str, str], principal: Principal, scripted: list[Step]
-) -> None:
-    assert run("consolidate", *named, "--runs").strip() == "0 episodes waiting."
-    tell(principal, "Plays the cello")
-    assert run("consolidate", *named, "--runs").strip() == "1 episode waiting."
-    assert run("consolidate", *named).strip() == "1 episode consolidated: 1 created. 0 wait."
-    assert run("consolidate", *named, f"--show={ConsolidationRun.objects.get().pk}").endswith(
-        "1 decision by scripted.\n"
-    )

@@ -15,7 +15,6 @@ from memories.models import ErasureRequest, ErasureState, Fact
 from memories.services.erasure.receipt import stored_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.facts.remember import remember_fact
-from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tests.audit import audit_unguarded
@@ -87,13 +86,6 @@ def test_a_chain_that_was_tampered_with_is_found(erasure: ErasureRequest) -> Non
     with audit_unguarded():
         AuditEvent.objects.filter(action="fact.created").update(action="fact.retired")
     assert "audit chain" in " ".join(refused("verify", str(erasure.pk))["troubles"])
-
-
-def test_what_is_told_of_the_tenant_later_changes_nothing(erasure: ErasureRequest, membership: Membership) -> None:
-    said("run")
-    draft = EventDraft("member.deactivated", "membership", membership.pk, "looked at again")
-    record_tenant_event(SYSTEM, membership.tenant_id, draft)
-    assert said("verify", str(erasure.pk))["ok"]
 
 
 def test_what_is_unknown_or_no_receipt_is_said_in_a_sentence(tmp_path: Path, db: None) -> None:

@@ -45,12 +45,6 @@ def test_production_without_its_static_files_is_refused(settings: Settings, tmp_
     assert _Server.begun == 1
 
 
-def test_development_needs_none(settings: Settings) -> None:
-    settings.STATIC_ROOT = None
-    call_command("serve")
-    assert _Server.begun == 1
-
-
 def test_where_it_cannot_listen_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "require_free", require_free)
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -66,9 +60,7 @@ def test_where_it_cannot_listen_it_says_what_to_do(monkeypatch: pytest.MonkeyPat
     ("arguments", "said"),
     [
         (["--port=0"], "There is no port 0: choose one from 1 to 65535."),
-        (["--port=65536"], "There is no port 65536"),
         (["--host=203.0.113.7"], "no address of this machine"),
-        (["--host=", "--port=70000"], "There is no port"),
         (["--threads=0"], "take numbers from 1"),
         (["--workers=0"], "take numbers from 1"),
     ],

@@ -16,7 +16,6 @@ from memories.models import Fact, MemoryPolicy, OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.selectors.history.chains import verify_chains
-from memories.selectors.memories import chain_of
 from memories.selectors.retention import plan
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -150,18 +149,6 @@ def test_what_is_erased_leaves_no_word(principal: Principal) -> None:
     assert not AuditPayload.objects.filter(document__contains="trike").exists()
     event = AuditEvent.objects.get(action="fact.forgotten", target_id=lives["evicted"])
     assert event.payload.data["reason"] == Cause.OVERDUE
-
-
-def test_what_was_archived_stays_in_its_chain_and_in_the_past(principal: Principal) -> None:
-    lives = live(principal)
-    collect(apply=True)
-    drain()
-    assert [link.text for link in chain_of(principal, Kind.SEMANTIC, lives["replaced"])] == [
-        "Works at Voltara",
-        "Works at Quill",
-    ]
-    then = recall(principal, "Where do I work?", as_of=ago(350), types=[Kind.SEMANTIC])
-    assert "Works at Voltara" in {item.text for item in then.items}
 
 
 def test_a_tenant_may_keep_what_was_replaced(principal: Principal, other_tenant_member: Principal) -> None:

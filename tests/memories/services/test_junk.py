@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import RECORDS_NOTE
 from memories.models import Fact, Mention, Message, Playbook, Relation
@@ -40,16 +39,6 @@ def test_what_a_machine_made_is_refused_with_the_reason(principal: Principal, so
     with pytest.raises(InvalidInput, match="an assistant's words"):
         remember_fact(principal, text=PHRASE, source=source)
     assert not Fact.objects.exists()
-
-
-@pytest.mark.english
-def test_the_agent_is_told_why(agent: Principal) -> None:
-    tools = Toolbox(agent, session_id=start_session(agent).pk, episode_id=None)
-    for wanted in ({"text": "ok thanks"}, {"kind": "procedural", "title": PHRASE, "steps": ["Set sail"]}):
-        answer = tools.run("write_memory", wanted)
-        assert "remembered: " in json.loads(answer.content)["error"]
-        assert answer.event is None and answer.written is None
-    assert not Fact.objects.exists() and not Playbook.objects.exists()
 
 
 def test_a_person_may_say_what_a_machine_may_not(principal: Principal) -> None:

@@ -69,14 +69,6 @@ def test_nothing_comes_back_beside_what_took_its_place(principal: Principal, tex
     assert Fact.objects.get(pk=id_).status == Status.EVICTED
 
 
-def test_a_doubtful_fact_is_believed_again(principal: Principal) -> None:
-    id_ = collected(principal, review_after=None, confidence=0.1)
-    assert Fact.objects.get().status == Status.STALE
-    restore(principal, kind=Kind.SEMANTIC, memory_id=id_)
-    assert Fact.objects.get().status == Status.ACTIVE
-    assert not collect(apply=True).decisions
-
-
 def test_what_leaves_the_archive_is_not_put_there_again(principal: Principal) -> None:
     for make in (lambda: _replaced_fact(principal), lambda: _replaced_playbook(principal)):
         kind, id_, model = make()

@@ -24,7 +24,6 @@ from memories.models import (
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import collect
-from memories.services.retention.dates import confirm_fact
 from memories.services.retention.hygiene_run import Scanned, hygiene_scan
 from memories.services.reviews.queue import withdraw
 from memories.services.sessions.sessions import start_session
@@ -113,16 +112,6 @@ def test_a_contradiction_that_is_settled_makes_fresh_again(principal: Principal)
     proposal = ReviewItem.objects.get(first=lives["contradicted"], kind=ReviewKind.EVICTION)
     assert proposal.decision == ReviewDecision.WITHDRAWN
     assert AuditEvent.objects.filter(action="fact.fresh", target_id=lives["contradicted"]).count() == 1
-
-
-def test_a_confirmation_resets(principal: Principal) -> None:
-    lives = live(principal)
-    scan()
-    confirm_fact(principal, fact_id=lives["contradicted"])
-    assert stored(lives["contradicted"]) == ("active", 0.0)
-    scan(days=1)
-    status, value = stored(lives["contradicted"])
-    assert status == "active" and value is not None and value < 0.7
 
 
 def test_the_collection_and_the_scan_never_undo_each_other(principal: Principal) -> None:

@@ -14,14 +14,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories.importing import parse_memories
-from memories.importing.records import record_line
 from memories.models import ErasureRequest
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memories.services.portability import export_member
-from memories.services.portability.memories_export import export_memories
 from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
 from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden
@@ -68,14 +65,6 @@ def test_it_has_everything_in_both_forms(principal: Principal, membership: Membe
         "uses",
         "session_notes",
     }
-
-
-def test_an_import_reads_it(principal: Principal, membership: Membership, auditor: User) -> None:
-    live_a_little(principal)
-    archive = exported(membership, auditor)
-    with genuine(io.BytesIO(archive)) as opened:
-        records = parse_memories(opened.lines("memory.jsonl"))
-    assert [record_line(record) for record in records] == [record_line(each) for each in export_memories(principal)]
 
 
 def test_export_isolates_other_members(
