@@ -189,8 +189,10 @@ def denies(text: str) -> bool:
 
 def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) -> Judgement:
     keyed = bool(older.key and newer.key) and older.key != newer.key
-    if _at_other_times(older, newer):
-        return NEITHER
+    # One had ended before the other began.
+    for first, second in ((older, newer), (newer, older)):
+        if first.valid_to and second.valid_from and first.valid_to <= second.valid_from:
+            return NEITHER
     if one.words and one.words == other.words and not keyed:
         return _SAME
     differing = [topic for topic, value in one.values.items() if other.values.get(topic, value) != value]
@@ -211,14 +213,6 @@ def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) 
     else:
         return NEITHER
     return Judgement(Verdict.UPDATE if update else Verdict.CONTRADICTION, reason)
-
-
-def _at_other_times(older: JudgedFact, newer: JudgedFact) -> bool:
-    """Whether one had ended before the other began."""
-    return bool(
-        (older.valid_to and newer.valid_from and older.valid_to <= newer.valid_from)
-        or (newer.valid_to and older.valid_from and newer.valid_to <= older.valid_from)
-    )
 
 
 def _read(fact: JudgedFact) -> Reading:
