@@ -26,8 +26,6 @@ def _root(word: str) -> str:
 # A longer text (characters) tells a story.
 _LONGEST_JUDGED = 300
 _LONGEST_VALUE = 5
-# Facts that one call keeps as read; nothing of them outlives the call.
-_KEPT = 1_024
 _SAME = Judgement(Verdict.SAME, "says the same in other words")
 # several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
 # has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
@@ -150,8 +148,8 @@ class Reading:
 
 
 def judge(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterator[Judgement]:
-    """What the second fact of each pair, the newer one, does to the first. A fact of several pairs is read once."""
-    reading = lru_cache(_KEPT)(_read)
+    """What the second fact of each pair, the newer one, does to the first. What was read is gone with the call."""
+    reading = lru_cache(1_024)(_read)
     return (_judged(older, newer, reading(older), reading(newer)) for older, newer in pairs)
 
 
