@@ -29,7 +29,7 @@ _LONGEST_VALUE = 5
 _SAME = Judgement(Verdict.SAME, "says the same in other words")
 # several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
 # has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
-# opposites: with the word that stands beside them. forms: words of little use to look for.
+# opposites: with the word that they need beside them. forms: words of little use to look for.
 _LISTS = lists(
     r"""
 people = friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague
@@ -127,7 +127,7 @@ _LIMITED = any_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Claim:
     """A fact as the judge reads it. `values`: what it says of each topic. `over`: it says that something ended."""
 
     text: str
@@ -185,7 +185,7 @@ def denies(text: str) -> bool:
     return not (_NO | _OVER).isdisjoint(terms(text))
 
 
-def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) -> Judgement:
+def _judged(older: JudgedFact, newer: JudgedFact, one: Claim, other: Claim) -> Judgement:
     keyed = bool(older.key and newer.key) and older.key != newer.key
     # One had ended before the other began.
     for first, second in ((older, newer), (newer, older)):
@@ -213,15 +213,15 @@ def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) 
     return Judgement(Verdict.UPDATE if update else Verdict.CONTRADICTION, reason)
 
 
-def _read(fact: JudgedFact) -> Reading:
+def _read(fact: JudgedFact) -> Claim:
     text = " ".join(plain(fact.text).split()).rstrip(".!")
     if not text or len(text) > _LONGEST_JUDGED:
-        return Reading(text, (), {}, over=False)
+        return Claim(text, (), {}, over=False)
     found = terms(text)
     values = {} if _SEVERAL_FIRST.match(text) else dict(_values(text, found))
     if fact.key:
         values[f"slot {slot_of('', fact.key)}"] = text
-    return Reading(text, found, values, not _OVER.isdisjoint(found))
+    return Claim(text, found, values, not _OVER.isdisjoint(found))
 
 
 def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:
