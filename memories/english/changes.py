@@ -16,7 +16,6 @@ from memories.types import Contradiction
 
 LONGEST_SENTENCE = 400
 _LONGEST_NAMED = 8
-_LONGEST_IN_SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Something stopped (natural) or never was (harsh). `what` names it in the user's words.
-
-    `how` says what it can be: any, home, work, left, owned, living (a pet by name), animal, habit, couple, marriage,
-    health.
-    """
+    """Something stopped (natural) or never was (harsh). `how` is the sort of thing, as the rules below name it."""
 
     what: str
     how: str = "any"
@@ -113,15 +108,11 @@ Rule = tuple[str, Contradiction | None, re.Pattern[str]]
 
 
 def _rules(listed: str) -> tuple[Rule, ...]:
-    rows = (line.strip().partition(": ") for line in listed.strip().splitlines())
-    return tuple(
-        (
-            how.rstrip("!~"),
-            _KINDS.get(how[-1]),
-            compiled(_CAPITALS.sub(lambda match: _STANDS_FOR[match[0]], pattern.replace(" ", r"\s+")) + "[.!]*$"),
-        )
-        for how, _, pattern in rows
-    )
+    rules = []
+    for how, _, pattern in (line.strip().partition(": ") for line in listed.strip().splitlines()):
+        spelled_out = _CAPITALS.sub(lambda match: _STANDS_FOR[match[0]], pattern.replace(" ", r"\s+"))
+        rules.append((how.rstrip("!~"), _KINDS.get(how[-1]), compiled(rf"{spelled_out}[.!]*$")))
+    return tuple(rules)
 
 
 # The first rule that yields something wins.
@@ -164,7 +155,7 @@ _TOGETHER = _rules(
     r"couple~: PERSON and i (?:have )?(?:broke up|split|separated|got divorced|are divorced|divorced)\b.*"
 )
 # "Correction: 14B, not 14" needs no verb.
-_BARE = _rules("bare: RATHER")
+_BARE = _rules("correction: RATHER")
 
 
 def read_changes(message: str) -> tuple[Change, ...]:
@@ -211,17 +202,14 @@ def _change(how: str, kind: Contradiction, named: dict[str, str | None], quote: 
     about = (named.get("about") or "").strip()
     if how == "shift":
         return Shift(_ARTICLE.sub("", about), named["to"] or "", quote)
-    if how in ("correction", "bare"):
+    if how == "correction":
         wrong, right = (_PREPOSITION.sub("", vocabulary.without_tail(named[name] or "")) for name in ("wrong", "right"))
         wrong = _ARTICLE.sub("", wrong)
         clause = any(_CLAUSE_VERB.search(value) for value in (wrong, right))
-        longest = max(len(wrong.split()), len(right.split()))
-        short = longest <= _LONGEST_NAMED and (how != "bare" or len(right.split()) <= _LONGEST_IN_SHORT)
-        if not wrong or not right or not short or clause or wrong.casefold() in _NO_VALUES:
-            return None
-        return Correction(wrong, right, about, quote)
-    told = vocabulary.without_tail(_WHEN_AND_WHY.sub("", named["what"] or ""))
-    words = (what := _ARTICLE.sub("", told).strip(" .!,;:")).split()
-    if not words or words[0].casefold() in vocabulary.STATES_OF_MIND or len(words) > _LONGEST_NAMED:
-        return None
-    return End(what, how, kind, quote)
+        short = min(len(wrong), len(right)) > 0 and max(len(wrong.split()), len(right.split())) <= _LONGEST_NAMED
+        told = short and not clause and wrong.casefold() not in _NO_VALUES
+        return Correction(wrong, right, about, quote) if told else None
+    what = _ARTICLE.sub("", vocabulary.without_tail(_WHEN_AND_WHY.sub("", named["what"] or ""))).strip(" .!,;:")
+    words = what.casefold().split()
+    named_briefly = 0 < len(words) <= _LONGEST_NAMED and words[0] not in vocabulary.STATES_OF_MIND
+    return End(what, how, kind, quote) if named_briefly else None

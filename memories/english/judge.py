@@ -26,12 +26,10 @@ def _root(word: str) -> str:
 # A longer text (characters) tells a story.
 _LONGEST_JUDGED = 300
 _LONGEST_VALUE = 5
-# Facts that one call keeps as read; nothing of them outlives the call.
-_KEPT = 1_024
 _SAME = Judgement(Verdict.SAME, "says the same in other words")
 # several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
 # has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
-# opposites: with the word that stands beside them. forms: words of little use to look for.
+# opposites: with the word that they need beside them. forms: words of little use to look for.
 _LISTS = lists(
     r"""
 people = friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague
@@ -129,7 +127,7 @@ _LIMITED = any_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Claim:
     """A fact as the judge reads it. `values`: what it says of each topic. `over`: it says that something ended."""
 
     text: str
@@ -150,8 +148,8 @@ class Reading:
 
 
 def judge(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterator[Judgement]:
-    """What the second fact of each pair, the newer one, does to the first. A fact of several pairs is read once."""
-    reading = lru_cache(_KEPT)(_read)
+    """What the second fact of each pair, the newer one, does to the first. What was read is gone with the call."""
+    reading = lru_cache(1_024)(_read)
     return (_judged(older, newer, reading(older), reading(newer)) for older, newer in pairs)
 
 
@@ -187,10 +185,12 @@ def denies(text: str) -> bool:
     return not (_NO | _OVER).isdisjoint(terms(text))
 
 
-def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) -> Judgement:
+def _judged(older: JudgedFact, newer: JudgedFact, one: Claim, other: Claim) -> Judgement:
     keyed = bool(older.key and newer.key) and older.key != newer.key
-    if _at_other_times(older, newer):
-        return NEITHER
+    # One had ended before the other began.
+    for first, second in ((older, newer), (newer, older)):
+        if first.valid_to and second.valid_from and first.valid_to <= second.valid_from:
+            return NEITHER
     if one.words and one.words == other.words and not keyed:
         return _SAME
     differing = [topic for topic, value in one.values.items() if other.values.get(topic, value) != value]
@@ -213,23 +213,15 @@ def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) 
     return Judgement(Verdict.UPDATE if update else Verdict.CONTRADICTION, reason)
 
 
-def _at_other_times(older: JudgedFact, newer: JudgedFact) -> bool:
-    """Whether one had ended before the other began."""
-    return bool(
-        (older.valid_to and newer.valid_from and older.valid_to <= newer.valid_from)
-        or (newer.valid_to and older.valid_from and newer.valid_to <= older.valid_from)
-    )
-
-
-def _read(fact: JudgedFact) -> Reading:
+def _read(fact: JudgedFact) -> Claim:
     text = " ".join(plain(fact.text).split()).rstrip(".!")
     if not text or len(text) > _LONGEST_JUDGED:
-        return Reading(text, (), {}, over=False)
+        return Claim(text, (), {}, over=False)
     found = terms(text)
     values = {} if _SEVERAL_FIRST.match(text) else dict(_values(text, found))
     if fact.key:
         values[f"slot {slot_of('', fact.key)}"] = text
-    return Reading(text, found, values, not _OVER.isdisjoint(found))
+    return Claim(text, found, values, not _OVER.isdisjoint(found))
 
 
 def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:

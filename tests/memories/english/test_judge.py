@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.contradictions import PAIRS, read_pairs, scores
 from memories.consolidation.rules import JudgedFact, Verdict
-from memories.english.judge import Reading, cues, judge, topics
+from memories.english.judge import Claim, cues, judge, topics
 from tests.memories.english.script import load
 from tests.memories.english.script.played import held, played
 
@@ -80,7 +80,7 @@ def test_a_judgement_keeps_no_words_of_the_facts() -> None:
     wording = "Is allergic to zanzibarite"
     assert verdict(JudgedFact(wording), JudgedFact("Is not allergic to zanzibarite")) is Verdict.CONTRADICTION
     gc.collect()
-    kept = [each for each in gc.get_objects() if isinstance(each, Reading | JudgedFact)]
+    kept = [each for each in gc.get_objects() if isinstance(each, Claim | JudgedFact)]
     assert not any("zanzibarite" in each.text for each in kept)
 
 

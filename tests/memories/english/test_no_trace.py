@@ -37,7 +37,9 @@ pytestmark = [
 
 
 class Life:
-    """One owner's conversation about a word that nobody else uses."""
+    """One owner's conversation about a word that nobody else uses, and an extractor that quotes it."""
+
+    name = "scripted"
 
     def __init__(self, principal: Principal, chance: random.Random) -> None:
         self.principal = principal
@@ -72,15 +74,6 @@ class Life:
         return facts.current().first() or facts.first() or Playbook.objects.filter(title__contains=self.word).first()
 
 
-class Extract:
-    """The extractor of a life."""
-
-    name = "scripted"
-
-    def __init__(self, life: Life) -> None:
-        self.extract = life.extract
-
-
 class Broken:
     """An extractor whose answer breaks off after a quote."""
 
@@ -93,13 +86,16 @@ class Broken:
         raise ExtractionFault("It broke off.", FaultKind.UNUSABLE, output=f'{{"facts": ["Lives in {self._life.word}')
 
 
+def saying(*texts: str) -> Callable[[Life], None]:
+    def step(life: Life) -> None:
+        for text in texts:
+            life.say(text.format(life.word))
+
+    return step
+
+
 def consolidated(life: Life) -> None:
-    consolidate(life.principal, extractor=Extract(life))
-
-
-def asked(life: Life) -> None:
-    life.say("Where have I lived?")
-    life.say(f"Do I live in {life.word}?")
+    consolidate(life.principal, extractor=life)
 
 
 def looked_up(life: Life) -> None:
@@ -107,14 +103,6 @@ def looked_up(life: Life) -> None:
     life.say(
         "Anything nice there?", ScriptedModel(call("recall_memory", query=f"{life.word} sights"), answer("No idea."))
     )
-
-
-def repeated(life: Life) -> None:
-    life.say(f"I live in {life.word}")
-
-
-def left(life: Life) -> None:
-    life.say(f"we left {life.word}, in Oslo now")
 
 
 def undone(life: Life) -> None:
@@ -128,17 +116,9 @@ def corrected(life: Life) -> None:
         correct(life.principal, kind=Kind.SEMANTIC, memory_id=fact.pk, text=f"Lives near {life.word}")
 
 
-def taken_back(life: Life) -> None:
-    life.say(f"I never lived in {life.word}")
-
-
 def noted(life: Life) -> None:
     life.say("Plan my week", ScriptedModel(call("set_task", goal=f"Move out of {life.word}"), answer("Let us see.")))
     life.say("Go on", ScriptedModel(call("observe", text=f"{life.word} is far"), answer("It is far.")))
-
-
-def taught(life: Life) -> None:
-    life.say(f"To get to {life.word}: take the night train, then walk up the hill")
 
 
 def broken_off(life: Life) -> None:
@@ -147,15 +127,15 @@ def broken_off(life: Life) -> None:
 
 STEPS: tuple[Callable[[Life], None], ...] = (
     consolidated,
-    asked,
+    saying("Where have I lived?", "Do I live in {}?"),
     looked_up,
-    repeated,
-    left,
+    saying("I live in {}"),
+    saying("we left {}, in Oslo now"),
     undone,
     corrected,
-    taken_back,
+    saying("I never lived in {}"),
     noted,
-    taught,
+    saying("To get to {}: take the night train, then walk up the hill"),
     broken_off,
 )
 
