@@ -17,8 +17,7 @@ from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Play
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.runs import backlog_of
 from memories.services.consolidation import Busy, consolidate, rerun, running
-from memories.services.consolidation.ledger import ANSWERING
-from memories.services.consolidation.ledger import take
+from memories.services.consolidation.ledger import ANSWERING, take
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import begin_turn, finish_turn
